@@ -1,0 +1,16 @@
+"""umpc: private U-statistics over records of several owners.
+
+| module | what it is |
+|---|---|
+| `study` | the document that every process agrees on before anything happens |
+| `errors` | every failure: its class, its sentence, its exit code |
+| `ustat` | the statistic: kernel expressions, their analysis, sampling of pairs, the oracle in the clear |
+| `mpc` | evaluation of a kernel under secret sharing |
+| `dp` | exact noise and its calibration |
+| `proto` | messages: bytes ⇄ dataclasses |
+| `transport` | gRPC over mutual TLS 1.3, shared by the three shells |
+| `node`, `dealer`, `coordinator` | one folder per process |
+| `cli` | the `umpc` command |
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,179 @@
+"""Every failure of umpc: one class, one clear sentence, one exit code.
+
+UmpcError
+├── StudyError                  the study document is wrong
+│   ├── DuplicateParticipant    two nodes with one name
+│   ├── KernelError             the kernel cannot be computed as written
+│   ├── RangeError              a sum or a value does not fit; says which bound to change
+│   ├── InvalidEpsilon
+│   ├── VersionMismatch         two processes run different software
+│   └── TooFewRecords
+├── ConfigError                 a site's own configuration is wrong
+├── DataError                   a site's table does not fit the study's schema
+│   ├── UnknownField
+│   ├── NotNumeric              text where a number is expected
+│   ├── NotANumber              NaN or infinity
+│   ├── OutOfBounds
+│   └── EmptyTable
+├── DpError
+│   ├── InsufficientBudget      says spent, reserved, left, asked
+│   ├── LedgerError             the ledger is damaged or in an impossible state
+│   └── AlreadyReleased         the study was released before, and not by everybody
+├── MpcError
+│   ├── LocalProtocolError      we broke the protocol: a bug of ours
+│   ├── RemoteProtocolError     a peer broke it; names culprit and step
+│   └── EncodingError           bytes that do not decode
+├── TransportError
+│   ├── CertificateError        wrong, expired, unknown or wrong-role certificate
+│   ├── AddressInUse
+│   ├── PeerUnavailable         could not be reached
+│   ├── PeerLost                was there and went away
+│   └── StepTimeout
+└── StudyAborted                another participant ended the study
+
+A message says what was expected, what came, from whom, and what to do now. It never holds a data value,
+a share, a key or a noise value: everything that only a site's administrator may read goes into `detail`,
+which a process writes to its own log and never sends.
+"""
+
+from __future__ import annotations
+
+
+class UmpcError(Exception):
+    """Base of all failures. `culprit` names the process at fault, `step` the step of the study."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, culprit: str | None = None, step: str | None = None, detail: str = ""):
+        super().__init__(message)
+        self.message = message
+        self.culprit = culprit
+        self.step = step
+        self.detail = detail
+
+
+class StudyError(UmpcError):
+    exit_code = 10
+
+
+class DuplicateParticipant(StudyError):
+    exit_code = 11
+
+
+class KernelError(StudyError):
+    exit_code = 12
+
+
+class RangeError(StudyError):
+    exit_code = 13
+
+
+class InvalidEpsilon(StudyError):
+    exit_code = 14
+
+
+class VersionMismatch(StudyError):
+    exit_code = 15
+
+
+class TooFewRecords(StudyError):
+    exit_code = 16
+
+
+class ConfigError(UmpcError):
+    exit_code = 20
+
+
+class DataError(UmpcError):
+    exit_code = 21
+
+
+class UnknownField(DataError):
+    exit_code = 22
+
+
+class NotNumeric(DataError):
+    exit_code = 23
+
+
+class NotANumber(DataError):
+    exit_code = 24
+
+
+class OutOfBounds(DataError):
+    exit_code = 25
+
+
+class EmptyTable(DataError):
+    exit_code = 26
+
+
+class DpError(UmpcError):
+    exit_code = 30
+
+
+class InsufficientBudget(DpError):
+    exit_code = 31
+
+
+class LedgerError(DpError):
+    exit_code = 32
+
+
+class AlreadyReleased(DpError):
+    exit_code = 33
+
+
+class MpcError(UmpcError):
+    exit_code = 40
+
+
+class LocalProtocolError(MpcError):
+    exit_code = 41
+
+
+class RemoteProtocolError(MpcError):
+    exit_code = 42
+
+
+class EncodingError(MpcError):
+    exit_code = 43
+
+
+class TransportError(UmpcError):
+    exit_code = 50
+
+
+class CertificateError(TransportError):
+    exit_code = 51
+
+
+class AddressInUse(TransportError):
+    exit_code = 52
+
+
+class PeerUnavailable(TransportError):
+    exit_code = 53
+
+
+class PeerLost(TransportError):
+    exit_code = 54
+
+
+class StepTimeout(TransportError):
+    exit_code = 55
+
+
+class StudyAborted(UmpcError):
+    exit_code = 60
+
+
+def error_classes() -> dict[str, type[UmpcError]]:
+    """Every class by its name: how a failure is named on the wire."""
+    found: dict[str, type[UmpcError]] = {}
+    pending: list[type[UmpcError]] = [UmpcError]
+    while pending:
+        cls = pending.pop()
+        found[cls.__name__] = cls
+        pending.extend(cls.__subclasses__())
+    return found
