@@ -1,0 +1,109 @@
+"""`umpc ca`, as an administrator types it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from umpc.cli.ca import ca
+from umpc.errors import CertificateError, ConfigError
+from umpc.transport.authority import load_identity
+
+
+def run(*arguments):
+    """Output of a command; its failure as the exception that `umpc` turns into an exit code."""
+    result = CliRunner().invoke(
+        ca, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False
+    )
+    return result.output
+
+
+@pytest.fixture
+def authority(tmp_path):
+    run("init", tmp_path / "authority")
+    return tmp_path / "authority"
+
+
+def test_request_and_sign_make_an_identity(authority, tmp_path):
+    site, out = tmp_path / "site", tmp_path / "out"
+    said = run("request", "--name", "hospital-a", "--role", "node", site)
+    assert f"{site / 'request.csr'}: send it" in said
+    said = run("sign", "--authority", authority, site / "request.csr", "--out", out / "cert.pem", "--days", 7)
+    assert "name         hospital-a" in said and "role         node" in said
+    for file in ("cert.pem", "ca.pem"):
+        (site / file).write_bytes((out / file).read_bytes())
+    assert load_identity(site, "node").name == "hospital-a"
+    assert not (out / "key.pem").exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [("--name", "hospital-b"), ("--role", "dealer")])
+def test_sign_refuses_what_was_not_asked_for(authority, tmp_path, option, value):
+    run("request", "--name", "hospital-a", "--role", "node", tmp_path)
+    with pytest.raises(CertificateError, match="the request asks for node 'hospital-a'"):
+        run(
+            "sign",
+            "--authority",
+            authority,
+            tmp_path / "request.csr",
+            option,
+            value,
+            "--out",
+            tmp_path / "cert.pem",
+        )
+    assert not (tmp_path / "cert.pem").exists()
+
+
+@pytest.mark.parametrize("out", ["ca.pem", "key.pem"])
+def test_sign_does_not_overwrite_a_key_or_an_authority(authority, tmp_path, out):
+    run("request", "--name", "a", "--role", "node", tmp_path)
+    before = (tmp_path / "key.pem").read_bytes()
+    with pytest.raises(ConfigError, match="would overwrite"):
+        run("sign", "--authority", authority, tmp_path / "request.csr", "--out", tmp_path / out)
+    assert (tmp_path / "key.pem").read_bytes() == before
+
+
+def test_sign_names_a_missing_request(authority, tmp_path):
+    with pytest.raises(ConfigError, match=r"no\.csr cannot be read \(No such file"):
+        run("sign", "--authority", authority, tmp_path / "no.csr", "--out", tmp_path / "cert.pem")
+
+
+def test_issue_makes_everything_at_once(authority, tmp_path):
+    run("issue", "--authority", authority, "--name", "d", "--role", "dealer", tmp_path / "d")
+    assert load_identity(tmp_path / "d", "dealer").name == "d"
+
+
+def test_show_gives_the_same_authority_for_everybody(authority, tmp_path):
+    run("issue", "--authority", authority, "--name", "d", "--role", "dealer", tmp_path / "d")
+    shown = [
+        run("show", path)
+        for path in (tmp_path / "d", tmp_path / "d/cert.pem", authority, authority / "ca.pem")
+    ]
+    authorities = {line for text in shown for line in text.splitlines() if line.startswith("authority")}
+    assert len(authorities) == 1
+    assert shown[0] == shown[1] and "role         dealer" in shown[0] and "valid until" in shown[0]
+    assert "name" not in shown[2]
+
+
+def test_show_of_an_empty_folder_says_what_is_missing(tmp_path):
+    with pytest.raises(CertificateError, match=r"cert\.pem is missing"):
+        run("show", tmp_path)
+
+
+def test_no_command_prints_a_key(authority, tmp_path):
+    key = (authority / "ca-key.pem").read_text().splitlines()[1]
+    said = run("issue", "--authority", authority, "--name", "d", "--role", "dealer", tmp_path / "d")
+    assert "PRIVATE" not in said and key not in said + run("show", authority)
+
+
+@pytest.mark.parametrize("command", sorted(ca.commands))
+def test_every_command_has_an_example(command):
+    assert f"umpc ca {command}" in run(command, "--help")
+
+
+def test_help_loads_neither_grpc_nor_cryptography():
+    program = "import umpc.cli.ca, sys; print({'grpc', 'cryptography'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

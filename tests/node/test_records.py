@@ -1,0 +1,299 @@
+"""umpc.node.records: what is read, in which units, and that a refusal shows no value, row or count."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umpc import errors
+from umpc.node.records import Records, TableSource, load_records
+from umpc.ustat.schema import FieldSchema
+
+AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
+BALANCE = FieldSchema("account balance", Fraction(-10000), Fraction(10000), Fraction(1, 100))
+TENTHS = FieldSchema("x", Fraction(-10**6), Fraction(10**6), Fraction(1, 10))
+
+
+def table(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def parquet(folder: Path, select: str) -> Path:
+    path = folder / "t.parquet"
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def load(path: Path, *fields: FieldSchema, clip: bool = False, **source: object) -> Records:
+    return load_records(TableSource(path, **source), fields or (AGE,), node="hospital-a", clip=clip)
+
+
+def columns(records: Records) -> dict[str, list[int]]:
+    assert all(c.dtype == np.int64 and c.shape == (records.count,) for c in records.columns.values())
+    return {name: column.tolist() for name, column in records.columns.items()}
+
+
+def refused(cls: type[errors.UmpcError], path: Path, *fields: FieldSchema, **options) -> errors.UmpcError:
+    """The refusal; checks what every public message owes: the node's name, an advice, no path, no value."""
+    with pytest.raises(errors.UmpcError) as caught:
+        load(path, *fields, **options)
+    error = caught.value
+    assert type(error) is cls
+    assert error.message.startswith("node 'hospital-a': ") and error.culprit == "hospital-a"
+    assert re.search(r"\. (Correct|Put|Export|Rename|Remove|Widen|Take|The node's own log)", error.message)
+    assert str(path.parent) not in error.message and path.name not in error.message
+    assert str(path) in error.detail
+    assert error.__cause__ is None
+    return error
+
+
+def digits(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
+
+
+# --- what is read --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_quoted_names_with_spaces_and_any_delimiter(tmp_path, delimiter, newline):
+    rows = [['"id, text; x; y; z"', '"account balance"', '"age"'],
+            ['"a;b,c|d"', "12.34", "30"],
+            ['"q""q"', "-0.5", " 41 "]]
+    path = table(tmp_path, newline.join(delimiter.join(row) for row in rows) + newline)
+    records = load(path, AGE, BALANCE)
+    assert columns(records) == {"age": [30, 41], "account balance": [1234, -50]}
+    assert (records.count, records.dropped) == (2, 0)
+    assert columns(load(path, AGE, BALANCE, delimiter=delimiter)) == columns(records)
+
+
+def test_the_shape_of_the_bank_data(tmp_path):
+    header = '"age";"job";"account balance";"y"\n'
+    path = table(tmp_path, header + '30;"unemployed";1787;"no"\n33;"services";-88;"yes"\n')
+    assert columns(load(path, BALANCE, AGE)) == {"account balance": [178700, -8800], "age": [30, 33]}
+
+
+def test_parquet(tmp_path):
+    path = parquet(tmp_path, """SELECT * FROM (VALUES (30::TINYINT, 1.25::DECIMAL(9,2), 0.1::FLOAT, 'u', [1]),
+        (NULL, 0, 0, 'v', []), (41, -0.01, 2.5::FLOAT, NULL, NULL)
+        ) t(age, "account balance", x, job, list)""")
+    records = load(path, AGE, BALANCE, TENTHS)
+    assert columns(records) == {"age": [30, 41], "account balance": [125, -1], "x": [1, 25]}
+    assert records.dropped == 1
+
+
+@pytest.mark.parametrize("name", ['a "quoted" name', "'; DROP TABLE t; --", "Größe $1 ?", " pad ", "select"])
+def test_any_column_name(tmp_path, name):
+    schema = FieldSchema(name, Fraction(0), Fraction(9), Fraction(1))
+    escaped = name.replace('"', '""')
+    assert columns(load(table(tmp_path, f'"other","{escaped}"\n1,2\n'), schema)) == {name: [2]}
+    assert columns(load(parquet(tmp_path, f'SELECT 1 AS other, 2 AS "{escaped}"'), schema)) == {name: [2]}
+
+
+@pytest.mark.parametrize("name", ["a*.csv", "a[1].csv", "a?.csv", "it's.csv", "; x.CSV", "ü.tsv", "a\\b.csv"])
+def test_the_named_file_and_no_other(tmp_path, name):
+    table(tmp_path, "age\n99\n", "a1.csv")
+    table(tmp_path, "age\n99\n", "ab.csv")
+    assert columns(load(table(tmp_path, "age\n7\n", name))) == {"age": [7]}
+
+
+def test_names_are_exact_in_case(tmp_path):
+    path = table(tmp_path, "Age,age,AGE\n1,2,3\n")
+    assert columns(load(path)) == {"age": [2]}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+    assert columns(load(table(tmp_path, "\ufeffage,b\n1,2\n"))) == {"age": [1]}
+
+
+def test_one_row_without_final_newline(tmp_path):
+    assert columns(load(table(tmp_path, "age\n5"))) == {"age": [5]}
+
+
+def test_without_fields_the_rows_are_counted(tmp_path):
+    assert load_records(TableSource(table(tmp_path, "age\n5\n6\n")), [], node="a").count == 2
+
+
+def test_order_is_kept_over_many_rows(tmp_path):
+    values = (np.arange(100_000) * 7919) % 100_003
+    lines = "\n".join("NA,1" if v % 1000 == 0 else f"{v},{v % 128}" for v in values)
+    records = load(table(tmp_path, f"x,age\n{lines}\n"), TENTHS, AGE, missing=("NA",))
+    kept = values[values % 1000 != 0]
+    assert np.array_equal(records.columns["x"], kept * 10)
+    assert np.array_equal(records.columns["age"], kept % 128)
+    assert (records.count, records.dropped) == (len(kept), len(values) - len(kept))
+
+
+def test_repr_shows_the_count_only(tmp_path):
+    assert repr(load(table(tmp_path, "age\n77\n78\n\n"))) == "Records(count=2)"
+
+
+# --- missing values ------------------------------------------------------------------------------------
+
+
+def test_a_row_that_lacks_a_named_field_is_dropped(tmp_path):
+    path = table(tmp_path, 'age,account balance,job\n1,1,\n,2,x\n3,,x\n"",4,x\n  ,5,x\n6,6,x\n')
+    records = load(path, AGE, BALANCE)
+    assert columns(records) == {"age": [1, 6], "account balance": [100, 600]}
+    assert (records.count, records.dropped) == (2, 4)
+
+
+def test_words_that_mean_missing_are_compared_after_trimming(tmp_path):
+    path = table(tmp_path, "age,b\n1,x\n NA ,x\n-1,x\nnan,x\n4,x\n")
+    records = load(path, missing=("NA", "-1", "nan"))
+    assert columns(records) == {"age": [1, 4]} and records.dropped == 3
+    assert refused(errors.NotNumeric, path, missing=("na", "-1", "nan"))
+
+
+def test_an_absent_value_is_missing_whatever_the_words(tmp_path):
+    assert load(table(tmp_path, "age,b\n,x\n2,x\n"), missing=()).dropped == 1
+
+
+def test_what_a_dropped_row_holds_elsewhere_does_not_matter(tmp_path):
+    records = load(table(tmp_path, "age,account balance\n,nonsense\n999,\n3,4\n"), AGE, BALANCE)
+    assert columns(records) == {"age": [3], "account balance": [400]}
+
+
+def test_every_row_dropped_is_no_error(tmp_path):
+    records = load(table(tmp_path, "age,b\n,1\n,2\n"))
+    assert columns(records) == {"age": []} and (records.count, records.dropped) == (0, 2)
+
+
+# --- units ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("resolution", "text", "units"), [
+    ("1", "0.5", 0), ("1", "1.5", 2), ("1", "2.5", 2), ("1", "-0.5", 0), ("1", "-1.5", -2), ("1", "2.49", 2),
+    ("1/10", "0.35", 4), ("1/10", "0.25", 2), ("1/100", "1.015", 102), ("1/100", "-1.005", -100),
+    ("2", "1", 0), ("2", "3", 2), ("2", "5", 2), ("2", "5.0001", 3), ("1/3", "0.5", 2), ("1/3", "0.1", 0),
+    ("1", "1e3", 1000),
+])
+def test_half_goes_to_even(tmp_path, resolution, text, units):
+    step = Fraction(resolution)
+    schema = FieldSchema("x", -3000 * step, 3000 * step, step)
+    assert columns(load(table(tmp_path, f"x\n{text}\n"), schema)) == {"x": [units]}
+
+
+@given(values=st.lists(st.decimals(-10**6, 10**6, places=3), min_size=1, max_size=30),
+       resolution=st.fractions(Fraction(1, 1000), 1000, max_denominator=1000))
+def test_units_are_exact_for_the_decimals_written(tmp_path_factory, values, resolution):
+    bound = resolution * (10**6 // resolution + 1)
+    schema = FieldSchema("x", -bound, bound, resolution)
+    path = table(tmp_path_factory.getbasetemp(), "x\n" + "\n".join(map(str, values)) + "\n")
+    assert columns(load(path, schema))["x"] == [round(Fraction(v) / resolution) for v in values]
+
+
+def test_the_bounds_belong_to_the_domain(tmp_path):
+    schema = FieldSchema("x", Fraction(-1, 10), Fraction(3, 10), Fraction(1, 10))
+    assert columns(load(table(tmp_path, "x\n-0.1\n0.3\n"), schema)) == {"x": [-1, 3]}
+    refused(errors.OutOfBounds, table(tmp_path, "x\n0.30000001\n"), schema)
+
+
+def test_clip_moves_to_the_nearer_bound(tmp_path):
+    path = table(tmp_path, "age\n-1e9\n-1\n0\n127\n127.2\n1e300\n")
+    assert columns(load(path, clip=True)) == {"age": [0, 0, 0, 127, 127, 127]}
+
+
+# --- refusals ------------------------------------------------------------------------------------------
+
+BAD = [(errors.NotNumeric, "forty"), (errors.NotNumeric, "1.234,5"), (errors.NotNumeric, "true"),
+       (errors.NotNumeric, "0x1F"), (errors.NotANumber, "NaN"), (errors.NotANumber, "inf"),
+       (errors.NotANumber, "-Infinity"), (errors.NotANumber, "1e999"), (errors.OutOfBounds, "-7341"),
+       (errors.OutOfBounds, "127.0001"), (errors.OutOfBounds, "7341")]
+
+
+@pytest.mark.parametrize(("cls", "bad"), BAD)
+def test_a_bad_value_is_shown_to_the_administrator_by_its_row(tmp_path, cls, bad):
+    path = table(tmp_path, f"age;b\n30;1\n;2\n{bad};3\n31;4\n{bad};5\n")
+    error = refused(cls, path)
+    assert "field 'age': numbers from 0 to 127 were expected" in error.message
+    assert digits(error.message) == {"0", "127"}
+    assert cls is errors.NotANumber or bad not in error.message       # "NaN or infinity" names the fault
+    assert "data rows 3, 5 " in error.detail
+
+
+@pytest.mark.parametrize(("cls", "bad"), [case for case in BAD if case[0] is not errors.OutOfBounds])
+def test_clip_excuses_no_other_fault(tmp_path, cls, bad):
+    refused(cls, table(tmp_path, f"age;b\n{bad};1\n"), clip=True)
+
+
+@pytest.mark.parametrize(("cls", "value"), [
+    (errors.NotANumber, "'nan'::DOUBLE"), (errors.NotNumeric, "DATE '2020-01-01'"), (errors.OutOfBounds, "7341"),
+    (errors.NotNumeric, "[1]"),
+])
+def test_parquet_is_refused_alike(tmp_path, cls, value):
+    error = refused(cls, parquet(tmp_path, f"SELECT {value} AS age"))
+    assert digits(error.message) == {"0", "127"} and "data rows 1 " in error.detail
+
+
+def test_at_most_twenty_rows_are_listed(tmp_path):
+    error = refused(errors.OutOfBounds, table(tmp_path, "age\n" + "200\n" * 25))
+    assert "data rows 1, 2, 3," in error.detail and ", 19, 20 and 5 more (" in error.detail
+    error = refused(errors.OutOfBounds, table(tmp_path, "age\n" + "200\n" * 20))
+    assert ", 19, 20 (" in error.detail
+
+
+def test_out_of_bounds_says_both_remedies(tmp_path):
+    message = refused(errors.OutOfBounds, table(tmp_path, "age\n200\n")).message
+    assert "Widen the bounds in the study, or set clip = true in the node's own configuration" in message
+
+
+@pytest.mark.parametrize(("header", "hint"), [("Age,ward", "'Age'"), ("agee,ward", "'agee'")])
+def test_an_unknown_field_is_suggested_in_detail_only(tmp_path, header, hint):
+    error = refused(errors.UnknownField, table(tmp_path, f"{header}\n1,2\n"))
+    assert "field 'age'" in error.message and "ward" not in error.message and hint not in error.message
+    assert "'ward'" in error.detail and f"did the study mean {hint}?" in error.detail
+    error = refused(errors.UnknownField, parquet(tmp_path, "SELECT 1 AS Age, 2 AS ward"))
+    assert "ward" not in error.message and "'ward'" in error.detail
+
+
+def test_a_field_that_is_there_twice(tmp_path):
+    assert "'age'" in refused(errors.DataError, table(tmp_path, "age,age\n1,2\n")).message
+
+
+@pytest.mark.parametrize("content", ["", "age\n", "age", "age,b\r\n", "\n", "\ufeff"])
+def test_no_rows(tmp_path, content):
+    refused(errors.EmptyTable, table(tmp_path, content))
+
+
+def test_no_rows_in_parquet(tmp_path):
+    refused(errors.EmptyTable, parquet(tmp_path, "SELECT 1 AS age WHERE false"))
+
+
+def test_no_file(tmp_path):
+    refused(errors.ConfigError, tmp_path / "absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    refused(errors.ConfigError, tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.csv.gz", "no-suffix", "t.json"])
+def test_another_format(tmp_path, name):
+    assert ".csv, .tsv, .parquet" in refused(errors.DataError, table(tmp_path, "age\n1\n", name)).message
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("short.csv", "age,b\n31,2\n4567\n"), ("long.csv", "age,b\n31,2\n4567,1,2\n"),
+    ("open.csv", 'age,b\n4567,"x\n'), ("open-header.csv", 'age,"b\n4567,1\n'),
+    ("latin.csv", b"age,b\n4567,\xe9\n"), ("latin-header.csv", b"age,\xe9\n4567,1\n"),
+    ("fake.parquet", "4567"),
+])
+def test_an_unreadable_file_shows_its_text_in_detail_only(tmp_path, name, content):
+    error = refused(errors.DataError, table(tmp_path, content, name))
+    assert digits(error.message) == {"8"}            # of UTF-8
+    assert len(error.detail) > len(str(tmp_path / name)) + 2
+
+
+def test_a_resolution_that_no_double_can_follow(tmp_path):
+    tiny = Fraction(1, 10**400)
+    error = refused(errors.RangeError, table(tmp_path, "x\n0\n"), FieldSchema("x", Fraction(0), tiny, tiny))
+    assert "field 'x'" in error.message

@@ -1,0 +1,77 @@
+"""Where randomness comes from: a function from a number of bits to a uniform integer of that many bits.
+
+Nothing in `umpc.dp` opens another source, so a draw is a deterministic function of its arguments and of
+the bits it is given: a node passes `secrets.randbits`; a test passes a seeded stream and gets the same again.
+The quality of the noise is that of the source: a general-purpose generator (`random`, numpy) is predictable
+from its outputs and would undo the privacy that the noise is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flint import arb
+
+from umpc.errors import LocalProtocolError
+
+RandomBits = Callable[[int], int]
+"""`bits(n)` is uniform on 0 .. 2^n − 1, independent of all earlier calls. A node's is `secrets.randbits`."""
+
+STEP = 64
+"""Bits by which a `LazyUniform` is started and extended."""
+
+
+class LazyUniform:
+    """A real number U, uniform on [0, 1), of which only the bits asked for so far have been drawn.
+
+    The known prefix u of `width` bits says u/2^width <= U <= (u+1)/2^width; U meets the upper end with
+    probability 0. Whoever compares U with a number asks for more bits until that interval decides, so the
+    outcome is that of infinitely many bits, not of a rounded U.
+
+    Args:
+        bits: the source of randomness.
+        most: width in bits that a working source does not get to. `extend` refuses to pass it: a source
+            stuck at all ones means U = 1, which no comparison ever decides.
+    """
+
+    def __init__(self, bits: RandomBits, most: int):
+        self._bits = bits
+        self._most = most
+        self._prefix = 0
+        self.width = 0
+        self.extend()
+
+    def extend(self) -> None:
+        """Draw the next 64 bits of U.
+
+        Raises:
+            LocalProtocolError: the source returned something else than 64 bits, or U has used up `most` bits.
+        """
+        if self.width >= self._most:
+            raise LocalProtocolError(
+                f"expected a noise draw to be decided within {self._most} random bits, but it was not; "
+                "a working source of randomness never does that: check the source, then start again"
+            )
+        more = self._bits(STEP)
+        if not 0 <= more < 1 << STEP:
+            raise LocalProtocolError(
+                f"expected {STEP} random bits, but the source returned an integer outside 0 .. 2^{STEP}-1; "
+                "pass a function such as secrets.randbits"
+            )
+        self._prefix = self._prefix << STEP | more
+        self.width += STEP
+
+    def certainly_below(self, number: arb) -> bool:
+        """Whether every U with the known prefix lies below every number in the enclosure (almost surely)."""
+        return bool(number >= arb((self._prefix + 1, -self.width)))
+
+    def certainly_not_below(self, number: arb) -> bool:
+        """Whether every U with the known prefix is at least every number in the enclosure."""
+        return bool(number <= arb((self._prefix, -self.width)))
+
+    def resolved_by(self, number: arb) -> bool:
+        """Whether the enclosure is narrow against the unknown part of U: a sharper one would not help."""
+        return number.is_finite() and bool(number.rad() < arb((1, -self.width - 8)))
+
+    def __repr__(self) -> str:
+        return f"LazyUniform(<redacted>, width={self.width})"

@@ -1,0 +1,183 @@
+"""Why a peer cannot be reached: name, TCP, TLS, certificates, one step after the other, in one sentence.
+
+gRPC reports no certificate, another authority, an expired one and plain text all as "UNAVAILABLE: Socket
+closed". This repeats the connection with the standard library alone, which tells them apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
+
+if TYPE_CHECKING:
+    from umpc.transport.authority import Identity
+
+# Verify the chain but not the dates, so that a certificate out of its dates can still be read and named.
+X509_V_FLAG_NO_CHECK_TIME = 0x200000
+DATE = "%Y-%m-%d %H:%M"
+
+
+def explain(
+    identity: Identity, name: str, role: str, address: str, timeout: float = 3, *, now: datetime | None = None
+) -> UmpcError:
+    """Connects once more and returns, never raises, the error that says what is wrong.
+
+    Returns: CertificateError if either side's certificate is the reason, ConfigError for an address that is
+        none, PeerUnavailable otherwise: also when the connection works now.
+    """
+    now = now or datetime.now(UTC)
+    try:
+        _check_own(identity, now)
+        with _tcp(f"{role} {name!r}", address, timeout) as plain:
+            _tls(identity, name, role, address, plain, now)
+    except UmpcError as error:
+        error.culprit = error.culprit or name
+        return error
+    return PeerUnavailable(
+        f"{role} {name!r} at {address} answers now, and did not in time before: try again", culprit=name
+    )
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """("host", port) of "host:port" or "[ipv6]:port". Raises: ConfigError."""
+    host, colon, port = address.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"address {address!r} is wrong: expected host:port, as in site-a.example.org:7443")
+    if ":" in host and not bracketed:
+        raise ConfigError(f"address {address!r} is ambiguous: expected [ipv6]:port, as in [::1]:7443")
+    return host.strip("[]"), int(port)
+
+
+def _check_own(identity: Identity, now: datetime) -> None:
+    if now > identity.not_after:
+        raise CertificateError(
+            f"our own certificate ({identity.role} {identity.name!r}) expired, "
+            f"at {identity.not_after:{DATE}} UTC: "
+            "renew it with `umpc ca request` and `umpc ca sign`",
+            culprit=identity.name,
+        )
+
+
+def _tcp(who: str, address: str, timeout: float) -> socket.socket:
+    host, port = split_address(address)
+    try:
+        return socket.create_connection((host, port), timeout)
+    except socket.gaierror as error:
+        why = f"the name {host!r} does not resolve ({error.strerror}): check the address and the DNS"
+    except ConnectionRefusedError:
+        why = "connection refused: start it there, or check the port"
+    except TimeoutError:
+        why = f"no answer in {timeout:g} s: check that it runs and that no firewall drops port {port}"
+    except OSError as error:
+        why = f"{error.strerror}: check the network and the address"
+    raise PeerUnavailable(f"{who} at {address} cannot be reached, {why}")
+
+
+def _tls(identity: Identity, name: str, role: str, address: str, plain: socket.socket, now: datetime) -> None:
+    who = f"{role} {name!r} at {address}"
+    context = _context(identity)
+    try:
+        with context.wrap_socket(plain, server_hostname=f"{name}.{role}.umpc") as tls:
+            _check_theirs(tls.getpeercert() or {}, name, role, who, now)
+            _check_accepted(tls, identity, who)
+    except ssl.SSLCertVerificationError as error:
+        raise CertificateError(
+            f"{who} shows a certificate that our authority did not sign ({error.verify_message}): "
+            "compare the issuer fingerprints of both sides with `umpc ca show`"
+        ) from None
+    except TimeoutError:
+        raise PeerUnavailable(
+            f"{who} accepts connections but does not answer: stopped, overloaded or not umpc; look there"
+        ) from None
+    except OSError as error:
+        raise _handshake_error(error, who) from None
+
+
+def _context(identity: Identity) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # `_check_theirs` does, and says who is there instead
+    context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
+    context.load_verify_locations(cadata=identity.ca_pem.decode())
+    context.set_alpn_protocols(["h2"])
+    with _as_file(identity.cert_pem + identity.key_pem) as path:
+        context.load_cert_chain(path)
+    return context
+
+
+def _check_theirs(cert: dict, name: str, role: str, who: str, now: datetime) -> None:
+    names = [value for kind, value in cert.get("subjectAltName", ()) if kind == "DNS"]
+    expected = f"{name}.{role}.umpc"
+    if expected not in names:
+        raise CertificateError(
+            f"at the address of {who} is {names[0] if names else 'a nameless server'}, expected {expected}: "
+            "check the address, or the name in the study"
+        )
+    since, until = (
+        datetime.fromtimestamp(ssl.cert_time_to_seconds(cert[k]), UTC) for k in ("notBefore", "notAfter")
+    )
+    if now > until:
+        raise CertificateError(
+            f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there"
+        )
+    if now < since:
+        raise CertificateError(
+            f"the certificate of {who} is not yet valid, only from {since:{DATE}} UTC (now {now:{DATE}}): "
+            "compare the clocks of both machines"
+        )
+
+
+def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
+    """In TLS 1.3 the verdict on our certificate comes after the handshake: an alert, or HTTP/2's SETTINGS."""
+    try:
+        if tls.recv(1):
+            return
+        why = "closed the connection"
+    except ssl.SSLError as error:
+        why = _reason(error)
+    except ConnectionResetError:
+        why = "reset the connection"
+    raise CertificateError(
+        f"{who} refused our certificate ({identity.role} {identity.name!r}): {why}; look into its log, and "
+        "compare the authorities of both sides with `umpc ca show`"
+    )
+
+
+def _handshake_error(error: OSError, who: str) -> UmpcError:
+    reason = _reason(error) if isinstance(error, ssl.SSLError) else error.strerror or "connection closed"
+    if "protocol version" in reason or "unsupported protocol" in reason:
+        return PeerUnavailable(
+            f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between"
+        )
+    return PeerUnavailable(f"{who} does not speak TLS ({reason}): check that the port is the one of umpc")
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return (error.reason or "connection closed").lower().replace("_", " ")
+
+
+@contextlib.contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path that `ssl` can read our key from: in memory where the system can, else a file for its owner."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("umpc")
+        path = f"/proc/self/fd/{descriptor}"
+    else:
+        descriptor, path = tempfile.mkstemp()
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        yield path
+    finally:
+        os.close(descriptor)
+        if not path.startswith("/proc/self/"):
+            os.unlink(path)

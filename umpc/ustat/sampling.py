@@ -1,0 +1,161 @@
+"""Edge sets drawn from a joint seed: which pairs the statistic averages over (DESIGN section 5).
+
+`balanced` is BalancedSamp of Sinh & Ramon 2025, appendix F: distinct edges, no record in more than
+⌈k|E|/n⌉ of them, so that one record changes the sum by at most ⌈k|E|/n⌉·Δf. Departure: the paper's loop is
+quadratic and may restart; here the k|E| places of the edges are dealt to the records in one shuffle and the
+few edges that repeat a record or another edge are mended by swaps, which leave every degree as it is. The
+result does not depend on how records are numbered, so every edge is equally likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from umpc.errors import LocalProtocolError, RangeError, StudyError, TooFewRecords
+
+Words = Callable[[int], np.ndarray]
+"""Number of words → (words,) uint64, uniform; from the joint seed's stream, the same at every process."""
+
+_SWEEPS = 200
+_RESTARTS = 1000
+
+
+def edge_count(rule: str, records: int, degree: int = 2) -> int:
+    """|E| for a study's rule: "all", a multiple of n such as "2n", or a number.
+
+    Raises: TooFewRecords, or StudyError where the rule is unreadable or asks for more edges than exist.
+    """
+    if records < degree:
+        raise TooFewRecords(
+            f"a statistic of degree {degree} needs at least {degree} records in all, the nodes have {records} together"
+        )
+    total = comb(records, degree)
+    if rule == "all":
+        return total
+    digits = rule.removesuffix("n")
+    if not digits.isdecimal() or int(digits) == 0:
+        raise StudyError(f'edges must be "all", a multiple of n such as "2n", or a positive number; got {rule!r}')
+    count = int(digits) * (records if rule.endswith("n") else 1)
+    if count > total and rule.endswith("n"):
+        return total
+    if count > total:
+        raise StudyError(f"edges = {count}, but {records} records have only {total} sets of {degree}; ask for fewer or all")
+    return count
+
+
+def max_degree(count: int, records: int, degree: int = 2) -> int:
+    """δ_max of a balanced edge set: ⌈k|E|/n⌉."""
+    return -(-degree * count // records)
+
+
+def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndarray:
+    """Distinct edges with degrees as equal as possible, in expected linear time while |E| is at most half of all.
+
+    Returns: (count, degree) int64, each row ascending, rows in lexicographic order.
+    """
+    if records**degree >= 1 << 63:
+        raise RangeError(f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}")
+    total = comb(records, degree)
+    if 2 * count > total:
+        return _complement(balanced(records, total - count, words, degree), records, degree)
+    for _ in range(_RESTARTS):
+        edges = _mend(_deal_places(records, count, words, degree), records, words)
+        if edges is not None:
+            return edges
+    raise LocalProtocolError(f"no balanced set of {count} edges over {records} records was found")
+
+
+def _deal_places(records: int, count: int, words: Words, degree: int) -> np.ndarray:
+    """Every record ⌊k|E|/n⌋ times and a random few once more, shuffled into the places of the edges."""
+    rounds, extra = divmod(degree * count, records)
+    lucky = np.argsort(words(records), kind="stable")[:extra]
+    places = np.concatenate([np.tile(np.arange(records), rounds), lucky])
+    return places[np.argsort(words(len(places)), kind="stable")].reshape(count, degree)
+
+
+def _mend(edges: np.ndarray, records: int, words: Words) -> np.ndarray | None:
+    """Swap single places between a faulty edge and a random other one until no edge is faulty."""
+    for _ in range(_SWEEPS):
+        keys, order = _sorted_keys(edges, records)
+        faulty = _faulty(edges, keys, order)
+        if len(faulty) == 0:
+            return np.sort(edges[order], axis=1)
+        _swap(edges, keys, faulty, records, words)
+    return None
+
+
+def _swap(edges: np.ndarray, keys: np.ndarray, faulty: np.ndarray, records: int, words: Words) -> None:
+    """One proposal per faulty edge; those that give two new, distinct, sound edges are carried out."""
+    degree = edges.shape[1]
+    partner = below(len(edges), words(len(faulty)))
+    place, other = (below(degree, words(len(faulty))) for _ in range(2))
+    _, first = np.unique(partner, return_index=True)
+    usable = np.zeros(len(faulty), dtype=bool)
+    usable[first] = True
+    usable &= ~np.isin(partner, faulty)
+    faulty, partner, place, other = (array[usable] for array in (faulty, partner, place, other))
+
+    mine, theirs = edges[faulty].copy(), edges[partner].copy()
+    row = np.arange(len(faulty))
+    mine[row, place], theirs[row, other] = edges[partner, other], edges[faulty, place]
+    proposed = np.concatenate([mine, theirs])
+    new_keys = edge_keys(proposed, records)
+    _, index, counts = np.unique(new_keys, return_inverse=True, return_counts=True)
+    sound = ~_repeats_a_record(proposed) & (counts[index] == 1) & ~_contains(keys, new_keys)
+    accepted = sound[: len(row)] & sound[len(row) :]
+    edges[faulty[accepted]], edges[partner[accepted]] = mine[accepted], theirs[accepted]
+
+
+def _sorted_keys(edges: np.ndarray, records: int) -> tuple[np.ndarray, np.ndarray]:
+    keys = edge_keys(edges, records)
+    order = np.argsort(keys, kind="stable")
+    return keys[order], order
+
+
+def _faulty(edges: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Indices of edges that repeat a record, or repeat an earlier edge."""
+    repeated = np.zeros(len(edges), dtype=bool)
+    repeated[order[1:]] = keys[1:] == keys[:-1]
+    return np.flatnonzero(repeated | _repeats_a_record(edges))
+
+
+def _repeats_a_record(edges: np.ndarray) -> np.ndarray:
+    ascending = np.sort(edges, axis=1)
+    return (ascending[:, 1:] == ascending[:, :-1]).any(axis=1)
+
+
+def _contains(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return keys[position] == wanted
+
+
+def _complement(edges: np.ndarray, records: int, degree: int) -> np.ndarray:
+    """All edges that are not in the set; degrees stay as equal as they were."""
+    if degree == 2:
+        every = np.column_stack(np.triu_indices(records, 1))
+    else:
+        every = np.array(list(combinations(range(records), degree)), dtype=np.int64)
+    if len(edges) == 0:
+        return every
+    return every[~_contains(edge_keys(edges, records), edge_keys(every, records))]
+
+
+def edge_keys(edges: np.ndarray, records: int) -> np.ndarray:
+    """One number per set of records: (edges,) int64; ordered as the ascending rows are."""
+    ascending = np.sort(edges, axis=1)
+    keys = np.zeros(len(edges), dtype=np.int64)
+    for column in range(edges.shape[1]):
+        keys = keys * records + ascending[:, column]
+    return keys
+
+
+def below(bound: int, words: np.ndarray) -> np.ndarray:
+    """Uniform integers in [0, bound) from 64-bit words, bound ≤ 2^32; each off by less than 2^-32 in probability.
+
+    Multiply and shift (Lemire 2019) on the upper half of each word.
+    """
+    return ((words >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)

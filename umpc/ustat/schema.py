@@ -1,0 +1,76 @@
+"""What values a field may hold: a fixed-point number with bounds and a resolution.
+
+A value x travels as the integer x / resolution, so all arithmetic is exact. A difference of two such
+integers needs only the bits of its own domain (DESIGN section 3): age 0..127 is compared with 8 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from umpc.errors import RangeError, UnknownField
+
+MAX_UNITS = 1 << 52
+"""Integers up to here pass through a double (a site's table) without loss."""
+
+
+@dataclass(frozen=True)
+class FieldSchema:
+    """One field: real values in [lower, upper], rounded to multiples of resolution."""
+
+    name: str
+    lower: Fraction
+    upper: Fraction
+    resolution: Fraction
+
+    def __post_init__(self) -> None:
+        where = f"field {self.name!r}"
+        if self.resolution <= 0:
+            raise RangeError(f"{where}: resolution must be positive, got {self.resolution}")
+        if self.lower > self.upper:
+            raise RangeError(f"{where}: lower bound {self.lower} is above upper bound {self.upper}; swap them")
+        for label, bound in (("lower", self.lower), ("upper", self.upper)):
+            units = bound / self.resolution
+            if units.denominator != 1:
+                raise RangeError(
+                    f"{where}: {label} bound {bound} is not a multiple of the resolution {self.resolution}; "
+                    f"round it outwards"
+                )
+            if abs(units) > MAX_UNITS:
+                raise RangeError(
+                    f"{where}: {label} bound is {abs(units)} steps of the resolution, at most {MAX_UNITS} "
+                    f"are possible; narrow the bounds or take a coarser resolution"
+                )
+
+    @property
+    def lower_units(self) -> int:
+        """The smallest value as an integer, in steps of the resolution."""
+        return int(self.lower / self.resolution)
+
+    @property
+    def upper_units(self) -> int:
+        """The largest value as an integer, in steps of the resolution."""
+        return int(self.upper / self.resolution)
+
+
+class Schema:
+    """The fields of a study, by name, in the study's order."""
+
+    def __init__(self, fields: Iterable[FieldSchema]):
+        self._fields = {field.name: field for field in fields}
+
+    def __getitem__(self, name: str) -> FieldSchema:
+        if name not in self._fields:
+            raise UnknownField(
+                f"the kernel uses field {name!r}, but the study's schema has {sorted(self._fields)}; "
+                f"add the field to the schema or correct its name"
+            )
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[FieldSchema]:
+        return iter(self._fields.values())
+
+    def __len__(self) -> int:
+        return len(self._fields)

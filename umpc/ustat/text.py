@@ -1,0 +1,157 @@
+"""Canonical text of a kernel, and the parser that reads it back.
+
+    sign(a.age - b.age) * sign(a.balance - b.balance)
+
+The text is what a study carries, a node shows and a hash covers. Reading uses Python's own parser for
+the syntax tree and accepts a closed list of node kinds: nothing is ever run.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from fractions import Fraction
+
+from umpc.errors import KernelError
+from umpc.ustat import expression as ex
+
+MAX_TEXT = 4096
+"""Longest kernel text that is read, in characters."""
+
+_FUNCTIONS = {"sign": (ex.Sign, 1), "abs": (ex.Absolute, 1), "select": (ex.Select, 3)}
+
+
+def to_text(expression: ex.Expression) -> str:
+    """The canonical text; equal expressions have equal text."""
+    return ex.interpret(expression, _Writer())[0]
+
+
+_SUM, _PRODUCT, _ATOM = 1, 2, 3
+
+
+class _Writer(ex.Interpreter[tuple[str, int]]):
+    """Text with its binding strength, so that brackets stand only where they are needed."""
+
+    def field(self, record: int, name: str) -> tuple[str, int]:
+        plain = name.isidentifier() and not keyword.iskeyword(name)
+        access = f".{name}" if plain else f"[{_quote(name)}]"
+        return ex.RECORD_NAMES[record] + access, _ATOM
+
+    def constant(self, value: Fraction) -> tuple[str, int]:
+        return (str(value), _ATOM) if value >= 0 and value.denominator == 1 else (f"({value})", _ATOM)
+
+    def add(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"{_bracket(left, _SUM)} + {_bracket(right, _PRODUCT)}", _SUM
+
+    def subtract(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"{_bracket(left, _SUM)} - {_bracket(right, _PRODUCT)}", _SUM
+
+    def multiply(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"{_bracket(left, _PRODUCT)} * {_bracket(right, _ATOM)}", _PRODUCT
+
+    def less(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"({left[0]} < {right[0]})", _ATOM
+
+    def equal(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"({left[0]} == {right[0]})", _ATOM
+
+    def sign(self, of: tuple[str, int]) -> tuple[str, int]:
+        return f"sign({of[0]})", _ATOM
+
+    def absolute(self, of: tuple[str, int]) -> tuple[str, int]:
+        return f"abs({of[0]})", _ATOM
+
+    def select(self, condition, then, otherwise) -> tuple[str, int]:
+        return f"select({condition[0]}, {then[0]}, {otherwise[0]})", _ATOM
+
+    def complement(self, of: tuple[str, int]) -> tuple[str, int]:
+        return f"(~{_bracket(of, _ATOM)})", _ATOM
+
+    def both(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"({left[0]} & {right[0]})", _ATOM
+
+    def either(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"({left[0]} | {right[0]})", _ATOM
+
+
+def _bracket(part: tuple[str, int], strength: int) -> str:
+    return part[0] if part[1] >= strength else f"({part[0]})"
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def from_text(text: str) -> ex.Expression:
+    """The expression that a text stands for.
+
+    Raises: KernelError naming the offending part.
+    """
+    if len(text) > MAX_TEXT:
+        raise KernelError(f"a kernel's text has at most {MAX_TEXT} characters, this one has {len(text)}")
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise KernelError(f"the kernel's text is not an expression: {text[:80]!r}") from error
+    return _read(tree.body)
+
+
+_BINARY = {ast.Add: ex.Add, ast.Sub: ex.Subtract, ast.Mult: ex.Multiply, ast.BitAnd: ex.And, ast.BitOr: ex.Or}
+
+
+def _read(node: ast.expr) -> ex.Expression:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return ex.Constant(Fraction(value))
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return ex.Constant(_integer(left) / _integer(right))
+        case ast.UnaryOp(op=ast.USub()):
+            return ex.Constant(_integer(node))
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return ex.Not(_read_bit(operand))
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as operator, right=right):
+            return _BINARY[type(operator)](_read_bit(left), _read_bit(right))
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _BINARY:
+            return _BINARY[type(operator)](_read(left), _read(right))
+        case ast.Compare(left=left, ops=[ast.Lt()], comparators=[right]):
+            return ex.Less(_read(left), _read(right))
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            return ex.Equal(_read(left), _read(right))
+        case ast.Attribute(value=ast.Name(id=record), attr=name):
+            return ex.Field(_record(record), name)
+        case ast.Subscript(value=ast.Name(id=record), slice=ast.Constant(value=str(name))):
+            return ex.Field(_record(record), name)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+            return _call(name, arguments)
+    raise KernelError(f"a kernel's text may not contain {ast.unparse(node)[:80]!r}")
+
+
+def _call(name: str, arguments: list[ast.expr]) -> ex.Expression:
+    build, count = _FUNCTIONS[name]
+    if len(arguments) != count:
+        raise KernelError(f"{name} takes {count} arguments, the kernel gives it {len(arguments)}")
+    if build is ex.Select:
+        return ex.Select(_read_bit(arguments[0]), _read(arguments[1]), _read(arguments[2]))
+    return build(_read(arguments[0]))
+
+
+def _read_bit(node: ast.expr) -> ex.Expression:
+    part = _read(node)
+    if not part.is_bit:
+        raise KernelError(f"a condition is expected where the kernel's text has {ast.unparse(node)[:80]!r}")
+    return part
+
+
+def _integer(node: ast.expr) -> Fraction:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return Fraction(-value)
+        case ast.Constant(value=int(value)) if value != 0:
+            return Fraction(value)
+    raise KernelError(f"an integer is expected where the kernel's text has {ast.unparse(node)[:80]!r}")
+
+
+def _record(name: str) -> int:
+    if len(name) != 1 or name not in ex.RECORD_NAMES:
+        raise KernelError(f"a record is called {', '.join(ex.RECORD_NAMES[:3])}, …; the kernel's text says {name!r}")
+    return ex.RECORD_NAMES.index(name)
