@@ -15,7 +15,7 @@ from umpc.dp.polya import LEAST_LOG_RATIO, MOST_BITS, distribution, sample_polya
 from umpc.dp.random_bits import LazyUniform
 from umpc.errors import LocalProtocolError
 
-from .statistical import WRONG_SCALES, N, SeededBits, accept, fixed_bits, reject
+from .statistical import N_MOSTLY_ZERO, WRONG_SCALES, N, SeededBits, accept, fixed_bits, reject
 
 ONES = (1 << 64) - 1
 SHAPES = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 16)]
@@ -30,7 +30,8 @@ def cdf(shape: Fraction, scale: Fraction, k: int) -> float:
     return float(special.betainc(float(shape), k + 1, -special.expm1(-float(1 / scale))))
 
 
-def draws(shape: Fraction, scale: Fraction, bits: SeededBits, count: int = N) -> list[int]:
+def draws(shape: Fraction, scale: Fraction, bits: SeededBits, count: int = 0) -> list[int]:
+    count = count or (N if shape > Fraction(1, 8) else N_MOSTLY_ZERO)
     return [sample_polya(shape, 1 / scale, bits) for _ in range(count)]
 
 
@@ -70,7 +71,7 @@ def test_shape_one_is_the_geometric_law():
 
 def test_a_shape_above_one_is_a_sum():
     bits, shape, scale = SeededBits("five halves"), Fraction(5, 2), Fraction(7)
-    accept(draws(shape, scale, bits, 5_000), partial(cdf, shape, scale), 0, high(scale), bits)
+    accept(draws(shape, scale, bits, 3_000), partial(cdf, shape, scale), 0, high(scale), bits)
 
 
 @pytest.mark.parametrize("shape", [Fraction(1), Fraction(1, 2), Fraction(1, 3)], ids=str)
@@ -123,13 +124,14 @@ def test_the_enclosure_holds_the_distribution_function(shape, log_ratio, k):
     assert abs(decimal_cdf(shape, log_ratio, k) - middle * unit) <= radius * unit + Fraction(1, 10**70)
 
 
-@pytest.mark.parametrize("scale", [10**19, 10**9, 100, 3, 1, Fraction(9, 10), Fraction(1, 2), Fraction(1, 9)], ids=str)
+@pytest.mark.parametrize("scale", [10**19, 10**9, 100, 3, 1, Fraction(9, 10), Fraction(1, 2), Fraction(1, 9)])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_enclosure_is_sharp_everywhere(shape, scale):
-    """No k that a draw may meet is one where flint gives up: see `_ball` and `distribution` for two that were."""
+    """flint gives up at no k that a draw may meet: see `_ball` and `distribution` for two places it would."""
     for tenths in (1, 10, 100, 1000, 3000):
-        radii = (distribution(shape, 1 / Fraction(scale), int(tenths * scale) // 10, p).rad() for p in (64, 256, 512))
-        assert any(bool(radius < 2.0**-48) for radius in radii)
+        k = int(tenths * scale) // 10
+        balls = [distribution(shape, 1 / Fraction(scale), k, precision) for precision in (64, 256, 512)]
+        assert any(ball.is_finite() and bool(ball.rad() < 2.0**-48) for ball in balls)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -144,7 +146,7 @@ def test_both_sides_of_a_step_of_the_distribution_function(shape, k):
 
 
 def test_more_bits_are_drawn_only_when_needed():
-    assert sample_polya(Fraction(1, 2), Fraction(1, 9), fixed_bits(1 << 63)) == 1  # a second word would fail
+    assert sample_polya(Fraction(1, 2), Fraction(1, 9), fixed_bits(1 << 63)) == 2  # a second word would fail
 
 
 # --- vectors ------------------------------------------------------------------------------------------------

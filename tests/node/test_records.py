@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc import errors
-from umpc.node.records import Records, TableSource, load_records
+from umpc.node.records import Records, TableSource, _connect, load_records
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
@@ -134,6 +134,13 @@ def test_order_is_kept_over_many_rows(tmp_path):
     assert (records.count, records.dropped) == (len(kept), len(values) - len(kept))
 
 
+def test_nothing_is_spilled_to_disk_or_fetched_from_the_network():
+    with _connect() as connection:
+        for setting, value in (("temp_directory", ""), ("preserve_insertion_order", True),
+                               ("autoinstall_known_extensions", False), ("autoload_known_extensions", False)):
+            assert connection.execute("SELECT current_setting(?)", [setting]).fetchone() == (value,)
+
+
 def test_repr_shows_the_count_only(tmp_path):
     assert repr(load(table(tmp_path, "age\n77\n78\n\n"))) == "Records(count=2)"
 
@@ -228,8 +235,8 @@ def test_clip_excuses_no_other_fault(tmp_path, cls, bad):
 
 
 @pytest.mark.parametrize(("cls", "value"), [
-    (errors.NotANumber, "'nan'::DOUBLE"), (errors.NotNumeric, "DATE '2020-01-01'"), (errors.OutOfBounds, "7341"),
-    (errors.NotNumeric, "[1]"),
+    (errors.NotANumber, "'nan'::DOUBLE"), (errors.NotNumeric, "DATE '2020-01-01'"),
+    (errors.OutOfBounds, "7341"), (errors.NotNumeric, "[1]"),
 ])
 def test_parquet_is_refused_alike(tmp_path, cls, value):
     error = refused(cls, parquet(tmp_path, f"SELECT {value} AS age"))
@@ -283,7 +290,7 @@ def test_another_format(tmp_path, name):
 
 @pytest.mark.parametrize(("name", "content"), [
     ("short.csv", "age,b\n31,2\n4567\n"), ("long.csv", "age,b\n31,2\n4567,1,2\n"),
-    ("open.csv", 'age,b\n4567,"x\n'), ("open-header.csv", 'age,"b\n4567,1\n'),
+    ("open.csv", 'age,b\n4567,"x\n'), ("open-header.csv", '"age,b\n4567,1\n'),
     ("latin.csv", b"age,b\n4567,\xe9\n"), ("latin-header.csv", b"age,\xe9\n4567,1\n"),
     ("fake.parquet", "4567"),
 ])

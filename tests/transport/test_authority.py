@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.authority import Authority, load_identity, load_key, names_of, request
+from umpc.transport.authority import Authority, fingerprint, load_identity, load_key, names_of, request
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -97,10 +97,10 @@ def test_issue_does_not_turn_one_site_into_another(authority, site, tmp_path):
 
 
 def test_open_names_what_is_missing_or_does_not_match(authority, other_authority, tmp_path):
-    with pytest.raises(CertificateError, match="ca.pem is missing: .*umpc ca init"):
+    with pytest.raises(CertificateError, match=r"ca.pem is missing: .*umpc ca init"):
         Authority.open(tmp_path / "nowhere")
     (tmp_path / "authority/ca-key.pem").write_bytes((tmp_path / "other/ca-key.pem").read_bytes())
-    with pytest.raises(CertificateError, match="ca-key.pem is not the key of"):
+    with pytest.raises(CertificateError, match=r"ca-key.pem is not the key of"):
         Authority.open(tmp_path / "authority")
 
 
@@ -177,13 +177,11 @@ def test_a_missing_or_damaged_file_is_named(file, site, tmp_path):
 def test_a_key_of_somebody_else_is_refused(site, tmp_path):
     site("a"), site("b")
     (tmp_path / "a/key.pem").write_bytes((tmp_path / "b/key.pem").read_bytes())
-    with pytest.raises(CertificateError, match="key.pem is not the key of"):
+    with pytest.raises(CertificateError, match=r"key.pem is not the key of"):
         load_identity(tmp_path / "a")
 
 
 def test_another_authority_is_named_by_its_fingerprint(site, other_authority, authority, tmp_path):
-    from umpc.transport.authority import fingerprint
-
     site("a")
     (tmp_path / "a/ca.pem").write_bytes(other_authority.ca_pem)
     with pytest.raises(CertificateError, match="was not signed by") as caught:
@@ -195,7 +193,7 @@ def test_another_authority_is_named_by_its_fingerprint(site, other_authority, au
 def test_expired_and_not_yet_valid_are_told_apart_to_the_second(site, tmp_path):
     site("a", now=NOW)
     load_identity(tmp_path / "a", now=NOW + timedelta(days=90))
-    with pytest.raises(CertificateError, match="cert.pem expired, at 2026-05-30 00:00 UTC"):
+    with pytest.raises(CertificateError, match=r"cert.pem expired, at 2026-05-30 00:00 UTC"):
         load_identity(tmp_path / "a", now=NOW + timedelta(days=90, seconds=1))
     load_identity(tmp_path / "a", now=NOW - timedelta(minutes=5))
     with pytest.raises(CertificateError, match="not yet valid, only from 2026-02-28 23:55 UTC"):
@@ -203,13 +201,13 @@ def test_expired_and_not_yet_valid_are_told_apart_to_the_second(site, tmp_path):
 
 
 def test_an_expired_authority_signs_nothing(authority):
-    with pytest.raises(CertificateError, match="ca.pem expired"):
+    with pytest.raises(CertificateError, match=r"ca.pem expired"):
         authority.sign(csr_of("a", GOOD_DNS), name="a", role="node", now=datetime(2035, 1, 1, tzinfo=UTC))
 
 
 def test_the_wrong_role_says_both(site, tmp_path):
     site("a", "dealer")
-    with pytest.raises(CertificateError, match="role dealer .*expected role node"):
+    with pytest.raises(CertificateError, match=r"role dealer .*expected role node"):
         load_identity(tmp_path / "a", "node")
 
 

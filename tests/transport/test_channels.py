@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 import socket
 import time
+from datetime import timedelta
 
 import pytest
 from conftest import LONG_AGO
@@ -106,8 +108,6 @@ def test_a_server_of_another_authority_is_refused(site, other_authority):
 
 def test_a_client_that_only_the_server_distrusts_is_refused(site, other_authority):
     """The client trusts the server's authority, but its own certificate is of another one."""
-    import dataclasses
-
     server, stranger = site("a"), site("b", signer=other_authority)
     error = refusal(dataclasses.replace(stranger, ca_pem=server.ca_pem), server)
     assert isinstance(error, CertificateError) and "refused our certificate (node 'b')" in error.message
@@ -120,9 +120,6 @@ def test_an_expired_server_is_refused(site):
 
 
 def test_an_expired_client_is_refused_here_and_by_the_server(site):
-    import dataclasses
-    from datetime import timedelta
-
     client, server = site("b", now=LONG_AGO), site("a")
     assert "our own certificate (node 'b') expired, at 2020-07-30" in refusal(client, server).message
     wrong_clock = dataclasses.replace(client, not_after=server.not_after + timedelta(days=1))

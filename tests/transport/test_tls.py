@@ -103,13 +103,18 @@ def test_our_client_speaks_tls_1_3_only(identity, version, spoken, tmp_path):
         port = server.sockets[0].getsockname()[1]
         options = [("grpc.ssl_target_name_override", "a.node.umpc")]
         async with server, dial(f"127.0.0.1:{port}", channel_credentials(identity), options) as channel:
-            state = channel.get_state(try_to_connect=True)
-            while state is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-                await asyncio.wait_for(channel.wait_for_state_change(state), 10)
-                state = channel.get_state()
+            failed = asyncio.create_task(connecting_failed(channel))
+            await asyncio.wait({seen, failed}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            assert seen.done() or failed.done(), "neither a handshake nor a refusal"
+            failed.cancel()
             return seen.result() if seen.done() else None
 
     assert asyncio.run(scenario()) == spoken
+
+
+async def connecting_failed(channel):
+    while (state := channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+        await channel.wait_for_state_change(state)
 
 
 def dial(address, credentials, options):

@@ -1,1 +1,9 @@
-"""To be described."""
+"""The coordinator process: proposes a study to the nodes, leads them through its steps, adds up their shares.
+
+| file | what it is |
+|---|---|
+| `session.py` | the sans-IO session: what it says at each step, and what it checks |
+| `report.py` | the result: estimate, errors, cost predicted and measured |
+| `client.py` | the gRPC shell: one stream to every node, deadlines, who went away |
+| `studyfile.py` | study.toml, as people write it |
+"""

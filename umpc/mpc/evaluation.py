@@ -10,6 +10,7 @@ Sees: masked records (uniform to whoever lacks the mask), masked bits (uniform).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,24 +122,37 @@ def _own_mask(party: int, form: Linear, masks: Wires) -> np.ndarray:
     return np.broadcast_to(linear_value(form, first, second, constant=False), np.shape(masks[0]))
 
 
-def fields_message(plan: PairPlan, masked: Wires, records: np.ndarray) -> Message:
-    """Round 1: the masked wires of these records, wire after wire."""
-    payload = b"".join(
-        pack(values[records], wire.width) for wire, values in zip(plan.wires, masked, strict=True)
-    )
-    return Message("masked_fields", payload, len(records), sum(wire.width for wire in plan.wires))
+FIELDS_BYTES = 1_000_000
+"""Masked fields of so many bytes at most go into one message."""
 
 
-def fields_size(plan: PairPlan, records: int) -> int:
-    """Bytes of round 1 for so many records."""
-    return sum(packed_size(records, wire.width) for wire in plan.wires)
+def fields_frames(plan: PairPlan, records: int) -> Iterator[tuple[int, int, int]]:
+    """How round 1 is cut into messages: (number, records, bytes) of each."""
+    width = sum(wire.width for wire in plan.wires)
+    step = FIELDS_BYTES * 8 // width // 8 * 8
+    for number, start in enumerate(range(0, records, step)):
+        count = min(step, records - start)
+        yield number, count, sum(packed_size(count, wire.width) for wire in plan.wires)
 
 
-def read_fields(plan: PairPlan, message: Message) -> list[np.ndarray]:
+def fields_messages(plan: PairPlan, masked: Wires, records: np.ndarray) -> list[Message]:
+    """Round 1: the masked wires of these records, wire after wire, in as few messages as fit."""
+    width, start, messages = sum(wire.width for wire in plan.wires), 0, []
+    for _, count, _ in fields_frames(plan, len(records)):
+        part = records[start : start + count]
+        payload = b"".join(pack(values[part], wire.width) for wire, values in zip(plan.wires, masked, strict=True))
+        messages.append(Message("masked_fields", payload, count, width))
+        start += count
+    return messages
+
+
+def read_fields(plan: PairPlan, messages: Sequence[Message]) -> list[np.ndarray]:
     """The other owner's masked wires: per wire (records sent,) uint64. Raises: EncodingError."""
-    values, start = [], 0
-    for wire in plan.wires:
-        size = packed_size(message.count, wire.width)
-        values.append(unpack(message.payload[start : start + size], message.count, wire.width))
-        start += size
-    return values
+    values: list[list[np.ndarray]] = [[] for _ in plan.wires]
+    for message in messages:
+        start = 0
+        for wire, parts in zip(plan.wires, values, strict=True):
+            size = packed_size(message.count, wire.width)
+            parts.append(unpack(message.payload[start : start + size], message.count, wire.width))
+            start += size
+    return [np.concatenate(parts) if parts else np.empty(0, np.uint64) for parts in values]

@@ -25,6 +25,7 @@ KEYS = {
 }
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+NAME_EXPECTED = "letters, digits, '.', '_' and '-', at most 63, a letter or digit first"
 EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
 
 
@@ -48,7 +49,7 @@ def load_node_config(path: Path) -> NodeConfig:
     file = Path(path).resolve()
     top = _Section(file, "", _parse(file))
     data, budget = top.section("data"), top.section("budget")
-    name = top.text("name", NAME, "letters, digits, '.', '_' and '-', at most 63, a letter or digit first")
+    name = top.text("name", NAME, NAME_EXPECTED)
     source = TableSource(data.existing("path"), data.delimiter(), data.missing())
     return NodeConfig(
         file=file,
@@ -64,7 +65,9 @@ def load_node_config(path: Path) -> NodeConfig:
 
 
 def template(name: str) -> str:
-    """A commented example, for a node of this name; `load_node_config` accepts it once its paths exist."""
+    """A commented example for a node of this name; `load_node_config` takes it once its paths exist."""
+    if not re.fullmatch(NAME, name):
+        raise ConfigError(f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another")
     return TEMPLATE.replace("@name@", name)
 
 
@@ -182,7 +185,7 @@ class _Section:
         if value is None:
             raise ConfigError(f"{self.file}: key {self._key(key)!r} is missing; {expected} was "
                               "expected. Add it")
-        if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
+        if not isinstance(value, types):
             raise self._wrong(key, expected, value)
         return value
 

@@ -91,8 +91,8 @@ class Ledger:
                 if not self._path.exists():
                     self._create()
                 self._db = opened.enter_context(closing(_connect(self._path)))
-                self._db.execute("PRAGMA journal_mode=WAL")
                 self._account, self._head = self._replay()
+                self._db.execute("PRAGMA journal_mode=WAL")
             self._catch_up(total)
             self._resources = opened.pop_all()
 

@@ -1,0 +1,196 @@
+"""umpc.node.config: every key, exactly; every mistake is named by file and key."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from umpc.errors import ConfigError
+from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config, template
+from umpc.node.records import TableSource, load_records
+
+HEAD = 'name = "a"\nidentity = "id"\n'
+DATA = '[data]\npath = "bank.csv"\n'
+BUDGET = "[budget]\nepsilon = 5\n"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    (tmp_path / "id").mkdir()
+    for name in IDENTITY_FILES:
+        (tmp_path / "id" / name).write_text("pem")
+    (tmp_path / "bank.csv").write_text("age\n30\n")
+    return tmp_path
+
+
+def load(site: Path, text: str) -> NodeConfig:
+    (site / "node.toml").write_text(text, encoding="utf-8")
+    return load_node_config(site / "node.toml")
+
+
+def refused(site: Path, text: str, *parts: str) -> None:
+    """The refusal names the file and each part, and says what to do."""
+    with pytest.raises(ConfigError) as caught:
+        load(site, text)
+    message = caught.value.message
+    assert message.startswith(f"{site / 'node.toml'}: ") and ("Correct" in message or "Add it" in message)
+    assert [part for part in parts if part not in message] == [], message
+
+
+def test_defaults(site):
+    assert load(site, HEAD + DATA + BUDGET) == NodeConfig(
+        file=site / "node.toml", name="a", listen="127.0.0.1:0", identity=site / "id",
+        source=TableSource(site / "bank.csv", None, ("",)), clip=False, dataset="bank", epsilon=Fraction(5),
+        ledger=site / "a-ledger.sqlite")
+
+
+def test_every_key(site):
+    (site / "sub").mkdir()
+    config = load(site, f"""
+        name = "Hospital_a.1-x"
+        listen = "[::1]:7001"
+        identity = "{site}/id"
+        ledger = "sub/budget.sqlite"
+        [data]
+        path = "sub/../bank.csv"
+        delimiter = "\\t"
+        missing = ["", "NA"]
+        clip = true
+        name = "Patients 2024"
+        [budget]
+        epsilon = "1/3"
+        """)
+    assert config.source == TableSource(site / "bank.csv", "\t", ("", "NA"))
+    assert (config.name, config.listen, config.clip) == ("Hospital_a.1-x", "[::1]:7001", True)
+    assert (config.dataset, config.ledger) == ("Patients 2024", site / "sub" / "budget.sqlite")
+    assert config.identity == site / "id"
+
+
+def test_paths_are_relative_to_the_file_wherever_the_process_runs(site, monkeypatch):
+    (site / "node.toml").write_text(HEAD + DATA + BUDGET)
+    monkeypatch.chdir(site.parent)
+    assert load_node_config(Path(site.name) / "node.toml").source.path == site / "bank.csv"
+
+
+def test_what_the_configuration_names_can_be_loaded(site):
+    assert load_records(load(site, HEAD + DATA + BUDGET).source, [], node="a").count == 1
+
+
+@pytest.mark.parametrize(("written", "value"), [
+    ("5", "5"), ("0.1", "1/10"), ('"0.1"', "1/10"), ('"1/3"', "1/3"), ("1e-3", "1/1000"), ("2.50e1", "25"),
+    ("1_000", "1000"), ("0.3333333333333333333", "3333333333333333333/10000000000000000000"),
+])
+def test_epsilon_is_exact(site, written, value):
+    assert load(site, HEAD + DATA + f"[budget]\nepsilon = {written}").epsilon == Fraction(value)
+
+
+@pytest.mark.parametrize("written", [
+    "0", "0.0", "-1", "-0.5", "inf", "nan", "true", "[1]", '"1/0"', '"-1/3"', '"one"', '"1/"', '"1e3"',
+    '" 1"', '"٣"', "1e999999999", "1e-999999999", "1" * 31, '""', "2020-01-01",
+])
+def test_epsilon_refused(site, written):
+    refused(site, HEAD + DATA + f"[budget]\nepsilon = {written}",
+            "'budget.epsilon'", "a number above 0", "came")
+
+
+@pytest.mark.parametrize(("text", "parts"), [
+    (HEAD + 'listn = "x:1"\n' + DATA + BUDGET, ["unknown key 'listn'", "did you mean 'listen'?"]),
+    (HEAD + DATA + "clips = true\n" + BUDGET, ["unknown key 'data.clips'", "did you mean 'clip'?"]),
+    (HEAD + DATA + BUDGET + "epsilom = 1\n", ["unknown key 'budget.epsilom'", "'epsilon'"]),
+    (HEAD + DATA + BUDGET + "zzz = 1\n", ["unknown key 'budget.zzz'", "known are epsilon."]),
+    (HEAD + DATA + BUDGET + "[extra]\n", ["unknown key 'extra'"]),
+])
+def test_unknown_keys_are_refused_with_a_suggestion(site, text, parts):
+    refused(site, text, *parts)
+
+
+@pytest.mark.parametrize(("text", "key"), [
+    ('identity = "id"\n' + DATA + BUDGET, "'name'"), ('name = "a"\n' + DATA + BUDGET, "'identity'"),
+    (HEAD + BUDGET, "'data'"), (HEAD + DATA, "'budget'"), (HEAD + "[data]\n" + BUDGET, "'data.path'"),
+    (HEAD + DATA + "[budget]\n", "'budget.epsilon'"),
+])
+def test_missing_keys(site, text, key):
+    refused(site, text, f"key {key} is missing", "was expected")
+
+
+@pytest.mark.parametrize("written", ["5", '""', '"../a"', '"a b"', '"-a"', '"ä"', '"a\\n"', f'"{"a" * 64}"'])
+def test_names(site, written):
+    refused(site, f'name = {written}\nidentity = "id"\n' + DATA + BUDGET, "key 'name'", "letters, digits",
+            f"{written.replace(chr(34), chr(39))} came")
+
+
+@pytest.mark.parametrize("listen", ["7001", "localhost", "localhost:", ":7001", "h:65536", "h:-1", "::1:70",
+                                    "a b:1", ""])
+def test_listen(site, listen):
+    refused(site, f'listen = "{listen}"\n' + HEAD + DATA + BUDGET, "key 'listen'", "host:port", repr(listen))
+
+
+@pytest.mark.parametrize(("line", "key", "came"), [
+    ('delimiter = ";;"', "delimiter", "';;'"), ('delimiter = ""', "delimiter", "''"),
+    ("delimiter = '\"'", "delimiter", "'\"'"), ('delimiter = "."', "delimiter", "'.'"),
+    ('missing = "NA"', "missing", "'NA'"), ("missing = [-1]", "missing", "[-1]"),
+    ('clip = "yes"', "clip", "'yes'"), ("clip = 1", "clip", "1"), ('name = ""', "name", "''"),
+])
+def test_values_under_data(site, line, key, came):
+    refused(site, HEAD + DATA + line + "\n" + BUDGET, f"key 'data.{key}'", "was expected", f"{came} came")
+
+
+def test_sections_are_sections(site):
+    refused(site, HEAD + "data = 1\n" + BUDGET, "key 'data'", "a section [data] was expected", "1 came")
+
+
+def test_the_data_file_exists(site):
+    refused(site, HEAD + '[data]\npath = "absent.csv"\n' + BUDGET, "'data.path'", str(site / "absent.csv"))
+    refused(site, HEAD + '[data]\npath = "id"\n' + BUDGET, "'data.path'", "an existing file")
+
+
+@pytest.mark.parametrize("name", IDENTITY_FILES)
+def test_the_identity_is_complete(site, name):
+    (site / "id" / name).unlink()
+    refused(site, HEAD + DATA + BUDGET, "key 'identity'", f"without {name}' came")
+
+
+def test_the_ledger_has_a_folder(site):
+    refused(site, 'ledger = "absent/x"\n' + HEAD + DATA + BUDGET, "key 'ledger'", str(site / "absent" / "x"))
+    refused(site, 'ledger = "id"\n' + HEAD + DATA + BUDGET, "key 'ledger'", "a file in an existing folder")
+
+
+def test_no_toml(site):
+    refused(site, HEAD + "[data\n", "TOML in UTF-8", "line 3")
+    refused(site, HEAD + 'name = "b"\n', "TOML in UTF-8")
+    (site / "node.toml").write_bytes(b'name = "\xe9"')
+    with pytest.raises(ConfigError, match="TOML in UTF-8"):
+        load_node_config(site / "node.toml")
+
+
+def test_no_file(site):
+    with pytest.raises(ConfigError, match="no such file"):
+        load_node_config(site / "absent.toml")
+    with pytest.raises(ConfigError, match="a readable file was expected: Is a directory"):
+        load_node_config(site / "id")
+
+
+def test_the_template_is_accepted_once_its_paths_exist(site):
+    text = template("hospital-a")
+    refused(site, text, "'data.path'")
+    (site / "data.csv").write_text("age\n")
+    refused(site, text, "'identity'")
+    (site / "id").rename(site / "identity")
+    config = load(site, text)
+    assert (config.name, config.dataset, config.epsilon) == ("hospital-a", "data", Fraction(5))
+
+
+def test_what_the_template_comments_out_is_accepted_too(site):
+    (site / "data.csv").write_text("age\n")
+    (site / "id").rename(site / "identity")
+    lines = template("b").splitlines()
+    config = load(site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines))
+    assert config.source == TableSource(site / "data.csv", ";", ("", "NA"))
+    assert config.ledger == site / "b-ledger.sqlite"
+
+
+def test_a_template_for_a_name_that_no_node_may_have():
+    with pytest.raises(ConfigError, match="letters"):
+        template('a"b')

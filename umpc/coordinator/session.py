@@ -1,0 +1,85 @@
+"""The coordinator's part: it collects what nodes say, checks that they agree, and adds up the noisy shares.
+
+It holds no secret, and learns uniform shares and the noisy result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from umpc.agreement import attempt_of
+from umpc.coordinator.report import Measured, Report, build_report
+from umpc.errors import AlreadyReleased, RemoteProtocolError
+from umpc.mpc import messages as m
+from umpc.mpc.attempt import Attempt, Sizes
+from umpc.study import Study
+
+
+class CoordinatorSession:
+    """One study, one attempt. Lists are in the study's order of nodes."""
+
+    def __init__(self, study: Study):
+        self.study = study.check()
+        self.names = [node.name for node in study.nodes]
+
+    def propose(self) -> m.Propose:
+        return m.Propose(self.study.encode())
+
+    def agree(self, answers: Sequence[m.Accepted | m.Released]) -> m.Agree | None:
+        """Everybody's members to everybody; None where every node has released this study before.
+
+        Raises: TooFewRecords, StudyError, RangeError where the study cannot be run over so many records.
+        """
+        released = [name for name, a in zip(self.names, answers, strict=True) if isinstance(a, m.Released)]
+        if len(released) == len(answers):
+            return None
+        if released:
+            raise AlreadyReleased(
+                f"the study {self.study.name!r} was released before by {', '.join(released)}, but not by all nodes, so "
+                f"its shares do not add up; its epsilon is charged there; give the study a new name to run it anew"
+            )
+        for name, answer in zip(self.names, answers, strict=True):
+            if answer.study_hash != self.study.hash or answer.member.name != name:
+                raise RemoteProtocolError(
+                    f"{name} answered for another study or under another name", culprit=name, step="propose"
+                )
+        members = tuple(answer.member for answer in answers)
+        sizes = Sizes(self.study, sum(member.records for member in members))
+        _ = sizes.edges
+        self._members = members
+        return m.Agree(members)
+
+    def begin(self, answers: Sequence[m.Opened]) -> m.Begin:
+        """Everybody's openings to everybody."""
+        openings = tuple(answer.opening for answer in answers)
+        self.attempt: Attempt = attempt_of(self.study, self._members, openings)
+        return m.Begin(openings)
+
+    def check_prepared(self, answers: Sequence[m.Prepared]) -> None:
+        """All nodes must have derived the same attempt. Raises: RemoteProtocolError."""
+        for name, answer in zip(self.names, answers, strict=True):
+            if answer.attempt != self.attempt.id:
+                raise RemoteProtocolError(
+                    f"{name} derived another attempt from the same openings; is its software the same?",
+                    culprit=name,
+                    step="prepare",
+                )
+
+    def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        """The report of a run."""
+        return build_report(self.study, self._shares(answers, self.attempt.id), self.attempt, measured)
+
+    def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        """The report of a study that was released before: the same stored shares, nothing charged."""
+        shares = self._shares(answers, answers[0].attempt)
+        return build_report(self.study, shares, Sizes(self.study, sum(a.records for a in answers)), measured)
+
+    def _shares(self, answers: Sequence[m.Released], attempt: bytes) -> list[bytes]:
+        for name, answer in zip(self.names, answers, strict=True):
+            if answer.attempt != attempt or len(answer.share) != len(answers[0].share):
+                raise AlreadyReleased(
+                    f"{name} released the study {self.study.name!r} in another attempt than the others, so the shares "
+                    f"do not add up; give the study a new name to run it anew",
+                    culprit=name,
+                )
+        return [answer.share for answer in answers]

@@ -1,0 +1,53 @@
+"""The dealer's part of one attempt: correlated randomness, chunk by chunk, for the owners of every cell.
+
+The dealer knows masks and never sees anything that is computed from data. Material is generated when it is sent,
+bound to (attempt, cell, chunk), used once, and kept nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.dealing import deal_chunk
+from umpc.mpc.frames import Frame
+from umpc.mpc.masks import wire_masks
+from umpc.mpc.material import chunk_seed, dealt_bytes
+from umpc.mpc.prg import SEED_BYTES, derive
+
+
+class DealerSession:
+    """One attempt. Args: entropy: number of bytes → uniform bytes; one seed per node is drawn."""
+
+    def __init__(self, attempt: Attempt, entropy: Callable[[int], bytes]):
+        self.attempt = attempt
+        self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]
+        self._masks = [
+            wire_masks(attempt.plan, derive(seed, "masks"), member.records)
+            for seed, member in zip(self._seeds, attempt.members, strict=True)
+        ]
+        self._tree_hash = attempt.tree_hash()
+
+    def __repr__(self) -> str:
+        return f"DealerSession(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
+
+    def seed_frame(self, node: int) -> Frame:
+        """The seed from which a node expands its masks and its part of every chunk."""
+        return Frame("node_seed", (0, 0), 0, 1, 8 * SEED_BYTES, self._seeds[node])
+
+    def deal(self) -> Iterator[tuple[int, Frame]]:
+        """All material in the common order: (node, frame)."""
+        for chunk in self.attempt.chunks():
+            yield from self.deal_one(chunk)
+
+    def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
+        plan = self.attempt.plan
+        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
+        masks = [
+            [values[rows] for values in self._masks[node]] for node, rows in zip(chunk.owners, index, strict=True)
+        ]
+        first, second = (chunk_seed(self._seeds[node], chunk.owners, chunk.number) for node in chunk.owners)
+        parts = deal_chunk(plan, *masks, (first, second), chunk.count, self._tree_hash)
+        for party, (node, part) in enumerate(zip(chunk.owners, parts, strict=True)):
+            width = 8 * dealt_bytes(plan, party)
+            yield node, Frame("material", chunk.owners, chunk.number, chunk.count, width, part.encode())

@@ -1,0 +1,110 @@
+"""What coordinator and node say to each other in one study, step by step (DESIGN section 7).
+
+| coordinator | node | step |
+|---|---|---|
+| Propose | Accepted, or Released where the study was released before | propose |
+| Agree | Opened | agree |
+| Begin | Prepared | prepare |
+| Evaluate | Ready | evaluate |
+| Release | Released | release |
+
+A node may send Progress at any time and ends with Failure; a coordinator ends with Abort or by closing the stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from umpc.mpc.attempt import Member
+
+
+@dataclass(frozen=True)
+class Propose:
+    study: bytes
+
+
+@dataclass(frozen=True)
+class Agree:
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Begin:
+    openings: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        return f"Begin({len(self.openings)} openings)"
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    pass
+
+
+@dataclass(frozen=True)
+class Release:
+    pass
+
+
+@dataclass(frozen=True)
+class Abort:
+    culprit: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Accepted:
+    study_hash: bytes
+    member: Member
+
+
+@dataclass(frozen=True)
+class Opened:
+    opening: bytes
+
+    def __repr__(self) -> str:
+        return "Opened(<32 bytes>)"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    attempt: bytes
+    bytes_received: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    bytes_sent: int
+    bytes_received: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Released:
+    """A node's noisy share, masked by its zero share. `records` is what the node contributed."""
+
+    attempt: bytes
+    share: bytes
+    records: int
+
+    def __repr__(self) -> str:
+        return f"Released(attempt={self.attempt.hex()[:8]}, share=<redacted>)"
+
+
+@dataclass(frozen=True)
+class Progress:
+    step: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    error: str
+    message: str
+    culprit: str
+    step: str
+
+
+CoordinatorMessage = Propose | Agree | Begin | Evaluate | Release | Abort
+NodeMessage = Accepted | Opened | Prepared | Ready | Released | Progress | Failure

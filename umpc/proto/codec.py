@@ -1,0 +1,173 @@
+"""Between protobuf messages and the dataclasses that sessions use. Everything from outside is checked here.
+
+Raises everywhere: EncodingError, saying what was expected and what came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import Message as ProtobufMessage
+
+from umpc.errors import EncodingError, UmpcError, error_classes
+from umpc.mpc import messages as m
+from umpc.mpc.attempt import Member
+from umpc.mpc.frames import MAX_PAYLOAD, STEPS, Frame
+from umpc.proto.v1 import umpc_pb2 as pb
+
+MAX_MEMBERS = 4096
+MAX_RECORDS = 1 << 40
+_STEP_NAMES = {number: name for name, number in STEPS.items()}
+
+
+def encode_frame(frame: Frame) -> pb.Frame:
+    return pb.Frame(
+        step=STEPS[frame.step],
+        first_owner=frame.owners[0],
+        second_owner=frame.owners[1],
+        chunk=frame.chunk,
+        count=frame.count,
+        width=frame.width,
+        payload=frame.payload,
+    )
+
+
+def decode_frame(frame: pb.Frame) -> Frame:
+    if frame.step not in _STEP_NAMES:
+        raise EncodingError(f"a frame of an unknown step {frame.step} came")
+    if len(frame.payload) > MAX_PAYLOAD:
+        raise EncodingError(f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came")
+    if len(frame.payload) != (frame.count * frame.width + 7) // 8 and frame.step != pb.MASKED_FIELDS:
+        raise EncodingError(f"{frame.count} values of {frame.width} bits do not take {len(frame.payload)} bytes")
+    owners = (frame.first_owner, frame.second_owner)
+    return Frame(_STEP_NAMES[frame.step], owners, frame.chunk, frame.count, frame.width, frame.payload)
+
+
+def encode_member(member: Member) -> pb.Member:
+    return pb.Member(
+        name=member.name, records=member.records, commitment=member.commitment, public_key=member.public_key
+    )
+
+
+def decode_member(member: pb.Member) -> Member:
+    if member.records > MAX_RECORDS:
+        raise EncodingError(f"a node has at most {MAX_RECORDS} records, {member.records} came")
+    return Member(
+        member.name, member.records, _sized(member.commitment, 32, "commitment"), _sized(member.public_key, 32, "key")
+    )
+
+
+def decode_members(members: Any) -> tuple[Member, ...]:
+    if len(members) > MAX_MEMBERS:
+        raise EncodingError(f"a study has at most {MAX_MEMBERS} nodes, {len(members)} came")
+    return tuple(decode_member(member) for member in members)
+
+
+def decode_openings(openings: Any) -> tuple[bytes, ...]:
+    if len(openings) > MAX_MEMBERS:
+        raise EncodingError(f"a study has at most {MAX_MEMBERS} nodes, {len(openings)} openings came")
+    return tuple(_sized(opening, 32, "opening") for opening in openings)
+
+
+def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
+    match message:
+        case m.Propose(study):
+            return pb.CoordinatorMessage(propose=pb.Propose(study=study))
+        case m.Agree(members):
+            return pb.CoordinatorMessage(agree=pb.Agree(members=[encode_member(member) for member in members]))
+        case m.Begin(openings):
+            return pb.CoordinatorMessage(begin=pb.Begin(openings=openings))
+        case m.Evaluate():
+            return pb.CoordinatorMessage(evaluate=pb.Evaluate())
+        case m.Release():
+            return pb.CoordinatorMessage(release=pb.Release())
+        case m.Abort(culprit, reason):
+            return pb.CoordinatorMessage(abort=pb.Abort(culprit=culprit, reason=reason))
+
+
+def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
+    match message.WhichOneof("body"):
+        case "propose":
+            return m.Propose(message.propose.study)
+        case "agree":
+            return m.Agree(decode_members(message.agree.members))
+        case "begin":
+            return m.Begin(decode_openings(message.begin.openings))
+        case "evaluate":
+            return m.Evaluate()
+        case "release":
+            return m.Release()
+        case "abort":
+            return m.Abort(message.abort.culprit, message.abort.reason)
+    raise EncodingError("an empty or unknown message came from the coordinator")
+
+
+def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
+    match message:
+        case m.Accepted(study_hash, member):
+            return pb.NodeMessage(accepted=pb.Accepted(study_hash=study_hash, member=encode_member(member)))
+        case m.Opened(opening):
+            return pb.NodeMessage(opened=pb.Opened(opening=opening))
+        case m.Prepared(attempt, bytes_received):
+            return pb.NodeMessage(prepared=pb.Prepared(attempt=attempt, bytes_received=bytes_received))
+        case m.Ready(sent, received, rounds):
+            return pb.NodeMessage(ready=pb.Ready(bytes_sent=sent, bytes_received=received, rounds=rounds))
+        case m.Released(attempt, share, records):
+            return pb.NodeMessage(released=pb.Released(attempt=attempt, share=share, records=records))
+        case m.Progress(step, done, total):
+            return pb.NodeMessage(progress=pb.Progress(step=step, done=done, total=total))
+        case m.Failure(error, text, culprit, step):
+            return pb.NodeMessage(failure=pb.Failure(error=error, message=text, culprit=culprit, step=step))
+
+
+def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
+    match message.WhichOneof("body"):
+        case "accepted":
+            body = message.accepted
+            return m.Accepted(_sized(body.study_hash, 32, "study hash"), decode_member(body.member))
+        case "opened":
+            return m.Opened(_sized(message.opened.opening, 32, "opening"))
+        case "prepared":
+            body = message.prepared
+            return m.Prepared(_sized(body.attempt, 32, "attempt"), body.bytes_received)
+        case "ready":
+            body = message.ready
+            return m.Ready(body.bytes_sent, body.bytes_received, body.rounds)
+        case "released":
+            body = message.released
+            if len(body.share) not in (4, 8):
+                raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 are possible")
+            return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records)
+        case "progress":
+            return m.Progress(message.progress.step, message.progress.done, message.progress.total)
+        case "failure":
+            body = message.failure
+            return m.Failure(body.error, body.message, body.culprit, body.step)
+    raise EncodingError("an empty or unknown message came from a node")
+
+
+def failure_of(error: UmpcError) -> m.Failure:
+    """What the others may know of a failure: never `detail`."""
+    return m.Failure(type(error).__name__, error.message, error.culprit or "", error.step or "")
+
+
+def error_of(failure: m.Failure) -> UmpcError:
+    """A failure that came from elsewhere, as an error of its class."""
+    cls = error_classes().get(failure.error, UmpcError)
+    return cls(failure.message, culprit=failure.culprit or None, step=failure.step or None)
+
+
+def parse(cls: type[ProtobufMessage], data: bytes) -> Any:
+    """A protobuf message from bytes. Raises: EncodingError."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return cls.FromString(data)
+    except DecodeError as error:
+        raise EncodingError(f"bytes that are no {cls.DESCRIPTOR.name} came") from error
+
+
+def _sized(data: bytes, size: int, what: str) -> bytes:
+    if len(data) != size:
+        raise EncodingError(f"a {what} has {size} bytes, {len(data)} came")
+    return data

@@ -1,0 +1,221 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STEP_UNSPECIFIED: _ClassVar[Step]
+    NODE_SEED: _ClassVar[Step]
+    MATERIAL: _ClassVar[Step]
+    MASKED_FIELDS: _ClassVar[Step]
+    OPEN_BITS: _ClassVar[Step]
+STEP_UNSPECIFIED: Step
+NODE_SEED: Step
+MATERIAL: Step
+MASKED_FIELDS: Step
+OPEN_BITS: Step
+
+class HelloRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class HelloReply(_message.Message):
+    __slots__ = ("name", "role", "version")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    role: str
+    version: str
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
+
+class CoordinatorMessage(_message.Message):
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort")
+    PROPOSE_FIELD_NUMBER: _ClassVar[int]
+    AGREE_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    EVALUATE_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    ABORT_FIELD_NUMBER: _ClassVar[int]
+    propose: Propose
+    agree: Agree
+    begin: Begin
+    evaluate: Evaluate
+    release: Release
+    abort: Abort
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ...) -> None: ...
+
+class Propose(_message.Message):
+    __slots__ = ("study",)
+    STUDY_FIELD_NUMBER: _ClassVar[int]
+    study: bytes
+    def __init__(self, study: _Optional[bytes] = ...) -> None: ...
+
+class Agree(_message.Message):
+    __slots__ = ("members",)
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedCompositeFieldContainer[Member]
+    def __init__(self, members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ...) -> None: ...
+
+class Begin(_message.Message):
+    __slots__ = ("openings",)
+    OPENINGS_FIELD_NUMBER: _ClassVar[int]
+    openings: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, openings: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Evaluate(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Release(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Abort(_message.Message):
+    __slots__ = ("culprit", "reason")
+    CULPRIT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    culprit: str
+    reason: str
+    def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class NodeMessage(_message.Message):
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    PREPARED_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    RELEASED_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    accepted: Accepted
+    opened: Opened
+    prepared: Prepared
+    ready: Ready
+    released: Released
+    progress: Progress
+    failure: Failure
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class Member(_message.Message):
+    __slots__ = ("name", "records", "commitment", "public_key")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENT_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    records: int
+    commitment: bytes
+    public_key: bytes
+    def __init__(self, name: _Optional[str] = ..., records: _Optional[int] = ..., commitment: _Optional[bytes] = ..., public_key: _Optional[bytes] = ...) -> None: ...
+
+class Accepted(_message.Message):
+    __slots__ = ("study_hash", "member")
+    STUDY_HASH_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    study_hash: bytes
+    member: Member
+    def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ...) -> None: ...
+
+class Released(_message.Message):
+    __slots__ = ("attempt", "share", "records")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    share: bytes
+    records: int
+    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ...) -> None: ...
+
+class Opened(_message.Message):
+    __slots__ = ("opening",)
+    OPENING_FIELD_NUMBER: _ClassVar[int]
+    opening: bytes
+    def __init__(self, opening: _Optional[bytes] = ...) -> None: ...
+
+class Prepared(_message.Message):
+    __slots__ = ("attempt", "bytes_received")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    bytes_received: int
+    def __init__(self, attempt: _Optional[bytes] = ..., bytes_received: _Optional[int] = ...) -> None: ...
+
+class Ready(_message.Message):
+    __slots__ = ("bytes_sent", "bytes_received", "rounds")
+    BYTES_SENT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    bytes_sent: int
+    bytes_received: int
+    rounds: int
+    def __init__(self, bytes_sent: _Optional[int] = ..., bytes_received: _Optional[int] = ..., rounds: _Optional[int] = ...) -> None: ...
+
+class Progress(_message.Message):
+    __slots__ = ("step", "done", "total")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    done: int
+    total: int
+    def __init__(self, step: _Optional[str] = ..., done: _Optional[int] = ..., total: _Optional[int] = ...) -> None: ...
+
+class Failure(_message.Message):
+    __slots__ = ("error", "message", "culprit", "step")
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    CULPRIT_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    error: str
+    message: str
+    culprit: str
+    step: str
+    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ..., culprit: _Optional[str] = ..., step: _Optional[str] = ...) -> None: ...
+
+class PeerMessage(_message.Message):
+    __slots__ = ("hello", "frame")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    hello: PeerHello
+    frame: Frame
+    def __init__(self, hello: _Optional[_Union[PeerHello, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
+
+class PeerHello(_message.Message):
+    __slots__ = ("attempt",)
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    def __init__(self, attempt: _Optional[bytes] = ...) -> None: ...
+
+class DealRequest(_message.Message):
+    __slots__ = ("study", "members", "openings")
+    STUDY_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    OPENINGS_FIELD_NUMBER: _ClassVar[int]
+    study: bytes
+    members: _containers.RepeatedCompositeFieldContainer[Member]
+    openings: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Frame(_message.Message):
+    __slots__ = ("step", "first_owner", "second_owner", "chunk", "count", "width", "payload")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    FIRST_OWNER_FIELD_NUMBER: _ClassVar[int]
+    SECOND_OWNER_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    step: Step
+    first_owner: int
+    second_owner: int
+    chunk: int
+    count: int
+    width: int
+    payload: bytes
+    def __init__(self, step: _Optional[_Union[Step, str]] = ..., first_owner: _Optional[int] = ..., second_owner: _Optional[int] = ..., chunk: _Optional[int] = ..., count: _Optional[int] = ..., width: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...

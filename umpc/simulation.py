@@ -1,0 +1,107 @@
+"""A whole study in one process: the real sessions of coordinator, dealer and nodes, driven in lockstep.
+
+For tests, audits and predictions. Nothing here protects anything: all secrets sit in one memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from umpc.coordinator.report import Measured, Report
+from umpc.coordinator.session import CoordinatorSession
+from umpc.dealer.session import DealerSession
+from umpc.mpc import messages as m
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.frames import Frame
+from umpc.mpc.rounds import Message, run_in_memory
+from umpc.node.session import NodeSession
+from umpc.study import Study
+
+Table = Mapping[str, np.ndarray]
+
+
+@dataclass
+class Transcript:
+    """Everything that was sent: (sender, receiver, frame), and the final shares."""
+
+    offline: list[tuple[str, str, Frame]] = field(default_factory=list)
+    online: list[tuple[str, str, Frame]] = field(default_factory=list)
+    shares: list[bytes] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    report: Report
+    attempt: Attempt
+    transcript: Transcript
+    nodes: list[NodeSession]
+
+
+def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
+    """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
+    coordinator = CoordinatorSession(study)
+    nodes = [
+        NodeSession(node.name, study, table, len(next(iter(table.values()))), entropy)
+        for node, table in zip(study.nodes, tables, strict=True)
+    ]
+    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
+    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    attempts = [node.begin(begin.openings) for node in nodes]
+    coordinator.check_prepared([m.Prepared(attempt.id, 0) for attempt in attempts])
+    transcript = Transcript()
+    _deal_and_evaluate(coordinator.attempt, nodes, entropy, transcript)
+    transcript.shares = [node.release() for node in nodes]
+    released = [
+        m.Released(attempt.id, share, node.records)
+        for attempt, share, node in zip(attempts, transcript.shares, nodes, strict=True)
+    ]
+    report = coordinator.finish(released, _measure(transcript))
+    return Simulated(report, coordinator.attempt, transcript, nodes)
+
+
+def _deal_and_evaluate(
+    attempt: Attempt, nodes: Sequence[NodeSession], entropy: Callable[[int], bytes], transcript: Transcript
+) -> None:
+    names = [node.name for node in attempt.study.nodes]
+    dealer = DealerSession(attempt, entropy)
+    for index, node in enumerate(nodes):
+        seed = dealer.seed_frame(index)
+        if attempt.plan.needs_dealer:
+            transcript.offline.append((attempt.study.dealer.name, names[index], seed))
+        node.receive_seed(seed.payload)
+        node.evaluate_inner()
+    for owners in attempt.hypergraph.shared_cells:
+        for sender, receiver in (owners, owners[::-1]):
+            messages = nodes[sender].fields_for(receiver)
+            nodes[receiver].receive_fields(sender, messages)
+            for number, message in enumerate(messages):
+                transcript.online.append((names[sender], names[receiver], _frame(message, owners, number)))
+    tree_hash = attempt.tree_hash()
+    for chunk in attempt.chunks():
+        dealt = dict(dealer.deal_one(chunk))
+        if attempt.plan.needs_dealer:
+            transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
+        parties = [nodes[node].protocol(chunk, dealt[node].payload, tree_hash) for node in chunk.owners]
+        results, sent = run_in_memory(parties)
+        for line in sent:
+            pair = chunk.owners if line.party == 0 else chunk.owners[::-1]
+            frame = _frame(line.message, chunk.owners, chunk.number)
+            transcript.online.append((names[pair[0]], names[pair[1]], frame))
+        for node, result in zip(chunk.owners, results, strict=True):
+            nodes[node].add(result)
+
+
+def _frame(message: Message, owners: tuple[int, int], number: int) -> Frame:
+    return Frame(message.step, owners, number, message.count, message.width, message.payload)
+
+
+def _measure(transcript: Transcript) -> Measured:
+    steps = {frame.step for _, _, frame in transcript.online}
+    return Measured(
+        rounds=len(steps) + 1,
+        bytes_online=sum(f.wire_bytes for _, _, f in transcript.online) + sum(map(len, transcript.shares)),
+        bytes_offline=sum(f.wire_bytes for _, _, f in transcript.offline),
+    )

@@ -1,0 +1,181 @@
+"""The study: the one document that coordinator, dealer and every node agree on before anything happens.
+
+It travels as canonical JSON. Its SHA-256 is the study's identity: a node answers with the hash of what it read,
+and everything later (joint seed, material, budget, stored result) is bound to it. It holds the kernel as text,
+never code.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cached_property
+
+import msgspec
+
+from umpc import __version__
+from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
+from umpc.mpc.prg import digest
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import FieldSchema, Schema
+
+MAX_BYTES = 1 << 20
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A field's type; numbers as exact text such as "0.01" or "1/3"."""
+
+    name: str
+    lower: str
+    upper: str
+    resolution: str = "1"
+
+    def schema(self) -> FieldSchema:
+        where = f"field {self.name!r}"
+        return FieldSchema(
+            self.name,
+            exact(self.lower, f"{where}: lower"),
+            exact(self.upper, f"{where}: upper"),
+            exact(self.resolution, f"{where}: resolution"),
+        )
+
+
+class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A process: the name in its certificate, and where it listens."""
+
+    name: str
+    address: str
+
+
+class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
+    """What is computed, by whom, at what price.
+
+    edges: "all", a multiple of n such as "2n", or a number. epsilon: exact text. max_colluding: how many nodes may
+    pool what they know without weakening ε; noise is calibrated to the others.
+    """
+
+    name: str
+    statistic: str
+    kernel: str
+    fields: tuple[FieldText, ...]
+    epsilon: str
+    edges: str
+    max_colluding: int
+    coordinator: str
+    dealer: Participant
+    nodes: tuple[Participant, ...]
+    sampling: str = "balanced"
+    noise: str = "distributed"
+    seconds_per_step: int = 600
+    version: str = __version__
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @cached_property
+    def hash(self) -> bytes:
+        """The study's identity: 32 bytes."""
+        return digest(b"umpc study 1", self.encode())
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(field.schema() for field in self.fields)
+
+    @cached_property
+    def parsed_kernel(self) -> Kernel:
+        return Kernel.from_text(self.kernel, self.schema)
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        return exact(self.epsilon, "epsilon")
+
+    @property
+    def honest(self) -> int:
+        """h = N − t: the nodes whose noise alone must suffice."""
+        return len(self.nodes) - self.max_colluding
+
+    def index_of(self, node: str) -> int:
+        for index, participant in enumerate(self.nodes):
+            if participant.name == node:
+                return index
+        raise StudyError(f"node {node!r} is not one of the study's nodes: {', '.join(n.name for n in self.nodes)}")
+
+    def check(self) -> Study:
+        """Everything that can be said without data. Raises: StudyError and its kinds."""
+        if self.version != __version__:
+            raise VersionMismatch(
+                f"the study is for umpc {self.version}, this process runs umpc {__version__}; install the same version "
+                f"everywhere"
+            )
+        self._check_participants()
+        if self.exact_epsilon <= 0:
+            raise InvalidEpsilon(f"epsilon must be positive, got {self.epsilon}; a usual value is 1")
+        if not 0 <= self.max_colluding < len(self.nodes):
+            raise StudyError(
+                f"max_colluding must be between 0 and {len(self.nodes) - 1} for {len(self.nodes)} nodes, "
+                f"got {self.max_colluding}"
+            )
+        if self.sampling != "balanced":
+            raise StudyError(f'sampling must be "balanced", got {self.sampling!r}')
+        if self.noise != "distributed":
+            raise StudyError(f'noise must be "distributed", got {self.noise!r}')
+        if len({field.name for field in self.fields}) != len(self.fields):
+            raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
+        if not 1 <= self.seconds_per_step <= 86_400:
+            raise StudyError(f"seconds_per_step must be between 1 and 86400, got {self.seconds_per_step}")
+        _ = self.parsed_kernel
+        return self
+
+    def _check_participants(self) -> None:
+        names = [node.name for node in self.nodes] + [self.dealer.name, self.coordinator]
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")
+        for name in names:
+            if names.count(name) > 1:
+                raise DuplicateParticipant(
+                    f"two participants are named {name!r}; give every node, the dealer and the coordinator its own name"
+                )
+        if not self.nodes:
+            raise StudyError("a study needs at least one node, got none")
+
+
+def decode_study(data: bytes) -> Study:
+    """A study from its canonical bytes, checked.
+
+    Raises: EncodingError where the bytes are no study or not canonical, else as Study.check.
+    """
+    if len(data) > MAX_BYTES:
+        raise EncodingError(f"a study has at most {MAX_BYTES} bytes, got {len(data)}")
+    try:
+        version = msgspec.json.decode(data, type=_Version).version
+        if version != __version__:
+            raise VersionMismatch(
+                f"the study is for umpc {version}, this process runs umpc {__version__}; install the same version everywhere"
+            )
+        study = msgspec.json.decode(data, type=Study)
+    except msgspec.MsgspecError as error:
+        raise EncodingError(f"the study's bytes do not decode: {error}") from error
+    if study.encode() != data:
+        raise EncodingError("the study's bytes are not in canonical form")
+    return study.check()
+
+
+class _Version(msgspec.Struct):
+    version: str
+
+
+def exact(text: str, what: str) -> Fraction:
+    """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
+    try:
+        if "/" in text:
+            numerator, denominator = text.split("/")
+            return Fraction(int(numerator), int(denominator))
+        value = Decimal(text)
+        if value.is_finite() and abs(value.adjusted()) <= 30:
+            return Fraction(value)
+    except (InvalidOperation, ValueError, ZeroDivisionError):
+        pass
+    raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text!r}')
