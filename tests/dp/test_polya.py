@@ -20,7 +20,7 @@ from .statistical import N_MOSTLY_ZERO, WRONG_SCALES, N, SeededBits, accept, fix
 ONES = (1 << 64) - 1
 SHAPES = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 16)]
 WHOLE_RANGE = [LEAST_LOG_RATIO, Fraction(1, 10**9), Fraction(1), Fraction(2), Fraction(10**9)]
-SCALES = [Fraction(1, 2), Fraction(7), Fraction(100)]
+SCALES = [Fraction(1, 2), Fraction(7), Fraction(40)]
 
 
 def cdf(shape: Fraction, scale: Fraction, k: int) -> float:
@@ -76,10 +76,10 @@ def test_a_shape_above_one_is_a_sum():
 
 @pytest.mark.parametrize("shape", [Fraction(1), Fraction(1, 2), Fraction(1, 3)], ids=str)
 def test_at_scale_1e9_the_law_is_gamma(shape):
-    """X/scale tends to Gamma(shape, 1); at 1e9 the difference is far below what 1,500 draws can show."""
+    """X/scale tends to Gamma(shape, 1); at 1e9 the difference is far below what 1,000 draws can show."""
     bits, scale = SeededBits(f"large {shape}"), Fraction(10**9)
     law = stats.gamma(float(shape), scale=float(scale))
-    accept(draws(shape, scale, bits, 1_500), lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)
+    accept(draws(shape, scale, bits, 1_000), lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)
 
 
 # --- inversion: F(k-1) <= U < F(k) --------------------------------------------------------------------------

@@ -206,6 +206,19 @@ def test_a_port_in_use_is_refused(site, host):
     asyncio.run(scenario())
 
 
+def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site, monkeypatch):
+    """Without `grpc.so_reuseport` = 0 both servers would get a share of the calls."""
+    monkeypatch.setattr("umpc.transport.channels._refuse_if_taken", lambda *address: None)
+
+    async def scenario():
+        identity = site("a")
+        async with serving(identity) as (address, _):
+            with pytest.raises(AddressInUse, match="just taken"):
+                await bind(make_server(identity, ALLOWED), identity, address)
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "listen", ["192.0.2.1:7443", "no-such-host.invalid:7443", "localhost", "::1:7443", "a:x"]
 )

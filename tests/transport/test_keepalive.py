@@ -81,7 +81,22 @@ def test_a_server_notices_a_stopped_client(site, tmp_path):
     assert seconds < NOTICED_WITHIN
 
 
-def test_an_idle_stream_and_a_busy_interpreter_are_left_in_peace(site, tmp_path):
+def test_an_idle_stream_is_left_in_peace(site):
+    """gRPC's defaults end it after 10 s: GOAWAY, "too many pings"."""
+
+    async def scenario():
+        async with serving(site("a")) as (address, _):
+            channel = await connect(site("b"), "a", "node", address, 15)
+            chat = await open_chat(channel)
+            await asyncio.sleep(12)
+            await chat.write(b"still here")
+            assert await chat.read() == b"still here"
+            await channel.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_busy_interpreter_is_left_in_peace(site, tmp_path):
     """Both processes hold their interpreter lock for longer than keepalive waits, with a stream open."""
     assert BUSY_SECONDS > KEEPALIVE_SECONDS + 1
     site("a")

@@ -71,9 +71,7 @@ def request(name: str, role: str, folder: Path) -> None:
     path = authority.request(name, role, folder)
     click.echo(f"secret key  {folder / 'key.pem'}: stays here")
     click.echo(f"request     {path}: send it to the authority, which runs")
-    click.echo(
-        f"            umpc ca sign --authority … {path.name} --name {name} --role {role} --out cert.pem"
-    )
+    click.echo(f"            umpc ca sign --authority … {path.name} --name {name} --role {role} --out cert.pem")
     click.echo(f"            then put the cert.pem and ca.pem it returns into {folder}")
 
 
@@ -84,9 +82,7 @@ def request(name: str, role: str, folder: Path) -> None:
 @click.option("--role", type=ROLE, help="Refuse the request unless it is for this role.")
 @click.option("--out", required=True, type=FILE, help="The certificate; ca.pem is put beside it.")
 @days_option
-def sign(
-    authority: Path, request_csr: Path, name: str | None, role: str | None, out: Path, days: int
-) -> None:
+def sign(authority: Path, request_csr: Path, name: str | None, role: str | None, out: Path, days: int) -> None:
     """Sign a site's REQUEST.csr.
 
     Make sure that it came from that site. Without --name and --role the request's own are taken, and shown.
@@ -101,15 +97,11 @@ def sign(
 
     signer = Authority.open(authority)
     if out.name == "ca.pem" or (out.exists() and b"BEGIN CERTIFICATE-----" not in out.read_bytes()):
-        raise ConfigError(
-            f"--out {out} would overwrite what is not a site's certificate: choose another file"
-        )
+        raise ConfigError(f"--out {out} would overwrite what is not a site's certificate: choose another file")
     try:
         csr = request_csr.read_bytes()
     except OSError as error:
-        raise ConfigError(
-            f"{request_csr} cannot be read ({error.strerror}): expected a site's request.csr"
-        ) from None
+        raise ConfigError(f"{request_csr} cannot be read ({error.strerror}): expected a site's request.csr") from None
     asked_name, asked_role = names_of(load_request(csr))
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
     write_public(out, cert)

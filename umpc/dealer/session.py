@@ -43,9 +43,7 @@ class DealerSession:
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
         plan = self.attempt.plan
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
-        masks = [
-            [values[rows] for values in self._masks[node]] for node, rows in zip(chunk.owners, index, strict=True)
-        ]
+        masks = [[values[rows] for values in self._masks[node]] for node, rows in zip(chunk.owners, index, strict=True)]
         first, second = (chunk_seed(self._seeds[node], chunk.owners, chunk.number) for node in chunk.owners)
         parts = deal_chunk(plan, *masks, (first, second), chunk.count, self._tree_hash)
         for party, (node, part) in enumerate(zip(chunk.owners, parts, strict=True)):

@@ -109,7 +109,12 @@ def generate(width: int, mask: np.ndarray, roots: np.ndarray, tree_hash: FixedKe
 
 
 def _generate_batch(
-    width: int, mask: np.ndarray, roots: np.ndarray, tree_hash: FixedKeyHash, corrections: np.ndarray, leaves: np.ndarray
+    width: int,
+    mask: np.ndarray,
+    roots: np.ndarray,
+    tree_hash: FixedKeyHash,
+    corrections: np.ndarray,
+    leaves: np.ndarray,
 ) -> None:
     count = len(mask)
     blocks = np.empty((2, 2, count, 2), dtype=np.uint64)  # child (left, right), party

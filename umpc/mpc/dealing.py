@@ -14,7 +14,12 @@ from umpc.mpc.prg import FixedKeyHash
 
 
 def deal_chunk(
-    plan: PairPlan, first_masks: Wires, second_masks: Wires, seeds: tuple[bytes, bytes], count: int, tree_hash: FixedKeyHash
+    plan: PairPlan,
+    first_masks: Wires,
+    second_masks: Wires,
+    seeds: tuple[bytes, bytes],
+    count: int,
+    tree_hash: FixedKeyHash,
 ) -> tuple[DealtPart, DealtPart]:
     """The material of both owners for one chunk.
 
@@ -60,5 +65,3 @@ def mask_products(
         for form in factors:
             row *= mask_of(form).astype(kind)
     return products
-
-

@@ -87,7 +87,9 @@ def expand_terms(party: int, plan: PairPlan, inputs: ChunkInputs, opened: np.nda
     coefficients: dict = {}
     total = 0
     for term in plan.terms:
-        values = {form: linear_value(form, inputs.first, inputs.second, constant=True).astype(kind) for form in term.factors}
+        values = {
+            form: linear_value(form, inputs.first, inputs.second, constant=True).astype(kind) for form in term.factors
+        }
         if party == 0:
             total += int(_public(plan, term, (), (), opened, flip, values).sum(dtype=kind))
         for element in expansions(term):
@@ -103,11 +105,15 @@ def expand_terms(party: int, plan: PairPlan, inputs: ChunkInputs, opened: np.nda
     return plan.ring.encode(total)
 
 
-def _public(plan: PairPlan, term: Term, bits, factors, opened: np.ndarray, flip: np.ndarray, values: dict) -> np.ndarray:
+def _public(
+    plan: PairPlan, term: Term, bits, factors, opened: np.ndarray, flip: np.ndarray, values: dict
+) -> np.ndarray:
     """The known factor of one product of masks in a term: (n,) of the ring."""
     kind = plan.ring.dtype
     sign = -1 if len(factors) % 2 else 1
-    product = np.full(opened.shape[1] if plan.bits else len(next(iter(values.values()))), plan.ring.scalar(sign * term.coefficient))
+    product = np.full(
+        opened.shape[1] if plan.bits else len(next(iter(values.values()))), plan.ring.scalar(sign * term.coefficient)
+    )
     for bit in term.bits:
         product *= flip[bit] if bit in bits else opened[bit].astype(kind)
     for form in term.factors:

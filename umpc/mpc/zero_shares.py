@@ -39,7 +39,9 @@ class KeyAgreement:
             ) from error
 
 
-def zero_share(own: int, names: Sequence[str], public_keys: Sequence[bytes], key: KeyAgreement, attempt: bytes, ring: Ring) -> int:
+def zero_share(
+    own: int, names: Sequence[str], public_keys: Sequence[bytes], key: KeyAgreement, attempt: bytes, ring: Ring
+) -> int:
     """This node's mask: a ring element; the masks of all nodes sum to 0.
 
     Args: own: this node's index. attempt: the attempt's identity, so that no mask is used twice.

@@ -95,13 +95,16 @@ def _parse(file: Path) -> dict:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
     except FileNotFoundError:
-        raise ConfigError(f"{file}: a node's configuration was expected, and there is no such file. Write "
-                          "one as in the template, or correct the path") from None
+        raise ConfigError(
+            f"{file}: a node's configuration was expected, and there is no such file. Write "
+            "one as in the template, or correct the path"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: TOML in UTF-8 was expected: {error}. Correct the file there") from None
     except OSError as error:
-        raise ConfigError(f"{file}: a readable file was expected: {error.strerror}. Correct the path or the "
-                          "permissions") from None
+        raise ConfigError(
+            f"{file}: a readable file was expected: {error.strerror}. Correct the path or the permissions"
+        ) from None
 
 
 class _Section:
@@ -138,8 +141,9 @@ class _Section:
         folder = self._path("identity", "the path of a folder")
         absent = [name for name in IDENTITY_FILES if not (folder / name).is_file()]
         if absent:
-            raise self._wrong("identity", f"a folder with {', '.join(IDENTITY_FILES)}",
-                              f"{folder} without {', '.join(absent)}")
+            raise self._wrong(
+                "identity", f"a folder with {', '.join(IDENTITY_FILES)}", f"{folder} without {', '.join(absent)}"
+            )
         return folder
 
     def ledger(self, default: str) -> Path:
@@ -158,8 +162,7 @@ class _Section:
     def delimiter(self) -> str | None:
         if "delimiter" not in self.values:
             return None
-        return self.text("delimiter", r"[^\"\r\n\x00A-Za-z0-9.+-]",
-                         "one character that occurs in no number, like ';'")
+        return self.text("delimiter", r"[^\"\r\n\x00A-Za-z0-9.+-]", "one character that occurs in no number, like ';'")
 
     def missing(self) -> tuple[str, ...]:
         expected = 'a list of texts, like ["", "NA"]'
@@ -183,16 +186,16 @@ class _Section:
     def _typed(self, key: str, types: type | tuple[type, ...], expected: str, default: object = None):
         value = self.values.get(key, default)
         if value is None:
-            raise ConfigError(f"{self.file}: key {self._key(key)!r} is missing; {expected} was "
-                              "expected. Add it")
+            raise ConfigError(f"{self.file}: key {self._key(key)!r} is missing; {expected} was expected. Add it")
         if not isinstance(value, types):
             raise self._wrong(key, expected, value)
         return value
 
     def _wrong(self, key: str, expected: str, came: object) -> ConfigError:
         shown = str(came) if isinstance(came, Decimal) else repr(came)
-        return ConfigError(f"{self.file}: key {self._key(key)!r}: {expected} was expected, and {shown} came. "
-                           "Correct it there")
+        return ConfigError(
+            f"{self.file}: key {self._key(key)!r}: {expected} was expected, and {shown} came. Correct it there"
+        )
 
     def _key(self, key: str) -> str:
         return f"{self.name}.{key}" if self.name else key

@@ -121,11 +121,15 @@ class Ledger:
         _check_epsilon(epsilon)
         with self._held():
             if study in self._account.charged:
-                raise AlreadyReleased(f"{self._study(study)}: a new study was expected, and this one was "
-                                      "charged before. Ask for its stored release")
+                raise AlreadyReleased(
+                    f"{self._study(study)}: a new study was expected, and this one was "
+                    "charged before. Ask for its stored release"
+                )
             if study in self._account.open:
-                raise LedgerError(f"{self._study(study)}: no open reservation was expected, and there is "
-                                  "one. Finish or cancel the running attempt first")
+                raise LedgerError(
+                    f"{self._study(study)}: no open reservation was expected, and there is "
+                    "one. Finish or cancel the running attempt first"
+                )
             balance = self._account.balance()
             if epsilon > balance.left:
                 raise _insufficient(self._dataset, balance, epsilon)
@@ -144,8 +148,10 @@ class Ledger:
         """
         with self._held():
             if study not in self._account.open:
-                raise LedgerError(f"{self._study(study)}: an open reservation was expected before the "
-                                  "charge, and there is none. Do not release the share; run the study anew")
+                raise LedgerError(
+                    f"{self._study(study)}: an open reservation was expected before the "
+                    "charge, and there is none. Do not release the share; run the study anew"
+                )
             epsilon = self._account.open[study]
             self._append("charge", study, epsilon, attempt=bytes(attempt), share=bytes(share))
 
@@ -163,8 +169,10 @@ class Ledger:
         """Notes that the share left. For the history only: the charge has counted since `charge`."""
         with self._held():
             if study not in self._account.charged:
-                raise LedgerError(f"{self._study(study)}: a charge was expected before the release, and "
-                                  "there is none. This is a fault of the node's software; report it")
+                raise LedgerError(
+                    f"{self._study(study)}: a charge was expected before the release, and "
+                    "there is none. This is a fault of the node's software; report it"
+                )
             self._append("release", study, note=result_note)
 
     def history(self) -> list[Row]:
@@ -175,7 +183,11 @@ class Ledger:
     def verify(self) -> None:
         """Reads the whole file again. Raises: LedgerError, which names the first bad row."""
         with self._held():
-            self._replay()
+            _, (seq, digest) = self._replay()
+            if (seq, digest) != self._head:
+                raise self._damaged(
+                    f"row {self._head[0]} of this run was expected to be the last, and another row {seq} is"
+                )
 
     # --- the file ---------------------------------------------------------------------------------------
 
@@ -201,15 +213,25 @@ class Ledger:
     def _catch_up(self, total: Fraction) -> None:
         """What changed while no process held the file: its owner died, or the total is another."""
         if self._account.dataset != self._dataset:
-            raise LedgerError(f"ledger {self._path}: data set {self._dataset!r} was expected, and the file "
-                              f"is that of {self._account.dataset!r}. Correct ledger, or name under [data]")
+            raise LedgerError(
+                f"ledger {self._path}: data set {self._dataset!r} was expected, and the file "
+                f"is that of {self._account.dataset!r}. Correct ledger, or name under [data]"
+            )
         for study, epsilon in list(self._account.open.items()):
             self._append("cancel", study, epsilon, note="left by a process that ended before charging")
         if total != self._account.total:
             self._append("total", epsilon=total, note="the configured total")
 
-    def _append(self, kind: str, study: bytes = b"", epsilon: Fraction | None = None, *,
-                attempt: bytes = b"", share: bytes = b"", note: str = "") -> None:
+    def _append(
+        self,
+        kind: str,
+        study: bytes = b"",
+        epsilon: Fraction | None = None,
+        *,
+        attempt: bytes = b"",
+        share: bytes = b"",
+        note: str = "",
+    ) -> None:
         """One row and the new head, in one transaction.
 
         A failure closes the ledger for good: disk and memory could differ, and only the disk counts.
@@ -220,8 +242,9 @@ class Ledger:
         with self._held(check=False):
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute(INSERT, row)
-            moved = self._db.execute("UPDATE head SET seq = ?, hash = ? WHERE seq = ? AND hash = ?",
-                                     (seq + 1, row[-1], seq, last)).rowcount
+            moved = self._db.execute(
+                "UPDATE head SET seq = ?, hash = ? WHERE seq = ? AND hash = ?", (seq + 1, row[-1], seq, last)
+            ).rowcount
             if moved != 1:
                 self._db.execute("ROLLBACK")
                 raise self._damaged(f"row {seq} was expected to be the last, and somebody else wrote here")
@@ -243,8 +266,10 @@ class Ledger:
             last = row[-1]
         head = self._db.execute("SELECT seq, hash FROM head").fetchall()
         if not seq or head != [(seq, last)]:
-            raise self._damaged(f"the head was expected to agree with row {seq}, the last one; row {seq + 1} "
-                                "is missing, or the head was changed")
+            raise self._damaged(
+                f"the head was expected to agree with row {seq}, the last one; row {seq + 1} "
+                "is missing, or the head was changed"
+            )
         return account, (seq, last)
 
     @contextmanager
@@ -252,19 +277,24 @@ class Ledger:
         """One thread at a time, in a usable ledger; what SQLite or the disk refuses is a LedgerError."""
         with self._lock:
             if check and not self._usable:
-                raise LedgerError(f"ledger {self._path}: an open ledger was expected, and it was closed or a "
-                                  "write to it failed. Start the node again")
+                raise LedgerError(
+                    f"ledger {self._path}: an open ledger was expected, and it was closed or a "
+                    "write to it failed. Start the node again"
+                )
             try:
                 yield
             except (sqlite3.Error, OSError) as error:
-                raise LedgerError(f"ledger {self._path}: a readable and writable ledger was expected, and "
-                                  "the system refused. Check the disk, the permissions and the node's own "
-                                  "log, then start the node again",
-                                  detail=f"{type(error).__name__}: {error}") from error
+                raise LedgerError(
+                    f"ledger {self._path}: a readable and writable ledger was expected, and "
+                    "the system refused. Check the disk, the permissions and the node's own "
+                    "log, then start the node again",
+                    detail=f"{type(error).__name__}: {error}",
+                ) from error
 
     def _damaged(self, what: str) -> LedgerError:
-        return LedgerError(f"ledger {self._path}: {what}. Stop the node, keep the file for inquiry, and "
-                           "restore a backup that verifies")
+        return LedgerError(
+            f"ledger {self._path}: {what}. Stop the node, keep the file for inquiry, and restore a backup that verifies"
+        )
 
     def _study(self, study: bytes) -> str:
         return f"ledger of data set {self._dataset!r}, study {study.hex()[:16]}"
@@ -275,8 +305,8 @@ class _Account:
 
     def __init__(self) -> None:
         self.dataset, self.total, self.spent = "", Fraction(0), Fraction(0)
-        self.open: dict[bytes, Fraction] = {}      # reserved and neither charged nor cancelled
-        self.charged: dict[bytes, int] = {}        # study -> seq of its charge
+        self.open: dict[bytes, Fraction] = {}  # reserved and neither charged nor cancelled
+        self.charged: dict[bytes, int] = {}  # study -> seq of its charge
 
     def balance(self) -> Balance:
         reserved = sum(self.open.values(), Fraction(0))
@@ -352,7 +382,8 @@ def _insufficient(dataset: str, balance: Balance, asked: Fraction) -> Insufficie
         f"data set {dataset!r}: the study asks for epsilon {_show(asked)}, and {_show(balance.left)} is left "
         f"of {_show(balance.total)} (spent {_show(balance.spent)}, reserved {_show(balance.reserved)}). Ask "
         f"for at most what is left, wait until open studies end, or have the site's administrator raise "
-        f"epsilon under [budget]")
+        f"epsilon under [budget]"
+    )
     error.spent, error.reserved = balance.spent, balance.reserved
     error.left, error.asked = balance.left, asked
     return error
@@ -360,11 +391,15 @@ def _insufficient(dataset: str, balance: Balance, asked: Fraction) -> Insufficie
 
 def _check_epsilon(epsilon: Fraction) -> None:
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
-        raise InvalidEpsilon(f"epsilon was expected to be an exact fraction above 0, and {epsilon!r} came. "
-                             f"Correct epsilon in the study, or under [budget]")
+        raise InvalidEpsilon(
+            f"epsilon was expected to be an exact fraction above 0, and {epsilon!r} came. "
+            f"Correct epsilon in the study, or under [budget]"
+        )
     if max(epsilon.numerator.bit_length(), epsilon.denominator.bit_length()) > EPSILON_BITS:
-        raise InvalidEpsilon(f"epsilon was expected as a fraction of numbers of at most {EPSILON_BITS} bits. "
-                             f"Round epsilon in the study, or under [budget]")
+        raise InvalidEpsilon(
+            f"epsilon was expected as a fraction of numbers of at most {EPSILON_BITS} bits. "
+            f"Round epsilon in the study, or under [budget]"
+        )
 
 
 # --- SQLite -------------------------------------------------------------------------------------------
@@ -389,12 +424,17 @@ def _locked(path: Path) -> int:
     try:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise LedgerError(f"ledger {path}: a folder that this process may write to was expected. Create it, "
-                          "or correct ledger in the node's configuration", detail=str(error)) from error
+        raise LedgerError(
+            f"ledger {path}: a folder that this process may write to was expected. Create it, "
+            "or correct ledger in the node's configuration",
+            detail=str(error),
+        ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise LedgerError(f"ledger {path}: one user was expected, and another one holds {name}. Stop the "
-                          "other node, or give this one its own ledger") from None
+        raise LedgerError(
+            f"ledger {path}: one user was expected, and another one holds {name}. Stop the "
+            "other node, or give this one its own ledger"
+        ) from None
     return descriptor

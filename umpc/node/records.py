@@ -59,9 +59,7 @@ class Records:
     dropped: int = field(repr=False)
 
 
-def load_records(
-    source: TableSource, fields: Sequence[FieldSchema], *, node: str, clip: bool = False
-) -> Records:
+def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: str, clip: bool = False) -> Records:
     """The study's fields of every complete row, in the table's order, as integers in units of resolution.
 
     Args: `clip`: move a value beyond its bounds to the nearer bound instead of refusing it.
@@ -75,8 +73,11 @@ def load_records(
     except duckdb.Error as error:
         raise site.unreadable(str(error)) from None
     if not len(present):
-        raise site.error(EmptyTable, "the table has a header and no rows; at least one row was expected. "
-                         "Put the records into the file, or correct path under [data]")
+        raise site.error(
+            EmptyTable,
+            "the table has a header and no rows; at least one row was expected. "
+            "Put the records into the file, or correct path under [data]",
+        )
     rows = np.flatnonzero(present)
     columns = {f.name: _units(values[f.name][rows], rows + 1, f, site, clip) for f in fields}
     return Records(columns, count=len(rows), dropped=len(present) - len(rows))
@@ -91,8 +92,12 @@ def _read(
         texts = [_trimmed(table.column(f.name, site)) for f in fields]
         known = [f"({text} IS NOT NULL AND NOT list_contains($missing, {text}))" for text in texts]
         numbers = [f"TRY_CAST({text} AS DOUBLE)" for text in texts]
-        chosen = ", ".join([f"({' AND '.join(['true', *known])}) AS present",
-                            *(f"{number} AS v{i}" for i, number in enumerate(numbers))])
+        chosen = ", ".join(
+            [
+                f"({' AND '.join(['true', *known])}) AS present",
+                *(f"{number} AS v{i}" for i, number in enumerate(numbers)),
+            ]
+        )
         # $missing must occur in every statement that is given it; list_contains also types an empty list.
         query = f"SELECT {chosen} FROM {table.relation} WHERE len($missing::VARCHAR[]) >= 0"
         found = connection.execute(query, {**table.parameters, "missing": list(source.missing)}).fetchnumpy()
@@ -101,13 +106,16 @@ def _read(
 
 def _connect() -> duckdb.DuckDBPyConnection:
     """In memory, in the file's order, no extension from the network, nothing spilled to disk."""
-    return duckdb.connect(":memory:", config={
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "preserve_insertion_order": True,
-        "temp_directory": "",
-        "threads": 2,
-    })
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "preserve_insertion_order": True,
+            "temp_directory": "",
+            "threads": 2,
+        },
+    )
 
 
 # --- the two formats -----------------------------------------------------------------------------------
@@ -126,27 +134,42 @@ class _Table:
         if name not in self.names:
             close = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
             hint = f"; did the study mean {close[0]!r}?" if close else ""
-            raise site.error(UnknownField, f"the study's field {name!r} was expected as a column of the "
-                             "table, letter by letter, and is not there. Rename one of the two",
-                             f"columns: {', '.join(map(repr, self.names))}{hint}")
+            raise site.error(
+                UnknownField,
+                f"the study's field {name!r} was expected as a column of the "
+                "table, letter by letter, and is not there. Rename one of the two",
+                f"columns: {', '.join(map(repr, self.names))}{hint}",
+            )
         if self.names.count(name) > 1:
-            raise site.error(DataError, f"field {name!r} was expected once among the table's columns, and is "
-                             "there more than once. Rename or remove the others")
+            raise site.error(
+                DataError,
+                f"field {name!r} was expected once among the table's columns, and is "
+                "there more than once. Rename or remove the others",
+            )
         return self.expressions[self.names.index(name)]
 
 
 def _open(connection: duckdb.DuckDBPyConnection, source: TableSource, site: _Site) -> _Table:
     """Names the file's columns, by its suffix."""
     if not source.path.is_file():
-        raise site.error(ConfigError, "the data file was expected, and there is no such file. Correct path "
-                         "under [data] in the node's own configuration")
+        raise site.error(
+            ConfigError,
+            "the data file was expected, and there is no such file. Correct path "
+            "under [data] in the node's own configuration",
+        )
     suffix = source.path.suffix.lower()
     if suffix not in CSV_SUFFIXES + PARQUET_SUFFIXES:
-        raise site.error(DataError, f"the data file was expected to end in one of "
-                         f"{', '.join(CSV_SUFFIXES + PARQUET_SUFFIXES)}. Export the table to one of them")
+        raise site.error(
+            DataError,
+            f"the data file was expected to end in one of "
+            f"{', '.join(CSV_SUFFIXES + PARQUET_SUFFIXES)}. Export the table to one of them",
+        )
     if source.path.stat().st_size == 0:
-        raise site.error(EmptyTable, "the data file is empty; a table with a header and at least one row was "
-                         "expected. Put the records into the file, or correct path under [data]")
+        raise site.error(
+            EmptyTable,
+            "the data file is empty; a table with a header and at least one row was "
+            "expected. Put the records into the file, or correct path under [data]",
+        )
     return _open_csv(source, site) if suffix in CSV_SUFFIXES else _open_parquet(connection, source)
 
 
@@ -163,12 +186,17 @@ def _open_csv(source: TableSource, site: _Site) -> _Table:
         raise site.unreadable(reason)
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
     if not names:
-        raise site.error(EmptyTable, "the first line of the data file is blank; the columns' names were "
-                         "expected there. Remove blank lines above the header")
+        raise site.error(
+            EmptyTable,
+            "the first line of the data file is blank; the columns' names were "
+            "expected there. Remove blank lines above the header",
+        )
     columns = [f"c{i}" for i in range(len(names))]
     types = ", ".join(f"'{column}': 'VARCHAR'" for column in columns)
-    relation = (f"read_csv($path, auto_detect=false, header=true, delim=$delimiter, quote='\"', escape='\"', "
-                f"columns={{{types}}})")
+    relation = (
+        f"read_csv($path, auto_detect=false, header=true, delim=$delimiter, quote='\"', escape='\"', "
+        f"columns={{{types}}})"
+    )
     return _Table(names, columns, relation, {"path": _literal(source.path), "delimiter": delimiter})
 
 
@@ -201,25 +229,37 @@ def _trimmed(text: str) -> str:
 # --- numbers to units ----------------------------------------------------------------------------------
 
 
-def _units(
-    column: np.ma.MaskedArray, rows: np.ndarray, schema: FieldSchema, site: _Site, clip: bool
-) -> np.ndarray:
+def _units(column: np.ma.MaskedArray, rows: np.ndarray, schema: FieldSchema, site: _Site, clip: bool) -> np.ndarray:
     """(count,) float64, masked where text, to (count,) int64 in units of the resolution; or a refusal."""
     where = f"field {schema.name!r}:"
     if max(schema.resolution.numerator, schema.resolution.denominator) > LARGEST_TERM:
-        raise site.error(RangeError, f"{where} a resolution of at most 100 digits was expected, and a longer "
-                         "one came. Take a simpler resolution in the study")
+        raise site.error(
+            RangeError,
+            f"{where} a resolution of at most 100 digits was expected, and a longer "
+            "one came. Take a simpler resolution in the study",
+        )
     expected = f"{where} numbers from {schema.lower} to {schema.upper} were expected, and"
     text, values = np.ma.getmaskarray(column), np.ma.getdata(column)
-    site.refuse(NotNumeric, rows[text], f"{expected} text came. Correct the table, or add the word that "
-                "stands for a missing value to missing in the node's own configuration")
-    site.refuse(NotANumber, rows[~np.isfinite(values)], f"{expected} NaN or infinity came. Correct the "
-                "table, or add that word to missing in the node's own configuration")
+    site.refuse(
+        NotNumeric,
+        rows[text],
+        f"{expected} text came. Correct the table, or add the word that "
+        "stands for a missing value to missing in the node's own configuration",
+    )
+    site.refuse(
+        NotANumber,
+        rows[~np.isfinite(values)],
+        f"{expected} NaN or infinity came. Correct the "
+        "table, or add that word to missing in the node's own configuration",
+    )
     lower, upper = float(schema.lower), float(schema.upper)
     if not clip:
-        site.refuse(OutOfBounds, rows[(values < lower) | (values > upper)],
-                    f"{expected} a number beyond these bounds came. Widen the bounds in the study, or set "
-                    "clip = true in the node's own configuration")
+        site.refuse(
+            OutOfBounds,
+            rows[(values < lower) | (values > upper)],
+            f"{expected} a number beyond these bounds came. Widen the bounds in the study, or set "
+            "clip = true in the node's own configuration",
+        )
     units = _round_half_even(np.clip(values, lower, upper), schema.resolution)
     return np.clip(units, schema.lower_units, schema.upper_units)
 
@@ -251,13 +291,20 @@ class _Site:
     path: Path
 
     def error(self, cls: type[UmpcError], message: str, detail: str = "") -> UmpcError:
-        return cls(f"node {self.node!r}: {message}.", culprit=self.node,
-                   detail=f"{self.path}: {detail}" if detail else str(self.path))
+        return cls(
+            f"node {self.node!r}: {message}.",
+            culprit=self.node,
+            detail=f"{self.path}: {detail}" if detail else str(self.path),
+        )
 
     def unreadable(self, reason: str) -> UmpcError:
-        return self.error(DataError, "Parquet was expected, or UTF-8 text whose rows have as many values as "
-                          "its header, and the data file could not be read as such. The node's own log says "
-                          "where the reading stopped; correct the file there", reason)
+        return self.error(
+            DataError,
+            "Parquet was expected, or UTF-8 text whose rows have as many values as "
+            "its header, and the data file could not be read as such. The node's own log says "
+            "where the reading stopped; correct the file there",
+            reason,
+        )
 
     def refuse(self, cls: type[UmpcError], rows: np.ndarray, message: str) -> None:
         if len(rows):

@@ -124,7 +124,8 @@ class NodeSession:
         self._masked = masked_wires(plan, self.columns, self._masks, self.records)
         self._theirs: dict[int, list[np.ndarray]] = {}
         self._local = [
-            evaluate_local(of, self.columns, self.records).view(np.uint64) for of in (plan.first_local, plan.second_local)
+            evaluate_local(of, self.columns, self.records).view(np.uint64)
+            for of in (plan.first_local, plan.second_local)
         ]
 
     def fields_for(self, peer: int) -> list[Message]:

@@ -49,9 +49,7 @@ class Identity:
     not_after: datetime
 
 
-def load_identity(
-    folder: Path | str, expected_role: str | None = None, *, now: datetime | None = None
-) -> Identity:
+def load_identity(folder: Path | str, expected_role: str | None = None, *, now: datetime | None = None) -> Identity:
     """Reads ca.pem, cert.pem and key.pem of a site.
 
     Raises: CertificateError with the one reason why this identity would be refused, and what to do about it.
@@ -97,9 +95,7 @@ class Authority:
                 raise ConfigError(f"{path} exists already: expected a folder without an authority")
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "umpc authority")])
-        sign_only = x509.KeyUsage(
-            False, False, False, False, False, True, True, False, False
-        )  # keys and CRLs
+        sign_only = x509.KeyUsage(False, False, False, False, False, True, True, False, False)  # keys and CRLs
         cert = (
             _builder(subject, key.public_key(), subject, key.public_key(), now, timedelta(days=CA_DAYS))
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -121,9 +117,7 @@ class Authority:
             raise CertificateError(f"{key_path} is not the key of {ca_path}: restore both from one backup")
         return cls(cert, key)
 
-    def sign(
-        self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None
-    ) -> bytes:
+    def sign(self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None) -> bytes:
         """Certificate (PEM) for the key in a request; nothing but the key is taken from the request.
 
         Raises: CertificateError if the request is damaged, or is for another name, role or kind of key.
@@ -151,16 +145,12 @@ class Authority:
         )
         return cert.public_bytes(pem.Encoding.PEM)
 
-    def issue(
-        self, name: str, role: str, folder: Path | str, days: int = DAYS, *, now: datetime | None = None
-    ) -> None:
+    def issue(self, name: str, role: str, folder: Path | str, days: int = DAYS, *, now: datetime | None = None) -> None:
         """Key, certificate and ca.pem in one folder: for demonstrations, where authority and site are one."""
         cert_path = Path(folder) / "cert.pem"
         check_name(name, role)
         if cert_path.exists() and (held := names_of(load_certificate(cert_path))) != (name, role):
-            raise ConfigError(
-                f"{cert_path} is of {held[1]} {held[0]!r}, not {role} {name!r}: use another folder"
-            )
+            raise ConfigError(f"{cert_path} is of {held[1]} {held[0]!r}, not {role} {name!r}: use another folder")
         csr = request(name, role, folder).read_bytes()
         write_public(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
         write_public(Path(folder) / "ca.pem", self.ca_pem)

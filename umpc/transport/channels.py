@@ -126,9 +126,7 @@ def _refuse_if_taken(host: str, port: int, listen: str) -> None:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise ConfigError(
-            f"cannot listen on {listen}: {error.strerror}; give an address of this machine"
-        ) from None
+        raise ConfigError(f"cannot listen on {listen}: {error.strerror}; give an address of this machine") from None
     failures = [_failure(family, address) for family, _, _, _, address in found]
     if errno.EADDRINUSE in failures:
         raise AddressInUse(
@@ -191,9 +189,7 @@ class RoleGuard(grpc.aio.ServerInterceptor):
         except CertificateError as error:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, error.message)
         if peer.role not in self._allowed.get(method, ()):
-            await context.abort(
-                grpc.StatusCode.PERMISSION_DENIED, f"{self._self} does not let {peer} call {method}"
-            )
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{self._self} does not let {peer} call {method}")
 
 
 async def _never(request, context) -> None:

@@ -122,13 +122,9 @@ def _check_theirs(cert: dict, name: str, role: str, who: str, now: datetime) -> 
             f"at the address of {who} is {names[0] if names else 'a nameless server'}, expected {expected}: "
             "check the address, or the name in the study"
         )
-    since, until = (
-        datetime.fromtimestamp(ssl.cert_time_to_seconds(cert[k]), UTC) for k in ("notBefore", "notAfter")
-    )
+    since, until = (datetime.fromtimestamp(ssl.cert_time_to_seconds(cert[k]), UTC) for k in ("notBefore", "notAfter"))
     if now > until:
-        raise CertificateError(
-            f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there"
-        )
+        raise CertificateError(f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there")
     if now < since:
         raise CertificateError(
             f"the certificate of {who} is not yet valid, only from {since:{DATE}} UTC (now {now:{DATE}}): "
@@ -155,9 +151,7 @@ def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
 def _handshake_error(error: OSError, who: str) -> UmpcError:
     reason = _reason(error) if isinstance(error, ssl.SSLError) else error.strerror or "connection closed"
     if "protocol version" in reason or "unsupported protocol" in reason:
-        return PeerUnavailable(
-            f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between"
-        )
+        return PeerUnavailable(f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between")
     return PeerUnavailable(f"{who} does not speak TLS ({reason}): check that the port is the one of umpc")
 
 

@@ -43,7 +43,9 @@ def edge_count(rule: str, records: int, degree: int = 2) -> int:
     if count > total and rule.endswith("n"):
         return total
     if count > total:
-        raise StudyError(f"edges = {count}, but {records} records have only {total} sets of {degree}; ask for fewer or all")
+        raise StudyError(
+            f"edges = {count}, but {records} records have only {total} sets of {degree}; ask for fewer or all"
+        )
     return count
 
 

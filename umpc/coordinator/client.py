@@ -1,0 +1,201 @@
+"""The coordinator's gRPC shell: one stream to every node, step by step, each with a deadline.
+
+The first failure ends the study everywhere: every other node is told who and why, within a second, and nothing
+waits for a peer that is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from umpc.coordinator.report import Measured, Report
+from umpc.coordinator.session import CoordinatorSession
+from umpc.errors import PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
+from umpc.mpc import messages as m
+from umpc.proto import codec
+from umpc.study import Participant, Study
+from umpc.transport.authority import Identity
+from umpc.transport.channels import connect
+from umpc.transport.services import grpc, rpc
+from umpc.transport.status import error_of, lost
+
+T = TypeVar("T")
+CONNECT_SECONDS = 10
+GRACE_SECONDS = 0.5
+"""How long the first failure waits for a better one: the process that died itself, not who missed it."""
+
+Tell = Callable[[str, int, int], None]
+"""step, done, total → nothing: progress, for people."""
+
+
+async def run_study(study: Study, identity: Identity, tell: Tell = lambda step, done, total: None) -> Report:
+    """Run a study to its report.
+
+    Raises: UmpcError naming who failed; then nothing was released, except as the message says.
+    """
+    session = CoordinatorSession(study)
+    started = time.perf_counter()
+    links = [NodeLink(node, tell) for node in study.nodes]
+    try:
+        await _each(links, "connect", lambda link: link.open(identity))
+        return await Conductor(session, links, tell, started).conduct()
+    except UmpcError as error:
+        await asyncio.gather(*(link.abort(error) for link in links))
+        raise
+    finally:
+        await asyncio.gather(*(link.close() for link in links))
+
+
+class Conductor:
+    """Leads all nodes through the steps of DESIGN section 7."""
+
+    def __init__(self, session: CoordinatorSession, links: list[NodeLink], tell: Tell, started: float):
+        self.session, self.links, self.tell, self.started = session, links, tell, started
+        self.seconds = session.study.seconds_per_step
+
+    async def conduct(self) -> Report:
+        answers = await self._ask("propose", self.session.propose(), m.Accepted, m.Released)
+        agree = self.session.agree(answers)
+        if agree is None:
+            return self.session.replay(answers, Measured(replayed=True, seconds_total=self._elapsed(self.started)))
+        opened = await self._ask("agree", agree, m.Opened)
+        offline = time.perf_counter()
+        begin = await asyncio.to_thread(self.session.begin, opened)
+        prepared = await self._ask("prepare", begin, m.Prepared)
+        self.session.check_prepared(prepared)
+        online = time.perf_counter()
+        ready = await self._ask("evaluate", m.Evaluate(), m.Ready)
+        released = await self._ask("release", m.Release(), m.Released)
+        measured = Measured(
+            rounds=max(answer.rounds for answer in ready) + 1,
+            bytes_online=sum(answer.bytes_sent for answer in ready) + sum(len(answer.share) for answer in released),
+            bytes_offline=sum(answer.bytes_received for answer in ready),
+            seconds_online=self._elapsed(online),
+            seconds_offline=online - offline,
+            seconds_total=self._elapsed(self.started),
+        )
+        return await asyncio.to_thread(self.session.finish, released, measured)
+
+    async def _ask(self, step: str, message: m.CoordinatorMessage, *kinds: type[T]) -> list[T]:
+        """Send to all nodes, and wait for everybody's answer of one of these kinds."""
+        self.tell(step, 0, len(self.links))
+        answered = 0
+
+        async def ask(link: NodeLink) -> T:
+            nonlocal answered
+            answer = await link.ask(step, message, kinds, self.seconds + 5)
+            answered += 1
+            self.tell(step, answered, len(self.links))
+            return answer
+
+        return await _each(self.links, step, ask)
+
+    @staticmethod
+    def _elapsed(since: float) -> float:
+        return time.perf_counter() - since
+
+
+class NodeLink:
+    """The stream to one node."""
+
+    def __init__(self, node: Participant, tell: Tell):
+        self.node, self.tell = node, tell
+        self._channel: grpc.aio.Channel | None = None
+        self._call = None
+
+    async def open(self, identity: Identity) -> None:
+        self._channel = await connect(identity, self.node.name, "node", self.node.address, CONNECT_SECONDS)
+        self._call = rpc.NodeStub(self._channel).Study()
+
+    async def ask(self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float) -> T:
+        """One step. Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError."""
+        name = self.node.name
+        try:
+            async with asyncio.timeout(seconds):
+                await self._call.write(codec.encode_coordinator(message))
+                return await self._answer(step, kinds)
+        except TimeoutError as error:
+            raise StepTimeout(
+                f"{name} did not finish step {step} within {seconds:.0f} s", culprit=name, step=step
+            ) from error
+        except grpc.aio.AioRpcError as error:
+            raise error_of(error, name, step) from error
+        except asyncio.InvalidStateError as error:
+            raise await self._why_closed(step) from error
+
+    async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
+        while True:
+            message = await self._call.read()
+            if message is grpc.aio.EOF:
+                raise await self._why_closed(step)
+            answer = codec.decode_node(message)
+            if isinstance(answer, m.Progress):
+                self.tell(f"{answer.step} {self.node.name}", answer.done, answer.total)
+            elif isinstance(answer, m.Failure):
+                raise codec.error_of(answer)
+            elif isinstance(answer, kinds):
+                return answer
+            else:
+                raise RemoteProtocolError(
+                    f"{self.node.name} sent {type(answer).__name__} in step {step}", culprit=self.node.name, step=step
+                )
+
+    async def _why_closed(self, step: str) -> UmpcError:
+        """The stream is over: the status that the node ended it with, else it went away."""
+        with contextlib.suppress(TimeoutError, asyncio.InvalidStateError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                while (message := await self._call.read()) is not grpc.aio.EOF:
+                    answer = codec.decode_node(message)
+                    if isinstance(answer, m.Failure):
+                        return codec.error_of(answer)
+        return lost(self.node.name, step)
+
+    async def abort(self, error: UmpcError) -> None:
+        """Tell the node why the study ends; a node that is gone is not waited for."""
+        if self._call is None or self._call.done():
+            return
+        reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}")
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
+            async with asyncio.timeout(1):
+                await self._call.write(codec.encode_coordinator(reason))
+                await self._call.done_writing()
+                while await self._call.read() is not grpc.aio.EOF:
+                    pass
+
+    async def close(self) -> None:
+        if self._call is not None:
+            self._call.cancel()
+        if self._channel is not None:
+            await self._channel.close()
+
+
+async def _each(links: list[NodeLink], step: str, job: Callable) -> list:
+    """The job for all nodes at once. The first failure waits a moment for a more telling one, then ends all."""
+    tasks = [asyncio.create_task(job(link)) for link in links]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        if any(task.done() and task.exception() for task in tasks):
+            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+            raise most_telling([task.exception() for task in tasks if task.done() and task.exception()], step)
+        return [task.result() for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def most_telling(errors: list[BaseException], step: str) -> UmpcError:
+    """Of several failures the one to show: a node's own refusal, then who died, then who missed somebody."""
+    failures = [error for error in errors if isinstance(error, UmpcError)]
+    if not failures:
+        raise errors[0]
+    error = min(failures, key=lambda e: isinstance(e, PeerLost) + 2 * isinstance(e, StudyAborted))
+    charged = "some nodes may have charged epsilon" if step == "release" else "no epsilon was charged"
+    error.args = (error.message,)
+    error.message = f"{error.message}. Nothing was released and {charged}."
+    error.step = error.step or step
+    return error

@@ -1,0 +1,112 @@
+"""study.toml: a study as people write it, with defaults, checked key by key.
+
+name = "kendall-2026"
+statistic = "kendall_tau"
+columns = ["age", "balance"]
+epsilon = 1
+edges = "2n"
+identity = "coordinator"              # folder with ca.pem, cert.pem, key.pem
+
+[[fields]]
+name = "age"
+lower = 0
+upper = 127
+
+[dealer]
+name = "dealer"
+address = "dealer.example.org:7100"
+
+[[nodes]]
+name = "north"
+address = "north.example.org:7100"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from umpc.errors import StudyError
+from umpc.study import FieldText, Participant, Study
+from umpc.ustat.statistics import find_statistic
+from umpc.ustat.text import to_text
+
+Number = int | str
+
+
+class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    lower: Number
+    upper: Number
+    resolution: Number = 1
+
+
+class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    name: str
+    statistic: str
+    columns: list[str]
+    fields: list[_FieldEntry]
+    epsilon: Number
+    dealer: Participant
+    nodes: list[Participant]
+    identity: str
+    edges: Number = "2n"
+    max_colluding: int | None = None
+    seconds_per_step: int = 600
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """What study.toml holds, without the coordinator's name, which is in its certificate."""
+
+    path: Path
+    identity: Path
+    entries: _StudyFile
+
+    def study(self, coordinator: str) -> Study:
+        """The study document, checked. Raises: StudyError and its kinds."""
+        entries = self.entries
+        nodes = tuple(entries.nodes)
+        study = Study(
+            name=entries.name,
+            statistic=entries.statistic,
+            kernel=to_text(find_statistic(entries.statistic).expression(entries.columns)),
+            fields=tuple(FieldText(f.name, str(f.lower), str(f.upper), str(f.resolution)) for f in entries.fields),
+            epsilon=str(entries.epsilon),
+            edges=str(entries.edges),
+            max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
+            coordinator=coordinator,
+            dealer=entries.dealer,
+            nodes=nodes,
+            seconds_per_step=entries.seconds_per_step,
+        )
+        return study.check()
+
+
+def load_study_file(path: Path) -> StudyFile:
+    """Read study.toml. Raises: StudyError naming file and key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: a readable study file was expected: {error}") from error
+    try:
+        values = tomllib.loads(text, parse_float=Decimal)
+        entries = msgspec.convert(_as_text(values), type=_StudyFile, strict=True)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
+    except msgspec.ValidationError as error:
+        raise StudyError(f"{path}: {error}. Correct the key there") from error
+    return StudyFile(path, (path.parent / entries.identity).resolve(), entries)
+
+
+def _as_text(value: object) -> object:
+    """Decimals as the text that was written: numbers stay exact."""
+    if isinstance(value, dict):
+        return {key: _as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_text(inner) for inner in value]
+    return str(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,217 @@
+"""The dealer's gRPC shell: one stream to every node of an attempt, dealt in lockstep, each attempt once.
+
+| call | by | what |
+|---|---|---|
+| Hello | anybody with a certificate | who is there |
+| Deal | node | its material for one attempt |
+
+Chunks are generated when all nodes are there, one after the other, and put into bounded queues: the slowest node
+sets the pace, and memory does not grow with E. When a node goes away its attempt is over for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+
+from umpc import __version__
+from umpc.agreement import attempt_of
+from umpc.dealer.session import DealerSession
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
+from umpc.failpoints import failpoint
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.frames import Frame
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import decode_study
+from umpc.transport.authority import Identity
+from umpc.transport.services import rpc
+from umpc.transport.status import lost, status_of
+from umpc.transport.tls import peer_of
+
+log = logging.getLogger("umpc.dealer")
+
+ALLOWED = {
+    "/umpc.v1.Dealer/Hello": {"coordinator", "node", "dealer"},
+    "/umpc.v1.Dealer/Deal": {"node"},
+}
+QUEUE_BYTES = 8 << 20
+"""Material that waits for one node, at most."""
+JOIN_SECONDS = 20
+"""How long the first node waits for the last."""
+
+
+class DealerServer(rpc.DealerServicer):
+    """Args: finished: called when an attempt has ended, with its error or None."""
+
+    def __init__(self, identity: Identity, finished: Callable[[UmpcError | None], None]):
+        self.identity, self.finished = identity, finished
+        self._running: dict[bytes, AttemptRun] = {}
+        self._dealt: set[bytes] = set()
+
+    async def Hello(self, request: pb.HelloRequest, context) -> pb.HelloReply:
+        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
+
+    async def Deal(self, request: pb.DealRequest, context) -> AsyncIterator[pb.Frame]:
+        caller = peer_of(context).name
+        run, index, complete = None, 0, False
+        try:
+            attempt = await asyncio.to_thread(self._attempt_of, request)
+            index = attempt.study.index_of(caller)
+            run = self._join(attempt, index)
+            async for frame in run.frames(index):
+                yield codec.encode_frame(frame)
+            complete = True
+        except UmpcError as error:
+            log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
+            await context.abort(*status_of(error))
+        finally:
+            if run is not None and not complete:
+                run.fail(lost(caller, "prepare"))
+
+    def _attempt_of(self, request: pb.DealRequest) -> Attempt:
+        """The attempt, derived from its parts, so that every node of it derives the same one."""
+        study = decode_study(request.study)
+        if study.dealer.name != self.identity.name:
+            raise RemoteProtocolError(
+                f"the study names {study.dealer.name!r} as its dealer, this is {self.identity.name!r}"
+            )
+        members = codec.decode_members(request.members)
+        attempt = attempt_of(study, members, codec.decode_openings(request.openings))
+        _ = attempt.plan, attempt.hypergraph
+        return attempt
+
+    def _join(self, attempt: Attempt, index: int) -> AttemptRun:
+        if attempt.id not in self._running:
+            if attempt.id in self._dealt:
+                raise RemoteProtocolError(
+                    "the material of this attempt was dealt before; a new attempt gets new material"
+                )
+            self._dealt.add(attempt.id)
+            self._running[attempt.id] = AttemptRun(attempt, lambda error: self._ended(attempt, error))
+            log.info("attempt %s of study %r begins", attempt.id.hex()[:8], attempt.study.name)
+        run = self._running[attempt.id]
+        run.join(index)
+        return run
+
+    def _ended(self, attempt: Attempt, error: UmpcError | None) -> None:
+        self._running.pop(attempt.id, None)
+        label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
+        if error is None:
+            log.info("%s is dealt", label)
+        else:
+            log.warning("%s ended: %s", label, error.message)
+        self.finished(error)
+
+
+class AttemptRun:
+    """One attempt's queues and its producer."""
+
+    def __init__(self, attempt: Attempt, ended: Callable[[UmpcError | None], None]):
+        self.attempt = attempt
+        self._ended = ended
+        self._queues = [FrameQueue() for _ in attempt.members]
+        self._joined: set[int] = set()
+        self._delivered: set[int] = set()
+        self._over = False
+        self._producer = asyncio.create_task(self._produce())
+        self._all_here = asyncio.Event()
+
+    def join(self, index: int) -> None:
+        """Raises: RemoteProtocolError where the node asks a second time."""
+        if index in self._joined:
+            name = self.attempt.members[index].name
+            raise RemoteProtocolError(f"{name} asked for its material a second time; it is dealt once", culprit=name)
+        self._joined.add(index)
+        if len(self._joined) == len(self.attempt.members):
+            self._all_here.set()
+
+    async def frames(self, index: int) -> AsyncIterator[Frame]:
+        """A node's frames until the end. Raises: what ended the attempt early."""
+        while (frame := await self._queues[index].get()) is not None:
+            yield frame
+        self._delivered.add(index)
+        if len(self._delivered) == len(self._queues):
+            self._end(None)
+
+    def fail(self, error: UmpcError) -> None:
+        """One node is gone: the attempt is over for all that have not got everything."""
+        self._producer.cancel()
+        for queue in self._queues:
+            queue.fail(error)
+        self._end(error)
+
+    def _end(self, error: UmpcError | None) -> None:
+        if not self._over:
+            self._over = True
+            self._ended(error)
+
+    async def _produce(self) -> None:
+        try:
+            await self._wait_for_all()
+            await self._deal()
+        except UmpcError as error:
+            self.fail(error)
+        except (MemoryError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+            log.exception("dealing failed")
+            self.fail(LocalProtocolError(f"the dealer failed: {type(error).__name__}; see its log"))
+
+    async def _wait_for_all(self) -> None:
+        try:
+            async with asyncio.timeout(JOIN_SECONDS):
+                await self._all_here.wait()
+        except TimeoutError:
+            names = [member.name for member in self.attempt.members]
+            absent = [name for index, name in enumerate(names) if index not in self._joined]
+            raise StepTimeout(
+                f"{', '.join(absent)} did not ask for material", culprit=absent[0], step="prepare"
+            ) from None
+
+    async def _deal(self) -> None:
+        session = await asyncio.to_thread(DealerSession, self.attempt, os.urandom)
+        failpoint("before-deal")
+        for index, queue in enumerate(self._queues):
+            await queue.put(session.seed_frame(index))
+        for chunk in self.attempt.chunks():
+            for index, frame in await asyncio.to_thread(lambda chunk=chunk: list(session.deal_one(chunk))):
+                await self._queues[index].put(frame)
+            failpoint("during-deal")
+        for queue in self._queues:
+            await queue.put(None)
+
+
+class FrameQueue:
+    """Frames for one node, bounded in bytes; ends with None, or with an error."""
+
+    def __init__(self) -> None:
+        self._frames: list[Frame | None] = []
+        self._bytes = 0
+        self._error: UmpcError | None = None
+        self._changed = asyncio.Condition()
+
+    async def put(self, frame: Frame | None) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._bytes < QUEUE_BYTES)
+            self._frames.append(frame)
+            self._bytes += len(frame.payload) if frame else 0
+            self._changed.notify_all()
+
+    async def get(self) -> Frame | None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._frames or self._error)
+            if self._error:
+                raise self._error
+            frame = self._frames.pop(0)
+            self._bytes -= len(frame.payload) if frame else 0
+            self._changed.notify_all()
+            return frame
+
+    def fail(self, error: UmpcError) -> None:
+        self._error = self._error or error
+        asyncio.ensure_future(self._wake())
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,108 @@
+"""Material from the dealer, read ahead up to a window, used once, never on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from umpc.errors import RemoteProtocolError, UmpcError
+from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.frames import Frame
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.services import rpc
+from umpc.transport.status import error_of
+from umpc.transport.tls import grpc
+
+WINDOW_BYTES = 32 << 20
+"""Material that a node holds at most, whatever the size of E."""
+
+
+class MaterialReader:
+    """The stream from the dealer to one node.
+
+    Args: chunks: this node's chunks in the common order: what must come, in this order.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel, attempt: Attempt, openings: Sequence[bytes], chunks: Sequence[Chunk]):
+        self.dealer = attempt.study.dealer.name
+        self.bytes_received = 0
+        self._chunks = chunks
+        self._held: deque[Frame] = deque()
+        self._held_bytes = 0
+        self._came = 0
+        self._failure: UmpcError | None = None
+        self._changed = asyncio.Condition()
+        request = pb.DealRequest(
+            study=attempt.study.encode(),
+            members=[codec.encode_member(member) for member in attempt.members],
+            openings=list(openings),
+        )
+        self._call = rpc.DealerStub(channel).Deal(request, timeout=attempt.study.seconds_per_step)
+
+    async def seed(self) -> bytes:
+        """The node's seed, the first frame."""
+        frame = await self._read()
+        if frame is None or frame.step != "node_seed" or len(frame.payload) != 32:
+            raise self._violation("did not begin with the node's seed")
+        return frame.payload
+
+    async def pump(self) -> None:
+        """Read all frames, in order, never holding more than the window."""
+        try:
+            for chunk in self._chunks:
+                frame = await self._read()
+                if frame is None:
+                    raise self._violation("ended before all material had come")
+                if frame.key != ("material", chunk.owners, chunk.number) or frame.count != chunk.count:
+                    raise self._violation(
+                        f"sent {frame.label} where chunk {chunk.number} of cell {chunk.owners} was due"
+                    )
+                async with self._changed:
+                    await self._changed.wait_for(lambda: self._held_bytes < WINDOW_BYTES)
+                    self._held.append(frame)
+                    self._held_bytes += len(frame.payload)
+                    self._came += 1
+                    self._changed.notify_all()
+        except UmpcError as error:
+            async with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+
+    async def prefetched(self) -> None:
+        """Wait until all material or a full window is here."""
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: self._failure or self._came == len(self._chunks) or self._held_bytes >= WINDOW_BYTES
+            )
+        if self._failure:
+            raise self._failure
+
+    async def next(self) -> bytes:
+        """The material of the next chunk; handed out once."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._held or self._failure)
+            if not self._held:
+                raise self._failure
+            frame = self._held.popleft()
+            self._held_bytes -= len(frame.payload)
+            self._changed.notify_all()
+        return frame.payload
+
+    def close(self) -> None:
+        self._call.cancel()
+
+    async def _read(self) -> Frame | None:
+        try:
+            message = await self._call.read()
+        except grpc.aio.AioRpcError as error:
+            raise error_of(error, self.dealer, "prepare") from error
+        if message is grpc.aio.EOF:
+            return None
+        frame = codec.decode_frame(message)
+        self.bytes_received += frame.wire_bytes
+        return frame
+
+    def _violation(self, what: str) -> RemoteProtocolError:
+        return RemoteProtocolError(f"{self.dealer} {what}", culprit=self.dealer, step="prepare")

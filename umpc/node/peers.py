@@ -1,0 +1,145 @@
+"""Links between nodes: frames by their place, each exactly once, and nobody waits for a peer that is gone.
+
+A `Mailbox` is the part without a network: it holds frames until they are asked for, takes a repeated frame if it is
+equal, and blames the peer for a different one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
+from umpc.mpc.frames import Frame
+from umpc.mpc.prg import digest
+from umpc.mpc.rounds import Message, check_reply
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.status import error_of, lost
+from umpc.transport.tls import grpc
+from umpc.ustat.hypergraph import Owners
+
+MAX_WAITING = 4096
+"""Frames that may wait in a mailbox before they are asked for."""
+
+Key = tuple[str, Owners, int]
+
+
+class Mailbox:
+    """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later."""
+
+    def __init__(self, peer: str):
+        self.peer = peer
+        self._waiting: dict[Key, Frame] = {}
+        self._wanted: dict[Key, asyncio.Future[Frame]] = {}
+        self._seen: dict[Key, bytes] = {}
+        self._failure: UmpcError | None = None
+
+    def put(self, frame: Frame) -> None:
+        """Raises: RemoteProtocolError where the frame differs from its first copy, or too many wait."""
+        mark = digest(frame.payload, frame.count.to_bytes(4, "little"), frame.width.to_bytes(4, "little"))
+        if frame.key in self._seen:
+            if self._seen[frame.key] != mark:
+                raise self._violation(frame, "came twice with different content")
+            return
+        self._seen[frame.key] = mark
+        wanted = self._wanted.pop(frame.key, None)
+        if wanted is not None and not wanted.done():
+            wanted.set_result(frame)
+        elif len(self._waiting) < MAX_WAITING:
+            self._waiting[frame.key] = frame
+        else:
+            raise self._violation(frame, f"came while {MAX_WAITING} frames wait")
+
+    async def get(self, key: Key) -> Frame:
+        """The frame of that place. Raises: what `fail` was given."""
+        if key in self._waiting:
+            return self._waiting.pop(key)
+        if self._failure is not None:
+            raise self._failure
+        self._wanted[key] = asyncio.get_running_loop().create_future()
+        return await self._wanted[key]
+
+    def fail(self, error: UmpcError) -> None:
+        self._failure = self._failure or error
+        for wanted in self._wanted.values():
+            if not wanted.done():
+                wanted.set_exception(self._failure)
+        self._wanted.clear()
+
+    def _violation(self, frame: Frame, what: str) -> RemoteProtocolError:
+        return RemoteProtocolError(
+            f"{frame.label} from {self.peer} {what}; {self.peer} broke the protocol", culprit=self.peer, step=frame.step
+        )
+
+
+class PeerLink:
+    """A stream to one peer, whoever dialled it.
+
+    Args:
+        write: sends one message. read: the next message, or None at the stream's end. close: ends the stream.
+    """
+
+    def __init__(
+        self,
+        peer: str,
+        write: Callable[[pb.PeerMessage], Awaitable[None]],
+        read: Callable[[], Awaitable[pb.PeerMessage | None]],
+        close: Callable[[], None],
+    ):
+        self.peer, self.close = peer, close
+        self.owners: Owners = (0, 0)
+        self.bytes_sent = 0
+        self._mailbox = Mailbox(peer)
+        self._write, self._read = write, read
+        self._sending = asyncio.Lock()
+
+    def for_cell(self, owners: Owners) -> PeerLink:
+        """This link, carrying the frames of this cell."""
+        self.owners = owners
+        return self
+
+    async def send(self, message: Message, number: int) -> None:
+        """One message of a round, as chunk `number` of the cell. Raises: PeerLost."""
+        frame = Frame(message.step, self.owners, number, message.count, message.width, message.payload)
+        self.bytes_sent += frame.wire_bytes
+        try:
+            async with self._sending:
+                await self._write(pb.PeerMessage(frame=codec.encode_frame(frame)))
+        except grpc.aio.AioRpcError as error:
+            raise error_of(error, self.peer, message.step) from error
+        except (asyncio.InvalidStateError, grpc.aio.UsageError) as error:
+            raise lost(self.peer, message.step) from error
+
+    async def receive(self, step: str, number: int) -> Message:
+        """The peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
+        frame = await self._mailbox.get((step, self.owners, number))
+        return Message(frame.step, frame.payload, frame.count, frame.width)
+
+    async def exchange(self, message: Message, number: int) -> Message:
+        """One round: send ours, get theirs of the same shape."""
+        await self.send(message, number)
+        reply = await self.receive(message.step, number)
+        check_reply(reply, message, self.peer)
+        return reply
+
+    def fail(self, error: UmpcError) -> None:
+        """End all waiting with this error, unless another came first."""
+        self._mailbox.fail(error)
+
+    async def pump(self) -> None:
+        """Read frames into the mailbox until the stream ends; then whoever waits learns it."""
+        error: UmpcError = lost(self.peer, "evaluate")
+        try:
+            while (message := await self._read()) is not None:
+                if message.WhichOneof("body") != "frame":
+                    raise EncodingError("something that is no frame came")
+                self._mailbox.put(codec.decode_frame(message.frame))
+        except grpc.aio.AioRpcError as failure:
+            error = error_of(failure, self.peer, "evaluate")
+        except EncodingError as failure:
+            error = RemoteProtocolError(f"{self.peer}: {failure.message}", culprit=self.peer, step="evaluate")
+        except RemoteProtocolError as failure:
+            error = failure
+        finally:
+            self.fail(error)

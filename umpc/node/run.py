@@ -1,0 +1,316 @@
+"""One study at one node, from proposal to release: the session's steps with their network and ledger.
+
+The order that matters (DESIGN section 7): reserve before anything is computed; charge, on disk, before the first byte of
+the noisy share leaves; give a reservation back on every failure before the charge, never after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from umpc.errors import RemoteProtocolError, StepTimeout
+from umpc.failpoints import failpoint
+from umpc.mpc import messages as m
+from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.evaluation import fields_frames
+from umpc.mpc.rounds import Message, Protocol, check_reply
+from umpc.node.ledger import Ledger
+from umpc.node.material import MaterialReader
+from umpc.node.peers import PeerLink
+from umpc.node.records import Records
+from umpc.node.session import NodeSession
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import Study, decode_study
+
+log = logging.getLogger("umpc.node")
+T = TypeVar("T")
+
+CHUNKS_IN_FLIGHT = 64
+"""Chunks that wait for a peer's bits, at most."""
+PROGRESS_EVERY = 64
+"""Chunks between two progress messages."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a run needs of its process.
+
+    load: the study's records. dial: a link to a peer that comes later in the study. await_link: the link that an earlier
+    peer dials. open_material: the stream from the dealer.
+    """
+
+    name: str
+    ledger: Ledger
+    load: Callable[[Study], Records]
+    dial: Callable[[Attempt, int], Awaitable[PeerLink]]
+    await_link: Callable[[Attempt, int], Awaitable[PeerLink]]
+    open_material: Callable[[Attempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]]
+
+
+class StudyRun:
+    """Args: receive: the coordinator's next message. send: one message to the coordinator."""
+
+    def __init__(
+        self,
+        site: Site,
+        coordinator: str,
+        receive: Callable[[], Awaitable[m.CoordinatorMessage]],
+        send: Callable[[m.NodeMessage], Awaitable[None]],
+    ):
+        self.site, self.coordinator = site, coordinator
+        self._receive, self._send = receive, send
+        self._compute = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
+        self._links: dict[int, PeerLink] = {}
+        self._material: MaterialReader | None = None
+        self._pump: asyncio.Task | None = None
+        self.study: Study | None = None
+        self.step = "propose"
+
+    async def run(self) -> None:
+        """All steps. Raises: UmpcError; whatever happens, an uncharged reservation is given back."""
+        try:
+            propose = await self._expect(m.Propose, 60)
+            self.study = await asyncio.to_thread(decode_study, propose.study)
+            self._check_caller()
+            released = self.site.ledger.released(self.study.hash)
+            if released is not None:
+                await self._release_again(released.share)
+                return
+            await self._run_attempt()
+        finally:
+            self._close()
+
+    async def _run_attempt(self) -> None:
+        study, ledger = self.study, self.site.ledger
+        failpoint("before-reserve")
+        records = await asyncio.to_thread(self.site.load, study)
+        ledger.reserve(study.hash, study.exact_epsilon)
+        failpoint("after-reserve")
+        try:
+            session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
+            log.info("study %s accepted: %d records, %d rows dropped", self._label, records.count, records.dropped)
+            await self._send(m.Accepted(study.hash, session.accept()))
+            await self._agree(session)
+            await self._prepare(session)
+            await self._evaluate(session)
+            await self._release(session, records.count)
+        finally:
+            ledger.cancel(study.hash)
+
+    async def _agree(self, session: NodeSession) -> None:
+        agree = await self._expect(m.Agree)
+        failpoint("agree")
+        await self._send(m.Opened(session.agree(agree.members)))
+
+    async def _prepare(self, session: NodeSession) -> None:
+        begin = await self._expect(m.Begin)
+        self.step = "prepare"
+        failpoint("before-prepare")
+        self._openings = begin.openings
+        attempt = await self._in_thread(session.begin, begin.openings)
+        self._chunks = list(attempt.chunks_of(session.index))
+        async with asyncio.timeout(self.study.seconds_per_step):
+            if attempt.plan.needs_dealer:
+                self._material = await self.site.open_material(attempt, begin.openings, self._chunks)
+                seed = await self._material.seed()
+                self._pump = asyncio.create_task(self._material.pump())
+            else:
+                seed = os.urandom(32)
+            await self._in_thread(session.receive_seed, seed)
+            await self._connect(session, attempt)
+            if self._material:
+                await self._material.prefetched()
+        failpoint("after-prepare")
+        await self._send(m.Prepared(attempt.id, self._material.bytes_received if self._material else 0))
+
+    async def _connect(self, session: NodeSession, attempt: Attempt) -> None:
+        async def link(peer: int) -> None:
+            connect = self.site.dial if session.index < peer else self.site.await_link
+            self._links[peer] = await connect(attempt, peer)
+
+        await together(link(peer) for peer in session.peers)
+
+    async def _evaluate(self, session: NodeSession) -> None:
+        await self._expect(m.Evaluate)
+        self.step = "evaluate"
+        failpoint("before-evaluate")
+        self._tree_hash = session.attempt.tree_hash()
+        async with asyncio.timeout(self.study.seconds_per_step):
+            await together(self._exchange_fields(session, peer) for peer in session.peers)
+            failpoint("after-fields")
+            await self._evaluate_chunks(session)
+            await self._in_thread(session.evaluate_inner)
+        failpoint("before-ready")
+        rounds = session.attempt.plan.rounds if session.peers else 0
+        sent = sum(link.bytes_sent for link in self._links.values())
+        received = self._material.bytes_received if self._material else 0
+        await self._send(m.Ready(sent, received, rounds))
+
+    async def _exchange_fields(self, session: NodeSession, peer: int) -> None:
+        """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
+        link, plan = self._links[peer], session.attempt.plan
+        if not plan.wires:
+            return
+        for number, message in enumerate(await self._in_thread(session.fields_for, peer)):
+            await link.send(message, number)
+        width = sum(wire.width for wire in plan.wires)
+        replies = []
+        for number, count, size in fields_frames(plan, len(session.expected_fields(peer))):
+            reply = await link.receive("masked_fields", number)
+            check_reply(reply, Message("masked_fields", bytes(size), count, width), link.peer)
+            replies.append(reply)
+        await self._in_thread(session.receive_fields, peer, replies)
+
+    async def _evaluate_chunks(self, session: NodeSession) -> None:
+        """Round 2: chunks leave in the common order, and end as their peers' bits come in."""
+        room = asyncio.Semaphore(CHUNKS_IN_FLIGHT)
+
+        async def finish(chunk: Chunk, protocol: Protocol[int], message: Message | None, result: int | None) -> None:
+            link = self._links[chunk.owners[1 - chunk.owners.index(session.index)]]
+            while message is not None:
+                reply = await link.exchange(message, chunk.number)
+                message, result = await self._in_thread(resume, protocol, [reply])
+            session.add(result)
+            room.release()
+
+        async with Group() as group:
+            for done, chunk in enumerate(self._chunks):
+                await group.unless_failed(room.acquire())
+                payload = await group.unless_failed(self._material.next()) if self._material else b""
+                protocol, message, result = await self._in_thread(self._start, session, chunk, payload)
+                group.start(finish(chunk, protocol, message, result))
+                if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
+                    await self._send(m.Progress("evaluate", done + 1, len(self._chunks)))
+
+    def _start(self, session: NodeSession, chunk: Chunk, payload: bytes) -> tuple:
+        protocol = session.protocol(chunk, payload, self._tree_hash)
+        return protocol, *resume(protocol, None)
+
+    async def _release(self, session: NodeSession, records: int) -> None:
+        await self._expect(m.Release)
+        self.step = "release"
+        share = session.release()
+        message = m.Released(session.attempt.id, share, records)
+        stored = codec.encode_node(message).SerializeToString()
+        failpoint("before-charge")
+        await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
+        failpoint("after-charge")
+        await self._send(message)
+        failpoint("after-release")
+        self.site.ledger.record_release(self.study.hash)
+        log.info("study %s released: epsilon %s charged", self._label, self.study.epsilon)
+
+    async def _release_again(self, stored: bytes) -> None:
+        """The same study asked again gets the same stored bytes, at no cost."""
+        self.step = "release"
+        await self._send(codec.decode_node(codec.parse(pb.NodeMessage, stored)))
+        self.site.ledger.record_release(self.study.hash)
+        log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
+
+    def _check_caller(self) -> None:
+        study = self.study
+        study.index_of(self.site.name)
+        if study.coordinator != self.coordinator:
+            raise RemoteProtocolError(
+                f"the study names {study.coordinator!r} as its coordinator, its certificate says {self.coordinator!r}",
+                culprit=self.coordinator,
+                step="propose",
+            )
+
+    async def _expect(self, kind: type[T], seconds: float | None = None) -> T:
+        """The coordinator's next message, which must be of this kind."""
+        try:
+            async with asyncio.timeout(seconds or self.study.seconds_per_step):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise StepTimeout(
+                f"{self.coordinator} did not continue after step {self.step}", culprit=self.coordinator, step=self.step
+            ) from error
+        if not isinstance(message, kind):
+            raise RemoteProtocolError(
+                f"{self.coordinator} sent {type(message).__name__} where {kind.__name__} was due",
+                culprit=self.coordinator,
+                step=self.step,
+            )
+        return message
+
+    async def _in_thread(self, function: Callable[..., T], *arguments) -> T:
+        """Computation off the event loop, one at a time, in order."""
+        return await asyncio.get_running_loop().run_in_executor(self._compute, function, *arguments)
+
+    @property
+    def _label(self) -> str:
+        return f"{self.study.name!r} ({self.study.hash.hex()[:8]})"
+
+    def _close(self) -> None:
+        if self._pump:
+            self._pump.cancel()
+        if self._material:
+            self._material.close()
+        for link in self._links.values():
+            link.close()
+        self._compute.shutdown(wait=False, cancel_futures=True)
+
+
+def resume(protocol: Protocol[int], replies: list[Message] | None) -> tuple[Message | None, int | None]:
+    """A generator's next message, or its result."""
+    try:
+        return protocol.send(replies), None
+    except StopIteration as stop:
+        return None, stop.value
+
+
+async def together(jobs) -> None:
+    """All jobs at once; the first failure ends the others and is raised."""
+    async with Group() as group:
+        for job in jobs:
+            group.start(job)
+
+
+class Group:
+    """Tasks of which the first failure ends all; unlike asyncio.TaskGroup it raises that failure itself."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task] = set()
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def __aenter__(self) -> Group:
+        return self
+
+    def start(self, job: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(job)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None and not self._failed.done():
+            self._failed.set_exception(task.exception())
+
+    async def unless_failed(self, job: Awaitable[T]) -> T:
+        """The job's result, unless a task fails first."""
+        task = asyncio.ensure_future(job)
+        await asyncio.wait({task, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+        return self._failed.result() if self._failed.done() else task.result()
+
+    async def __aexit__(self, kind, error, trace) -> None:
+        while error is None and self._tasks and not self._failed.done():
+            await asyncio.wait({*self._tasks, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if not self._failed.done():
+            self._failed.cancel()
+        elif error is None:
+            self._failed.result()
+        else:
+            self._failed.exception()
