@@ -1,1 +1,13 @@
-"""To be described."""
+"""The `umpc` command.
+
+| file | what it is |
+|---|---|
+| `main.py` | the root command; errors into one line and an exit code |
+| `ca.py` | `umpc ca …`: certificates |
+| `serve.py` | `umpc node …` and `umpc dealer …`: processes that wait for studies |
+| `study.py` | `umpc study …`: run or check a study |
+| `demo.py` | `umpc demo`: everything on this machine |
+| `deployment.py` | the demo's processes: starting, waiting for, stopping |
+| `table.py` | the demo's table: reading, splitting, the exact value |
+| `show.py` | progress, and a report as a table or as JSON |
+"""

@@ -34,6 +34,7 @@ class Report:
     estimate: mean of the kernel over E plus noise. noise_std: its standard deviation from the noise, in the estimate's
     unit. sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets
     (Sinh & Ramon 2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
+    joint_seed and records_by_node: what E follows from, for whoever checks it.
     """
 
     study: str
@@ -59,6 +60,8 @@ class Report:
     seconds_total: float
     replayed: bool
     study_hash: str
+    joint_seed: str
+    records_by_node: list[int]
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -92,6 +95,8 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         bytes_online_predicted=cost.bytes_online if cost else 0,
         bytes_offline_predicted=cost.bytes_offline if cost else 0,
         study_hash=study.hash.hex(),
+        joint_seed=run.seed.hex() if isinstance(run, Attempt) else "",
+        records_by_node=[member.records for member in run.members] if isinstance(run, Attempt) else [],
         **asdict(measured),
     )
 

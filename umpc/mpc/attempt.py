@@ -77,6 +77,11 @@ class Sizes:
         return smallest_ring(self.edges * self.study.parsed_kernel.magnitude_units + noise_tail)
 
 
+def edges_of(study: Study, seed: bytes, counts: Sequence[int]) -> Hypergraph:
+    """E of a study: from the joint seed and the nodes' record counts."""
+    return expand(study.edges, counts, Stream(derive(seed, "edges")).words)
+
+
 class Attempt:
     """The agreed facts of one attempt.
 
@@ -114,8 +119,7 @@ class Attempt:
     @cached_property
     def hypergraph(self) -> Hypergraph:
         """E, expanded from the joint seed."""
-        words = Stream(derive(self.seed, "edges")).words
-        return expand(self.study.edges, [member.records for member in self.members], words)
+        return edges_of(self.study, self.seed, [member.records for member in self.members])
 
     def tree_hash(self) -> FixedKeyHash:
         """The GGM hash of this attempt (not thread-safe: one per thread)."""

@@ -1,0 +1,165 @@
+"""`umpc demo`: certificates, dealer, nodes and coordinator as processes on this machine, and one study."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from umpc.ustat.statistics import LIBRARY, find_statistic
+
+if TYPE_CHECKING:
+    from umpc.cli.deployment import Served
+    from umpc.cli.table import DemoTable
+    from umpc.coordinator.report import Report
+    from umpc.study import Study
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--csv", "csv_file", type=FILE, help="A table with a header line; default: scikit-learn's breast cancer set."
+)
+@click.option("--delimiter", default=",", show_default=True, help="What separates the table's columns.")
+@click.option("--fields", help="The statistic's columns, separated by commas.")
+@click.option("--statistic", type=click.Choice(sorted(LIBRARY)), default="kendall_tau", show_default=True)
+@click.option(
+    "--nodes", type=click.IntRange(1, 64), default=4, show_default=True, help="Sites to split the table over."
+)
+@click.option(
+    "--edges", default="2n", show_default=True, help="Pairs to average over: a number, a multiple of n, or all."
+)
+@click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
+@click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
+def demo(
+    csv_file: Path | None,
+    delimiter: str,
+    fields: str | None,
+    statistic: str,
+    nodes: int,
+    edges: str,
+    epsilon: str,
+    max_colluding: int | None,
+    style: str,
+    keep: Path | None,
+) -> None:
+    """Run everything on this machine: a table split over nodes, and one private statistic.
+
+    Starts a dealer and the nodes as processes of their own on loopback, with certificates made for the occasion, runs the
+    study, and prints the private estimate beside the exact value, which only the demo can know. Every process it started
+    is gone when it ends.
+
+    \b
+    umpc demo
+    umpc demo --nodes 2 --edges all --epsilon 0.5
+    umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
+    """
+    from umpc.cli.table import breast_cancer, read_csv
+
+    columns = [name.strip() for name in fields.split(",")] if fields else None
+    if csv_file is None:
+        default = ("mean radius", "mean texture")[: len(find_statistic(statistic).arguments)]
+        table = breast_cancer(columns or default)
+    else:
+        table = read_csv(csv_file, delimiter, columns)
+    with _folder(keep) as folder:
+        report, extra = _run(folder, table, statistic, nodes, edges, epsilon, max_colluding)
+    from umpc.cli.show import print_report
+
+    print_report(report, style, extra)
+
+
+@contextmanager
+def _folder(keep: Path | None):
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="umpc-demo-") as name:
+            yield Path(name)
+    else:
+        keep.mkdir(parents=True)
+        yield keep.resolve()
+
+
+def _run(
+    folder: Path, table: DemoTable, statistic: str, nodes: int, edges: str, epsilon: str, max_colluding: int | None
+) -> tuple[Report, dict]:
+    from umpc.cli.deployment import Deployment, ended_with_us, write_study_file
+    from umpc.coordinator.studyfile import load_study_file
+
+    deployment = Deployment(folder)
+    paths = table.split(folder, nodes)
+    with ended_with_us(deployment.processes):
+        _tell(f"starting a dealer and {nodes} node{'s' if nodes > 1 else ''}")
+        file = write_study_file(
+            folder,
+            name="demo",
+            statistic=statistic,
+            columns=table.columns,
+            fields=table.fields(),
+            epsilon=epsilon,
+            edges=edges,
+            dealer=("dealer", "127.0.0.1:1"),
+            nodes=[(path.stem, "127.0.0.1:1") for path in paths],
+            max_colluding=max_colluding,
+        )
+        study = load_study_file(file).study("coordinator")  # refused before any process starts
+        deployment.start_dealer()
+        for path in paths:
+            deployment.start_node(path.stem, path, study.epsilon)
+        _write_addresses(file, deployment.wait_until_ready())
+        report = _coordinate(file, deployment.processes)
+    return report, _exact(study, paths, report)
+
+
+def _write_addresses(file: Path, served: dict[str, Served]) -> None:
+    """The study names its participants' addresses, which exist only now."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("address = "):
+            name = json.loads(lines[number - 1].removeprefix("name = "))
+            lines[number] = f"address = {json.dumps(served[name].address)}"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _coordinate(file: Path, processes: list[subprocess.Popen]) -> Report:
+    """The coordinator, a process of its own; its refusal ends the demo with the same exit code."""
+    from umpc.cli.deployment import UMPC
+    from umpc.coordinator.report import Report
+
+    command = [*UMPC, "study", "run", str(file), "--format", "json"]
+    coordinator = subprocess.Popen(command, stdout=subprocess.PIPE)
+    processes.append(coordinator)
+    output, _ = coordinator.communicate()
+    if coordinator.returncode != 0:
+        sys.exit(coordinator.returncode)
+    return Report.from_dict(json.loads(output))
+
+
+def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
+    """What the pooled records give: over all pairs, and over the same E without noise."""
+    from umpc.cli.table import exact_all_pairs, pooled, sum_over
+    from umpc.mpc.attempt import edges_of
+
+    tables = pooled(study, paths)
+    graph = edges_of(study, bytes.fromhex(report.joint_seed), report.records_by_node)
+    total = 0
+    for owners, cell in graph.cells.items():
+        for start in range(0, cell.count, 1 << 20):
+            index = cell.edges(start, min(start + (1 << 20), cell.count))
+            total += sum_over(study, tables[owners[0]], tables[owners[1]], index)
+    exact_over_edges = float(total * study.parsed_kernel.unit / report.edges)
+    return {"exact": exact_all_pairs(study, tables), "exact_over_edges": exact_over_edges}
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

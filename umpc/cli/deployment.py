@@ -1,0 +1,173 @@
+"""Processes of a demo: each of them real, on loopback, with certificates of its own, and all ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from umpc.errors import PeerUnavailable, UmpcError
+from umpc.study import FieldText
+
+UMPC = (sys.executable, "-m", "umpc.cli.main")
+START_SECONDS = 60
+STOP_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Served:
+    """A process that waits for calls."""
+
+    name: str
+    address: str
+    process: subprocess.Popen
+    log: Path
+
+
+@contextmanager
+def ended_with_us(processes: list[subprocess.Popen]) -> Iterator[None]:
+    """Whatever happens, every process in the list is gone afterwards; SIGTERM counts as an interrupt."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        stop(processes)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def stop(processes: Sequence[subprocess.Popen]) -> None:
+    """End them: politely, then by force."""
+    for process in processes:
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+    deadline = time.monotonic() + STOP_SECONDS
+    for process in processes:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream:
+                stream.close()
+
+
+class Deployment:
+    """Certificates, a dealer and nodes below one folder.
+
+    Args: environment: per process name, variables to add (tests use it).
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, Mapping[str, str]] | None = None):
+        from umpc.transport.authority import Authority
+
+        self.folder = folder
+        self.processes: list[subprocess.Popen] = []
+        self._environment = environment or {}
+        self._authority = Authority.create(folder / "authority")
+        self._authority.issue("coordinator", "coordinator", folder / "coordinator")
+        self._waiting: list[tuple[str, subprocess.Popen, Path]] = []
+
+    def start_dealer(self, name: str = "dealer") -> None:
+        self._authority.issue(name, "dealer", self.folder / name)
+        self._start(name, ["dealer", "start", "--identity", str(self.folder / name)])
+
+    def start_node(self, name: str, table: Path, epsilon: str, extra: str = "") -> None:
+        """A node over a CSV file, with a total budget. extra: more lines of the section [data]."""
+        self._authority.issue(name, "node", self.folder / name)
+        config = self.folder / f"{name}.toml"
+        config.write_text(
+            f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n\n"
+            f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n[budget]\nepsilon = "{epsilon}"\n',
+            encoding="utf-8",
+        )
+        self._start(name, ["node", "start", "--config", str(config)])
+
+    def _start(self, name: str, arguments: list[str]) -> None:
+        log = self.folder / f"{name}.log"
+        with log.open("ab") as file:
+            process = subprocess.Popen(
+                [*UMPC, *arguments, "--while-stdin-open"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                env={**os.environ, **self._environment.get(name, {})},
+            )
+        self.processes.append(process)
+        self._waiting.append((name, process, log))
+
+    def wait_until_ready(self) -> dict[str, Served]:
+        """All processes that were started since the last call. Raises: PeerUnavailable with the process's own words."""
+        deadline = time.monotonic() + START_SECONDS
+        served = {}
+        for name, process, log in self._waiting:
+            line = _first_line(process, deadline)
+            if not line.startswith("ready: "):
+                raise _why_not_ready(name, process, log)
+            served[name] = Served(name, line.split()[-1], process, log)
+        self._waiting = []
+        return served
+
+
+def _first_line(process: subprocess.Popen, deadline: float) -> str:
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if not selector.select(max(0.0, deadline - time.monotonic())):
+            return ""
+    return process.stdout.readline().decode()
+
+
+def _why_not_ready(name: str, process: subprocess.Popen, log: Path) -> UmpcError:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    said = lines[-1].removeprefix("error: ") if lines else "it said nothing"
+    return PeerUnavailable(f"{name} did not start: {said}", culprit=name)
+
+
+def write_study_file(
+    folder: Path,
+    *,
+    name: str,
+    statistic: str,
+    columns: Sequence[str],
+    fields: Sequence[FieldText],
+    epsilon: str,
+    edges: str,
+    dealer: tuple[str, str],
+    nodes: Sequence[tuple[str, str]],
+    max_colluding: int | None = None,
+) -> Path:
+    """study.toml for participants given as (name, address)."""
+    text = json.dumps  # JSON strings and lists of strings are TOML too
+    lines = [
+        f"name = {text(name)}",
+        f"statistic = {text(statistic)}",
+        f"columns = {text(list(columns), ensure_ascii=False)}",
+        f"epsilon = {text(epsilon)}",
+        f"edges = {text(edges)}",
+        'identity = "coordinator"',
+    ]
+    lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
+    for field in fields:
+        lines += ["[[fields]]", f"name = {text(field.name, ensure_ascii=False)}", f"lower = {text(field.lower)}"]
+        lines += [f"upper = {text(field.upper)}", f"resolution = {text(field.resolution)}"]
+    lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
+    for node, address in nodes:
+        lines += ["[[nodes]]", f"name = {text(node)}", f"address = {text(address)}"]
+    path = folder / "study.toml"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

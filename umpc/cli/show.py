@@ -1,0 +1,106 @@
+"""What a person or a program sees: progress on standard error, the result on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from umpc.coordinator.report import Report
+
+Tell = Callable[[str, int, int], None]
+
+
+class ProgressShow:
+    """A live bar on a terminal, plain lines elsewhere; always on standard error."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar: Progress | None = None
+        self._tasks: dict[str, int] = {}
+        self._last = 0.0
+
+    def __enter__(self) -> Tell:
+        if self._console.is_terminal:
+            columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.start()
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def _tell(self, step: str, done: int, total: int) -> None:
+        if self._bar is None:
+            self._line(step, done, total)
+            return
+        if step not in self._tasks:
+            self._tasks[step] = self._bar.add_task(step, total=total)
+        self._bar.update(self._tasks[step], completed=done, total=total)
+
+    def _line(self, step: str, done: int, total: int) -> None:
+        """Each step's start and end, and in between at most a line a second."""
+        now = time.monotonic()
+        if done in (0, total) or now - self._last > 1:
+            self._last = now
+            print(f"{step}: {done} of {total}", file=sys.stderr, flush=True)
+
+
+def print_report(report: Report, style: str, extra: dict | None = None) -> None:
+    """The report as a table for people, or as one JSON object for programs."""
+    values = {**report.to_dict(), **(extra or {})}
+    if style == "json":
+        print(json.dumps(values))
+        return
+    table = Table(title=f"{report.statistic} of study {report.study!r}", show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column()
+    for row in _rows(report, extra or {}):
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 110).print(table)
+
+
+def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
+    rows = [("private estimate", f"{report.estimate:.6g}", "replayed: stored shares" if report.replayed else "")]
+    if "exact" in extra:
+        rows += _exact_rows(report, extra)
+    rows += [
+        ("noise, standard deviation", f"{report.noise_std:.3g}", "discrete Laplace, distributed"),
+        ("sampling, at most", f"{report.sampling_std_bound:.3g}", "standard deviation from taking E, not all pairs"),
+        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:g}", "replacing one record"),
+        ("edges |E|", f"{report.edges:,}", f"of {report.records:,} records"),
+        ("most edges of a record", f"{report.max_degree:,}", ""),
+        ("nodes", f"{report.nodes}", f"up to {report.max_colluding} may collude"),
+        ("study hash", report.study_hash[:16], ""),
+    ]
+    if report.replayed:
+        return rows
+    return rows + [
+        ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
+        ("bytes online", f"{report.bytes_online:,}", f"predicted {report.bytes_online_predicted:,}"),
+        ("bytes offline", f"{report.bytes_offline:,}", f"predicted {report.bytes_offline_predicted:,}"),
+        ("seconds online", f"{report.seconds_online:.3f}", "first masked field to last share, charge included"),
+        ("seconds offline", f"{report.seconds_offline:.3f}", "joint seed, E, material"),
+        ("seconds in all", f"{report.seconds_total:.3f}", ""),
+    ]
+
+
+def _exact_rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
+    exact, over_edges = extra["exact"], extra["exact_over_edges"]
+    rows = [("exact, all pairs", f"{exact:.6g}" if exact is not None else "not computed", "only the demo can know it")]
+    if over_edges is not None:
+        error = report.estimate - over_edges
+        rows.append(("exact, same E", f"{over_edges:.6g}", "pooled records, no noise"))
+        rows.append(("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}"))
+    return rows
+
+
+def _deviations(error: float, std: float) -> str:
+    return f"{abs(error) / std:.1f} standard deviations" if std > 0 else ""

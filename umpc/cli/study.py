@@ -1,0 +1,89 @@
+"""`umpc study`: the coordinator, as a command."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import click
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FORMAT = click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+
+
+@click.group()
+def study() -> None:
+    """Run a study, or check it without running it.
+
+    \b
+    Example of study.toml:
+      name = "kendall-2026"               # a new name is a new study, with new noise and a new charge
+      statistic = "kendall_tau"           # or gini_mean_difference
+      columns = ["age", "balance"]        # the statistic's fields, as columns of every site's table
+      epsilon = 1
+      edges = "2n"                        # "2n", "all" or a number of pairs
+      identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
+      # max_colluding = 1                 # default: all nodes but one
+      [[fields]]
+      name = "age"
+      lower = 0
+      upper = 127
+      [[fields]]
+      name = "balance"
+      lower = -10000
+      upper = 110000
+      resolution = 1
+      [dealer]
+      name = "dealer"
+      address = "dealer.example.org:7100"
+      [[nodes]]
+      name = "north"
+      address = "north.example.org:7100"
+      [[nodes]]
+      name = "south"
+      address = "south.example.org:7100"
+    """
+
+
+@study.command()
+@click.argument("file", type=FILE)
+@FORMAT
+def run(file: Path, style: str) -> None:
+    """Run the study in FILE and print its report.
+
+    The same study asked again gets the same stored result and costs nothing; a new name makes it a new study.
+    """
+    from umpc.cli.show import ProgressShow, print_report
+    from umpc.coordinator.client import run_study
+    from umpc.coordinator.studyfile import load_study_file
+    from umpc.transport.authority import load_identity
+
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    entries = load_study_file(file)
+    identity = load_identity(entries.identity, "coordinator")
+    with ProgressShow() as tell:
+        report = asyncio.run(run_study(entries.study(identity.name), identity, tell))
+    print_report(report, style)
+
+
+@study.command()
+@click.argument("file", type=FILE)
+def check(file: Path) -> None:
+    """Say what the study in FILE computes, before anybody is asked.
+
+    Shows the kernel, its range and sensitivity, the study's hash, and who takes part.
+    """
+    from umpc.coordinator.studyfile import load_study_file
+    from umpc.transport.authority import load_identity
+
+    entries = load_study_file(file)
+    checked = entries.study(load_identity(entries.identity, "coordinator").name)
+    kernel = checked.parsed_kernel
+    click.echo(f"study        {checked.name}, hash {checked.hash.hex()}")
+    click.echo(f"kernel       {kernel.text}")
+    click.echo(f"range        [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
+    click.echo(f"sensitivity  {kernel.interval.width} per edge when one record is replaced")
+    click.echo(f"epsilon      {checked.epsilon}, noise of {checked.honest} of {len(checked.nodes)} nodes suffices")
+    click.echo(f"edges        {checked.edges}, {checked.sampling}")
+    click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; dealer {checked.dealer.name}")
