@@ -115,7 +115,7 @@ def _run(
         study = load_study_file(file).study("coordinator")  # refused before any process starts
         deployment.start_dealer()
         for path in paths:
-            deployment.start_node(path.stem, path, study.epsilon)
+            deployment.start_node(path.stem, path, str(study.exact_epsilon))
         _write_addresses(file, deployment.wait_until_ready())
         report = _coordinate(file, deployment.processes)
     return report, _exact(study, paths, report)

@@ -1,0 +1,42 @@
+# Everything runs in .venv, which these commands make themselves: Python ≥ 3.11, pip and make are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PREFIX ?= $(HOME)/.local
+
+.PHONY: help demo test bench lint proto install clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+# Installed again when the project's metadata changes; the code itself is used in place.
+$(VENV)/.demo: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this machine
+	$(BIN)/umpc demo
+
+test: $(VENV)/.dev  ## all tests, on all cores
+	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.dev  ## gates per second, the bank study, memory: printed beside their targets
+	$(BIN)/python -m bench
+
+lint: $(VENV)/.dev  ## style
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+proto: $(VENV)/.dev  ## Python from umpc/proto/v1/umpc.proto
+	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
+
+install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local)
+	@mkdir -p $(PREFIX)/bin && ln -sf $(abspath $(BIN))/umpc $(PREFIX)/bin/umpc
+	@echo "umpc is $(PREFIX)/bin/umpc"
+
+clean:  ## remove what these commands made
+	rm -rf $(VENV) build dist *.egg-info
