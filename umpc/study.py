@@ -1,6 +1,6 @@
 """The study: the one document that coordinator, dealer and every node agree on before anything happens.
 
-It travels as canonical JSON. Its SHA-256 is the study's identity: a node answers with the hash of what it read,
+It travels as canonical JSON. A hash of it is the study's identity: a node answers with the hash of what it read,
 and everything later (joint seed, material, budget, stored result) is bound to it. It holds the kernel as text,
 never code.
 """
@@ -76,8 +76,14 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @cached_property
     def hash(self) -> bytes:
-        """The study's identity: 32 bytes."""
-        return digest(b"umpc study 1", self.encode())
+        """The study's identity, 32 bytes: everything but addresses.
+
+        A node that moves is the same node, for its certificate proves its name; so the study stays the same, and asked
+        again it costs nothing.
+        """
+        nodes = tuple(Participant(node.name, "") for node in self.nodes)
+        dealer = Participant(self.dealer.name, "")
+        return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, dealer=dealer).encode())
 
     @cached_property
     def schema(self) -> Schema:

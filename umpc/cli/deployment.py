@@ -73,6 +73,8 @@ class Deployment:
     Args: environment: per process name, variables to add (tests use it).
     """
 
+    command = UMPC
+
     def __init__(self, folder: Path, environment: Mapping[str, Mapping[str, str]] | None = None):
         from umpc.transport.authority import Authority
 
@@ -102,7 +104,7 @@ class Deployment:
         log = self.folder / f"{name}.log"
         with log.open("ab") as file:
             process = subprocess.Popen(
-                [*UMPC, *arguments, "--while-stdin-open"],
+                [*self.command, *arguments, "--while-stdin-open"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,

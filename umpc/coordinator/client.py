@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from umpc.coordinator.report import Measured, Report
 from umpc.coordinator.session import CoordinatorSession
-from umpc.errors import PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
+from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
 from umpc.mpc import messages as m
 from umpc.proto import codec
 from umpc.study import Participant, Study
@@ -27,6 +27,8 @@ T = TypeVar("T")
 CONNECT_SECONDS = 10
 GRACE_SECONDS = 0.5
 """How long the first failure waits for a better one: the process that died itself, not who missed it."""
+ABORT_SECONDS = 1
+"""How long a node that is told of the end may take to hang up."""
 
 Tell = Callable[[str, int, int], None]
 """step, done, total → nothing: progress, for people."""
@@ -100,59 +102,63 @@ class Conductor:
 
 
 class NodeLink:
-    """The stream to one node."""
+    """The stream to one node.
+
+    A task of its own reads the stream, because cancelling a read of gRPC cancels the call, and a call that is cancelled
+    can no longer say why.
+    """
 
     def __init__(self, node: Participant, tell: Tell):
         self.node, self.tell = node, tell
         self._channel: grpc.aio.Channel | None = None
         self._call = None
+        self._answers: asyncio.Queue[m.NodeMessage | UmpcError] = asyncio.Queue()
+        self._reader: asyncio.Task | None = None
+        self._step = "connect"
 
     async def open(self, identity: Identity) -> None:
         self._channel = await connect(identity, self.node.name, "node", self.node.address, CONNECT_SECONDS)
         self._call = rpc.NodeStub(self._channel).Study()
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        """Everything the node says, and at last why it says no more."""
+        try:
+            while (message := await self._call.read()) is not grpc.aio.EOF:
+                await self._answers.put(codec.decode_node(message))
+            await self._answers.put(lost(self.node.name, self._step))
+        except grpc.aio.AioRpcError as error:
+            await self._answers.put(error_of(error, self.node.name, self._step))
+        except EncodingError as error:
+            await self._answers.put(self._violation(error.message))
 
     async def ask(self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float) -> T:
         """One step. Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError."""
-        name = self.node.name
+        self._step = step
         try:
             async with asyncio.timeout(seconds):
-                await self._call.write(codec.encode_coordinator(message))
-                return await self._answer(step, kinds)
+                with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                    await self._call.write(codec.encode_coordinator(message))  # the reader knows why it fails
+                return await self._answer(kinds)
         except TimeoutError as error:
             raise StepTimeout(
-                f"{name} did not finish step {step} within {seconds:.0f} s", culprit=name, step=step
+                f"{self.node.name} did not finish step {step} within {seconds:.0f} s", culprit=self.node.name, step=step
             ) from error
-        except grpc.aio.AioRpcError as error:
-            raise error_of(error, name, step) from error
-        except asyncio.InvalidStateError as error:
-            raise await self._why_closed(step) from error
 
-    async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
+    async def _answer(self, kinds: tuple[type[T], ...]) -> T:
         while True:
-            message = await self._call.read()
-            if message is grpc.aio.EOF:
-                raise await self._why_closed(step)
-            answer = codec.decode_node(message)
-            if isinstance(answer, m.Progress):
-                self.tell(f"{answer.step} {self.node.name}", answer.done, answer.total)
-            elif isinstance(answer, m.Failure):
-                raise codec.error_of(answer)
-            elif isinstance(answer, kinds):
-                return answer
-            else:
-                raise RemoteProtocolError(
-                    f"{self.node.name} sent {type(answer).__name__} in step {step}", culprit=self.node.name, step=step
-                )
-
-    async def _why_closed(self, step: str) -> UmpcError:
-        """The stream is over: the status that the node ended it with, else it went away."""
-        with contextlib.suppress(TimeoutError, asyncio.InvalidStateError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                while (message := await self._call.read()) is not grpc.aio.EOF:
-                    answer = codec.decode_node(message)
-                    if isinstance(answer, m.Failure):
-                        return codec.error_of(answer)
-        return lost(self.node.name, step)
+            answer = await self._answers.get()
+            match answer:
+                case m.Progress(step, done, total):
+                    self.tell(f"{step} {self.node.name}", done, total)
+                case m.Failure():
+                    raise codec.error_of(answer)
+                case UmpcError():
+                    raise answer
+                case _ if isinstance(answer, kinds):
+                    return answer
+                case _:
+                    raise self._violation(f"sent {type(answer).__name__}")
 
     async def abort(self, error: UmpcError) -> None:
         """Tell the node why the study ends; a node that is gone is not waited for."""
@@ -160,17 +166,21 @@ class NodeLink:
             return
         reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}")
         with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(ABORT_SECONDS):
                 await self._call.write(codec.encode_coordinator(reason))
                 await self._call.done_writing()
-                while await self._call.read() is not grpc.aio.EOF:
-                    pass
+                await asyncio.wait({self._reader})
 
     async def close(self) -> None:
         if self._call is not None:
             self._call.cancel()
+            await asyncio.wait({self._reader})
         if self._channel is not None:
             await self._channel.close()
+
+    def _violation(self, what: str) -> RemoteProtocolError:
+        name = self.node.name
+        return RemoteProtocolError(f"{name} broke the protocol: {what}", culprit=name, step=self._step)
 
 
 async def _each(links: list[NodeLink], step: str, job: Callable) -> list:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from umpc.agreement import attempt_of
+from umpc.agreement import attempt_of, noise_of
 from umpc.coordinator.report import Measured, Report, build_report
-from umpc.errors import AlreadyReleased, RemoteProtocolError
+from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc import messages as m
-from umpc.mpc.attempt import Attempt, Sizes
+from umpc.mpc.attempt import Attempt, Member, Sizes
 from umpc.study import Study
 
 
@@ -21,6 +21,8 @@ class CoordinatorSession:
     def __init__(self, study: Study):
         self.study = study.check()
         self.names = [node.name for node in study.nodes]
+        self._members: tuple[Member, ...] | None = None
+        self._attempt: Attempt | None = None
 
     def propose(self) -> m.Propose:
         return m.Propose(self.study.encode())
@@ -45,15 +47,23 @@ class CoordinatorSession:
                 )
         members = tuple(answer.member for answer in answers)
         sizes = Sizes(self.study, sum(member.records for member in members))
-        _ = sizes.edges
+        sizes.ring(noise_of(sizes).tail_bound())
         self._members = members
         return m.Agree(members)
 
     def begin(self, answers: Sequence[m.Opened]) -> m.Begin:
         """Everybody's openings to everybody."""
+        if self._members is None or self._attempt is not None:
+            raise LocalProtocolError("begin comes once, after agree")
         openings = tuple(answer.opening for answer in answers)
-        self.attempt: Attempt = attempt_of(self.study, self._members, openings)
+        self._attempt = attempt_of(self.study, self._members, openings)
         return m.Begin(openings)
+
+    @property
+    def attempt(self) -> Attempt:
+        if self._attempt is None:
+            raise LocalProtocolError("the attempt has not begun")
+        return self._attempt
 
     def check_prepared(self, answers: Sequence[m.Prepared]) -> None:
         """All nodes must have derived the same attempt. Raises: RemoteProtocolError."""

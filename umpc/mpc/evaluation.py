@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from umpc.errors import EncodingError
 from umpc.mpc.comparison import evaluate
 from umpc.mpc.masks import Wires, linear_value, modulus
 from umpc.mpc.material import DealtPart, SeededPart
@@ -133,7 +134,9 @@ FIELDS_BYTES = 1_000_000
 
 
 def fields_frames(plan: PairPlan, records: int) -> Iterator[tuple[int, int, int]]:
-    """How round 1 is cut into messages: (number, records, bytes) of each."""
+    """How round 1 is cut into messages: (number, records, bytes) of each. None where nothing is sent masked."""
+    if not plan.wires:
+        return
     width = sum(wire.width for wire in plan.wires)
     step = FIELDS_BYTES * 8 // width // 8 * 8
     for number, start in enumerate(range(0, records, step)):
@@ -161,4 +164,6 @@ def read_fields(plan: PairPlan, messages: Sequence[Message]) -> list[np.ndarray]
             size = packed_size(message.count, wire.width)
             parts.append(unpack(message.payload[start : start + size], message.count, wire.width))
             start += size
+        if start != len(message.payload):
+            raise EncodingError(f"{message!r} takes {start} bytes, got {len(message.payload)}")
     return [np.concatenate(parts) if parts else np.empty(0, np.uint64) for parts in values]

@@ -108,7 +108,7 @@ class PeerLink:
                 await self._write(pb.PeerMessage(frame=codec.encode_frame(frame)))
         except grpc.aio.AioRpcError as error:
             raise error_of(error, self.peer, message.step) from error
-        except (asyncio.InvalidStateError, grpc.aio.UsageError) as error:
+        except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
             raise lost(self.peer, message.step) from error
 
     async def receive(self, step: str, number: int) -> Message:
@@ -141,5 +141,7 @@ class PeerLink:
             error = RemoteProtocolError(f"{self.peer}: {failure.message}", culprit=self.peer, step="evaluate")
         except RemoteProtocolError as failure:
             error = failure
+        except grpc.aio.BaseError:
+            pass  # the server's side of a broken stream
         finally:
             self.fail(error)

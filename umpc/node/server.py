@@ -80,7 +80,10 @@ class NodeServer(rpc.NodeServicer):
             return codec.decode_coordinator(message)
 
         async def send(message: m.NodeMessage) -> None:
-            await context.write(codec.encode_node(message))
+            try:
+                await context.write(codec.encode_node(message))
+            except grpc.aio.BaseError as error:
+                raise lost(coordinator, run.step) from error
 
         inbox: asyncio.Queue[m.CoordinatorMessage | UmpcError] = asyncio.Queue()
         run = StudyRun(self.site, coordinator, lambda: _next(inbox), send)
@@ -92,7 +95,7 @@ class NodeServer(rpc.NodeServicer):
         except UmpcError as failure:
             error = failure
             self._log_failure(run, error)
-            with contextlib.suppress(grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
+            with contextlib.suppress(grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
                 await send(codec.failure_of(_public(error, self.identity.name)))
         except asyncio.CancelledError:
             error = await _reason(listener, coordinator)
@@ -209,7 +212,7 @@ async def _listen(receive: Callable[[], Awaitable], inbox: asyncio.Queue, steps:
     except UmpcError as error:
         steps.cancel()
         return error
-    except grpc.aio.AioRpcError:
+    except (grpc.aio.AioRpcError, grpc.aio.BaseError):
         steps.cancel()
         return None
 

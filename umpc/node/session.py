@@ -8,7 +8,8 @@
     session.protocol(chunk, material)                        round 2, per chunk
     session.release()                               release: the noisy share
 
-A call out of order is a LocalProtocolError. Randomness comes in as `entropy`.
+A call out of order is a LocalProtocolError. Randomness comes in as `entropy`. `add` may be called from another thread
+than the rest: what is added up is appended to a list, never added in place.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from umpc.agreement import attempt_of, noise_of
-from umpc.errors import LocalProtocolError, RemoteProtocolError
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import Attempt, Chunk, Member, commit
 from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk, fields_messages, read_fields
 from umpc.mpc.masks import masked_wires, wire_masks
@@ -55,7 +56,11 @@ class NodeSession:
         self._member = Member(name, records, commit(study.hash, name, self._opening), self._key.public_key)
         self._members: tuple[Member, ...] | None = None
         self._attempt: Attempt | None = None
-        self._sum = 0
+        self._node_seed: bytes | None = None
+        self._begun: set[Chunk] = set()
+        self._parts: list[int] = []
+        self._chunks_added = 0
+        self._inner_done = False
         self._released = False
 
     def __repr__(self) -> str:
@@ -69,9 +74,10 @@ class NodeSession:
         """Take everybody's commitment, give one's own opening: only once, and only if one's own entry is intact."""
         if self._members is not None:
             raise LocalProtocolError("the members were agreed on before")
-        if len(members) != len(self.study.nodes) or members[self.index] != self._member:
+        names = [node.name for node in self.study.nodes]
+        if [member.name for member in members] != names or members[self.index] != self._member:
             raise RemoteProtocolError(
-                "the coordinator passed on another entry than this node's own",
+                "the coordinator passed on other nodes than the study's, or another entry than this node's own",
                 culprit=self.study.coordinator,
                 step="agree",
             )
@@ -86,9 +92,13 @@ class NodeSession:
         """
         if self._members is None or self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
+        if len(openings) != len(self._members) or openings[self.index] != self._opening:
+            raise RemoteProtocolError(
+                "the coordinator changed this node's opening, or left out others",
+                culprit=self.study.coordinator,
+                step="prepare",
+            )
         attempt = attempt_of(self.study, self._members, openings)
-        if openings[self.index] != self._opening:
-            raise RemoteProtocolError("the coordinator changed this node's opening", culprit=self.study.coordinator)
         degree = int(attempt.hypergraph.degrees(self.index).max(initial=0))
         if degree > attempt.sizes.max_degree:
             raise LocalProtocolError(
@@ -119,6 +129,8 @@ class NodeSession:
     def receive_seed(self, node_seed: bytes) -> None:
         """The dealer's seed for this node: its masks and its part of every chunk. Masks the node's wires."""
         plan = self.attempt.plan
+        if self._node_seed is not None:
+            raise LocalProtocolError("the dealer's seed came before; masks are made once")
         self._node_seed = node_seed
         self._masks = wire_masks(plan, derive(node_seed, "masks"), self.records)
         self._masked = masked_wires(plan, self.columns, self._masks, self.records)
@@ -130,6 +142,7 @@ class NodeSession:
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's masked records that occur in an edge with the peer."""
+        self._check_seeded()
         owners = self.peers[peer]
         cell = self.attempt.hypergraph.cells[owners]
         return fields_messages(self.attempt.plan, self._masked, cell.records(owners.index(self.index)))
@@ -140,20 +153,30 @@ class NodeSession:
         return self.attempt.hypergraph.cells[owners].records(owners.index(peer))
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """Round 1 from a peer, into a table indexed as the peer numbers its records."""
+        """Round 1 from a peer, into a table indexed as the peer numbers its records.
+
+        Raises: EncodingError where not exactly its records of the cell came.
+        """
+        self._check_seeded()
         plan, records = self.attempt.plan, self.expected_fields(peer)
         values = read_fields(plan, messages)
+        if any(len(sent) != len(records) for sent in values):
+            raise EncodingError(f"{len(values[0])} masked records came, {len(records)} were due")
         table = [np.zeros(self.attempt.members[peer].records, dtype=np.uint64) for _ in plan.wires]
         for column, sent in zip(table, values, strict=True):
             column[records] = sent
         self._theirs[peer] = table
 
     def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[int]:
-        """Round 2 of one chunk; its result goes to `add`. Raises: EncodingError on malformed material."""
+        """Round 2 of one chunk, once; its result goes to `add`. Raises: EncodingError on malformed material."""
+        self._check_seeded()
         plan, party = self.attempt.plan, chunk.owners.index(self.index)
         cell = self.attempt.hypergraph.cells[chunk.owners]
         index = cell.edges(chunk.start, chunk.stop)
-        tables = (self._masked, self._theirs[chunk.owners[1 - party]])
+        theirs = self._theirs.get(chunk.owners[1 - party], [])
+        if chunk in self._begun or len(theirs) != len(plan.wires):
+            raise LocalProtocolError("a chunk is evaluated once, after its peer's masked records came")
+        tables = (self._masked, theirs)
         first, second = tables if party == 0 else tables[::-1]
         inputs = ChunkInputs(
             first=[values[index[0]] for values in first],
@@ -164,28 +187,40 @@ class NodeSession:
         dealt = DealtPart.decode(plan, material, party, chunk.count)
         seed = chunk_seed(self._node_seed, chunk.owners, chunk.number)
         seeded = SeededPart.expand(plan, seed, party, chunk.count)
-        self._sum += int(self._local[party][index[party]].sum(dtype=np.uint64))
+        self._begun.add(chunk)
+        self._parts.append(int(self._local[party][index[party]].sum(dtype=np.uint64)))
         if party == 0:
-            self._sum += plan.constant * chunk.count
+            self._parts.append(plan.constant * chunk.count)
         return evaluate_chunk(party, plan, inputs, dealt, seeded, tree_hash)
 
     def add(self, share: int) -> None:
         """A chunk's result."""
-        self._sum += share
+        self._parts.append(share)
+        self._chunks_added += 1
 
     def evaluate_inner(self) -> None:
         """The edges inside this node, in the clear, inside this node."""
+        if self._inner_done:
+            raise LocalProtocolError("the edges inside this node were evaluated before")
+        self._inner_done = True
         cell: Cell | None = self.attempt.hypergraph.cells.get((self.index, self.index))
         kernel = self.study.parsed_kernel
         for start in range(0, cell.count if cell else 0, INNER_CHUNK):
             index = cell.edges(start, min(start + INNER_CHUNK, cell.count))
             records = [{name: column[side] for name, column in self.columns.items()} for side in index]
-            self._sum += int(kernel.evaluate(records).view(np.uint64).sum(dtype=np.uint64))
+            self._parts.append(int(kernel.evaluate(records).view(np.uint64).sum(dtype=np.uint64)))
 
     def release(self) -> bytes:
         """The noisy share under its zero share, once: uniform to everybody, and all shares sum to sum + noise."""
         if self._released:
             raise LocalProtocolError("the share was released before")
+        due = sum(1 for _ in self.attempt.chunks_of(self.index))
+        if self._chunks_added != due or not self._inner_done:
+            raise LocalProtocolError(f"{self._chunks_added} of {due} chunks are evaluated; the share is not complete")
         self._released = True
         ring = self.attempt.ring
-        return ring.encode(self._sum + self._noise + self._zero).to_bytes(ring.bytes, "little")
+        return ring.encode(sum(self._parts) + self._noise + self._zero).to_bytes(ring.bytes, "little")
+
+    def _check_seeded(self) -> None:
+        if self._node_seed is None:
+            raise LocalProtocolError("the dealer's seed has not come")

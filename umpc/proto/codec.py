@@ -137,6 +137,8 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             body = message.released
             if len(body.share) not in (4, 8):
                 raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 are possible")
+            if body.records > MAX_RECORDS:
+                raise EncodingError(f"a node has at most {MAX_RECORDS} records, {body.records} came")
             return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records)
         case "progress":
             return m.Progress(message.progress.step, message.progress.done, message.progress.total)

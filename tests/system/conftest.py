@@ -1,0 +1,140 @@
+"""A laboratory of real processes: dealer, nodes and coordinator on loopback, and ways to make them fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from umpc.cli.deployment import UMPC, Deployment, Served, stop, write_study_file
+from umpc.node.ledger import Ledger
+from umpc.study import FieldText
+
+FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
+TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the coordinator ended."""
+
+    code: int
+    output: str
+    error: str
+    seconds: float
+
+    @property
+    def report(self) -> dict:
+        return json.loads(self.output)
+
+    @property
+    def last_line(self) -> str:
+        return self.error.strip().splitlines()[-1]
+
+
+class Lab:
+    """Some nodes and a dealer that run, and studies over them."""
+
+    def __init__(self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None):
+        self.folder = folder
+        self.deployment = Deployment(folder, environment)
+        self.names = [f"node-{number + 1}" for number in range(nodes)]
+        self.served: dict[str, Served] = {}
+        self._environment = environment or {}
+
+    def start(self, epsilon: str = "10") -> Lab:
+        self.deployment.start_dealer()
+        for name in self.names:
+            self.table(name).write_text(TABLE)
+            self.deployment.start_node(name, self.table(name), epsilon)
+        self.served.update(self.deployment.wait_until_ready())
+        return self
+
+    def table(self, name: str) -> Path:
+        return self.folder / f"{name}.csv"
+
+    def study_file(self, **changes) -> Path:
+        """study.toml over all processes; keyword arguments replace what `write_study_file` takes."""
+        address = {name: served.address for name, served in self.served.items()}
+        values = {
+            "name": "lab",
+            "statistic": "kendall_tau",
+            "columns": ["age", "balance"],
+            "fields": FIELDS,
+            "epsilon": "1",
+            "edges": "2n",
+            "dealer": ("dealer", address.get("dealer", "127.0.0.1:1")),
+            "nodes": [(name, address[name]) for name in self.names],
+        }
+        return write_study_file(self.folder, **{**values, **changes})
+
+    def coordinate(self, file: Path) -> subprocess.Popen:
+        """The coordinator's process, running."""
+        environment = {**__import__("os").environ, **self._environment.get("coordinator", {})}
+        return subprocess.Popen(
+            [*UMPC, "study", "run", str(file), "--format", "json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+
+    def run(self, **changes) -> Outcome:
+        """Run a study to its end, which must come within a minute."""
+        started = time.monotonic()
+        process = self.coordinate(self.study_file(**changes))
+        try:
+            output, error = process.communicate(timeout=60)
+        finally:
+            stop([process])
+        return Outcome(process.returncode, output, error, time.monotonic() - started)
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def wait_for_log(self, name: str, text: str, seconds: float = 10) -> str:
+        """The process's log once it says the text. Fails after so many seconds."""
+        deadline = time.monotonic() + seconds
+        while text not in self.log(name):
+            assert time.monotonic() < deadline, f"{name} did not say {text!r} in {seconds} s: {self.log(name)}"
+            time.sleep(0.05)
+        return self.log(name)
+
+    def stop(self) -> None:
+        stop(self.deployment.processes)
+
+    def spent(self, name: str) -> Fraction:
+        """What the node's ledger says was spent, read after the node has ended; nothing may be left reserved."""
+        ledger = Ledger(self.folder / f"{name}-ledger.sqlite", name, Fraction(10))
+        try:
+            return ledger.balance().spent
+        finally:
+            ledger.close()
+
+    def reserved_by_the_living(self, name: str) -> int:
+        """Open reservations in a running node's ledger, read beside it."""
+        import sqlite3
+
+        with sqlite3.connect(f"file:{self.folder / f'{name}-ledger.sqlite'}?mode=ro", uri=True) as db:
+            kinds = [kind for (kind,) in db.execute("SELECT kind FROM ledger ORDER BY seq")]
+        return kinds.count("reserve") - kinds.count("cancel") - kinds.count("charge")
+
+
+@pytest.fixture
+def lab(tmp_path) -> Iterator:
+    """lab(nodes, environment): a laboratory that is gone after the test."""
+    made: list[Lab] = []
+
+    def make(nodes: int = 2, environment: Mapping[str, Mapping[str, str]] | None = None) -> Lab:
+        made.append(Lab(tmp_path, nodes, environment))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()

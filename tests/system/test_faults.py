@@ -1,0 +1,115 @@
+"""A process that dies or stops, in every phase: the survivors end within 10 seconds, name it, and charge nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable
+
+SURVIVE_SECONDS = 10
+BEFORE_THE_CHARGE = [
+    "before-reserve",
+    "after-reserve",
+    "agree",
+    "before-prepare",
+    "after-prepare",
+    "before-evaluate",
+    "after-fields",
+    "before-ready",
+]
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+@pytest.mark.parametrize("point", BEFORE_THE_CHARGE)
+def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):
+    here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
+    outcome = here.run()
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == ""
+    assert outcome.seconds < SURVIVE_SECONDS
+    for survivor in ("node-1", "node-3"):
+        log = here.wait_for_log(survivor, "ended in step")
+        assert "node-2" in log
+        assert here.reserved_by_the_living(survivor) == 0
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+@pytest.mark.parametrize("point", ["before-deal", "during-deal"])
+def test_a_dealer_that_fails_is_named_and_costs_nothing(lab, point, action):
+    here = lab(2, {"dealer": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
+    outcome = here.run()
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert "dealer" in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.seconds < SURVIVE_SECONDS
+    for survivor in here.names:
+        assert "dealer" in here.wait_for_log(survivor, "ended in step")
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_nodes_end_a_study_whose_coordinator_fails(lab, number):
+    here = lab(2, {"node-1": {"UMPC_FAILPOINT": "before-evaluate:stop"}}).start()
+    coordinator = here.coordinate(here.study_file())
+    try:
+        here.wait_for_log("node-2", "accepted")
+        time.sleep(0.5)
+        started = time.monotonic()
+        os.kill(coordinator.pid, number)
+        log = here.wait_for_log("node-2", "ended in step", SURVIVE_SECONDS)
+        assert "coordinator" in log or "node-1" in log
+        assert time.monotonic() - started < SURVIVE_SECONDS
+    finally:
+        coordinator.kill()
+        coordinator.communicate()
+    here.stop()
+    assert here.spent("node-2") == 0
+
+
+@pytest.mark.parametrize("point", ["before-charge", "after-charge"])
+def test_a_node_that_dies_at_the_release_leaves_no_result(lab, point):
+    here = lab(2, {"node-2": {"UMPC_FAILPOINT": f"{point}:kill"}}).start()
+    outcome = here.run()
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert "node-2" in outcome.last_line and "some nodes may have charged epsilon" in outcome.last_line
+    assert outcome.output == ""
+    assert outcome.seconds < SURVIVE_SECONDS
+    here.stop()
+    assert here.spent("node-2") == (0 if point == "before-charge" else 1)
+
+
+def test_a_study_that_only_some_released_is_not_run_again(lab):
+    here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-charge:kill"}}).start()
+    assert here.run().code == PeerLost.exit_code
+    here.wait_for_log("node-1", "released")
+    here.deployment._environment = {}
+    here.deployment.start_node("node-2", here.table("node-2"), "10")
+    here.served.update(here.deployment.wait_until_ready())
+    outcome = here.run()
+    assert outcome.code == AlreadyReleased.exit_code, outcome.error
+    assert "node-1" in outcome.last_line and "new name" in outcome.last_line
+    assert here.run(name="lab-2").code == 0
+
+
+def test_a_dealer_that_is_away_is_named(lab):
+    here = lab(2).start()
+    outcome = here.run(dealer=("dealer", "127.0.0.1:1"))
+    assert outcome.code == PeerUnavailable.exit_code, outcome.error
+    assert "dealer" in outcome.last_line and "127.0.0.1:1" in outcome.last_line
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_a_node_that_is_away_is_named(lab):
+    here = lab(2).start()
+    address = here.served["node-1"].address
+    outcome = here.run(nodes=[("node-1", address), ("node-2", "127.0.0.1:1")])
+    assert outcome.code == PeerUnavailable.exit_code, outcome.error
+    assert "node-2" in outcome.last_line and "127.0.0.1:1" in outcome.last_line
