@@ -190,7 +190,8 @@ async def _each(links: list[NodeLink], step: str, job: Callable) -> list:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if any(task.done() and task.exception() for task in tasks):
             await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-            raise most_telling([task.exception() for task in tasks if task.done() and task.exception()], step)
+            failed = {link.node.name: t.exception() for link, t in zip(links, tasks, strict=True) if t.done()}
+            raise most_telling({name: error for name, error in failed.items() if error}, step)
         return [task.result() for task in tasks]
     finally:
         for task in tasks:
@@ -198,14 +199,22 @@ async def _each(links: list[NodeLink], step: str, job: Callable) -> list:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def most_telling(errors: list[BaseException], step: str) -> UmpcError:
-    """Of several failures the one to show: a node's own refusal, then who died, then who missed somebody."""
-    failures = [error for error in errors if isinstance(error, UmpcError)]
-    if not failures:
-        raise errors[0]
-    error = min(failures, key=lambda e: isinstance(e, PeerLost) + 2 * isinstance(e, StudyAborted))
+def most_telling(failures: dict[str, BaseException], step: str) -> UmpcError:
+    """Of the nodes' failures the one to show: a refusal, then who died, then who only missed somebody.
+
+    A node that tells of a failure is alive, so a peer that misses it saw a consequence.
+    """
+    for error in failures.values():
+        if not isinstance(error, UmpcError):
+            raise error
+    alive = {name for name, error in failures.items() if error.culprit != name}
+
+    def rank(error: UmpcError) -> tuple[bool, bool, bool]:
+        return isinstance(error, StudyAborted), isinstance(error, PeerLost), error.culprit in alive
+
+    error = min(failures.values(), key=rank)
     charged = "some nodes may have charged epsilon" if step == "release" else "no epsilon was charged"
-    error.args = (error.message,)
     error.message = f"{error.message}. Nothing was released and {charged}."
+    error.args = (error.message,)
     error.step = error.step or step
     return error

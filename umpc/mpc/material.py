@@ -49,7 +49,7 @@ class SeededPart:
         return cls(
             roots=tuple(roots.words(2 * count).reshape(count, 2) for _ in plan.comparisons),
             sigma=sigma.bits(plan.bits * count).reshape(plan.bits, count),
-            elements=elements.words(len(plan.elements) * count, plan.ring.dtype).reshape(-1, count)
+            elements=elements.words(len(plan.elements) * count, plan.ring.dtype).reshape(len(plan.elements), count)
             if party == 0
             else None,
         )

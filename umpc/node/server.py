@@ -19,6 +19,7 @@ from umpc.errors import (
     ConfigError,
     LedgerError,
     LocalProtocolError,
+    PeerLost,
     RemoteProtocolError,
     StepTimeout,
     StudyAborted,
@@ -49,6 +50,8 @@ ALLOWED = {
     "/umpc.v1.Node/Peer": {"node"},
 }
 CONNECT_SECONDS = 10
+CAUSE_SECONDS = 2
+"""How long a node that lost a peer waits to hear the reason."""
 
 
 class NodeServer(rpc.NodeServicer):
@@ -93,10 +96,10 @@ class NodeServer(rpc.NodeServicer):
         try:
             await steps
         except UmpcError as failure:
-            error = failure
+            with contextlib.suppress(PeerLost):
+                await send(codec.failure_of(_public(failure, self.identity.name)))
+            error = await _first_cause(failure, listener)
             self._log_failure(run, error)
-            with contextlib.suppress(grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
-                await send(codec.failure_of(_public(error, self.identity.name)))
         except asyncio.CancelledError:
             error = await _reason(listener, coordinator)
             self._log_failure(run, error)
@@ -215,6 +218,15 @@ async def _listen(receive: Callable[[], Awaitable], inbox: asyncio.Queue, steps:
     except (grpc.aio.AioRpcError, grpc.aio.BaseError):
         steps.cancel()
         return None
+
+
+async def _first_cause(failure: UmpcError, listener: asyncio.Task) -> UmpcError:
+    """A lost link may be a consequence of another loss: the coordinator, told of it, says who was the first."""
+    if isinstance(failure, PeerLost):
+        await asyncio.wait({listener}, timeout=CAUSE_SECONDS)
+        if listener.done() and not listener.cancelled() and isinstance(listener.result(), StudyAborted):
+            return listener.result()
+    return failure
 
 
 async def _reason(listener: asyncio.Task, coordinator: str) -> UmpcError:
