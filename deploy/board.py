@@ -2,12 +2,12 @@
 
 | path below /enrolment | written by | what |
 |---|---|---|
-| `present/<address>` | each node | "I was started" |
-| `members.json` | coordinator | name → address of everybody in this run, fixed from then on |
+| `present/<container>` | everybody | role and address; its writer keeps it locked until it ends, in whatever way |
+| `members.json` | coordinator | everybody in this run by name, fixed from then on |
 | `<name>/request.csr` | that member | its request; the key stays in its own container |
-| `<name>/ca.pem`, `cert.pem` | certificates | the answer |
+| `<name>/ca.pem`, `<name>/cert.pem` | certificates | the answer |
 | `<name>/ready` | node, dealer | it accepts calls |
-| `failed/<container>` | anybody | why it gave up: everybody else does then, too |
+| `failed/<name>` | anybody | why it gave up; everybody else does then, too |
 | `outcome` | coordinator | exit code of the run |
 
 The volume is memory that empties when the last container stops, so nothing here is of an earlier run.
@@ -15,17 +15,19 @@ The volume is memory that empties when the last container stops, so nothing here
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import socket
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 BOARD = Path("/enrolment")
-SECONDS = 120
-"""Deadline of every wait."""
-POLL_SECONDS = 0.25
+SECONDS = 300
+"""Deadline of every wait. Who fails or is killed is noticed at once; this is for who hangs."""
+POLL_SECONDS = 0.2
 
 
 class Failed(Exception):
@@ -33,69 +35,104 @@ class Failed(Exception):
 
 
 class OtherFailed(Failed):
-    """Another container cannot go on, or is gone."""
+    """Another container said so, or is gone."""
 
 
-def put(name: str, content: bytes = b"") -> None:
+@dataclass(frozen=True)
+class Member:
+    """Somebody in this run. container: its name as docker-compose shows it, for messages."""
+
+    name: str
+    role: str
+    address: str
+    container: str
+
+
+def put(note: str, content: bytes = b"") -> None:
     """A note, whole or not at all."""
-    path = BOARD / name
-    path.parent.mkdir(exist_ok=True)
-    part = path.with_name(path.name + f".part-{socket.gethostname()}")
+    part = BOARD / f".{socket.gethostname()}"
     part.write_bytes(content)
-    part.replace(path)
+    (BOARD / note).parent.mkdir(exist_ok=True)
+    part.replace(BOARD / note)
 
 
-def send(file: Path, name: str) -> None:
-    put(name, file.read_bytes())
+def has(note: str) -> bool:
+    return (BOARD / note).exists()
 
 
-def fetch(name: str, file: Path) -> None:
-    shutil.copyfile(BOARD / name, file)
+def send(file: Path, note: str) -> None:
+    put(note, file.read_bytes())
 
 
-def has(name: str) -> bool:
-    return (BOARD / name).exists()
+def fetch(note: str, file: Path) -> None:
+    shutil.copyfile(BOARD / note, file)
+
+
+def arrive(role: str):
+    """Says that this container runs. Returns: the locked file, to be kept until the end."""
+    part = BOARD / f".present-{socket.gethostname()}"
+    file = part.open("w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(f"{role} {socket.gethostbyname(socket.gethostname())}")
+    file.flush()
+    (BOARD / "present").mkdir(exist_ok=True)
+    part.rename(BOARD / "present" / socket.gethostname())
+    return file
+
+
+def arrivals() -> list[tuple[str, str, bool]]:
+    """(role, address, runs still) of every container that arrived."""
+    return [(*path.read_text().split(), _is_locked(path)) for path in sorted((BOARD / "present").iterdir())]
+
+
+def runs(role: str) -> bool:
+    """Whether a container of this role arrived and has not ended."""
+    return any(found == role and running for found, _, running in arrivals())
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def publish(members: Iterable[Member]) -> None:
+    put("members.json", json.dumps([asdict(member) for member in members]).encode())
+
+
+def members() -> list[Member]:
+    """Everybody, as the coordinator counted them."""
+    wait("the list of members", lambda: [] if has("members.json") else ["coordinator"])
+    return _members()
+
+
+def _members() -> list[Member]:
+    return [Member(**entry) for entry in json.loads((BOARD / "members.json").read_bytes())]
 
 
 def wait(what: str, missing: Callable[[], Iterable[str]]) -> None:
-    """Until nobody is missing. Raises: OtherFailed at once, Failed after SECONDS naming who is missing."""
+    """Until nobody is missing. Raises: OtherFailed at once, Failed after SECONDS, naming who."""
     deadline = time.monotonic() + SECONDS
     while names := list(missing()):
         check_others()
         if time.monotonic() > deadline:
-            raise Failed(f"waited {SECONDS} s for {what} of {', '.join(names)}, in vain; see the log of that container")
+            raise Failed(f"waited {SECONDS} s in vain for {what} of {', '.join(names)}; see the log there")
         time.sleep(POLL_SECONDS)
 
 
-def wait_for(what: str, notes: Iterable[str]) -> None:
-    """Until these members' notes are there, as `wait`. notes: "<name>/<note>"."""
-    notes = list(notes)
-    wait(what, lambda: [note.split("/")[0] for note in notes if not has(note)])
-
-
-def members() -> dict[str, str]:
-    """Name → address of everybody in this run, as the coordinator counted them."""
-    wait("the list of members", lambda: [] if has("members.json") else ["coordinator"])
-    return json.loads((BOARD / "members.json").read_bytes())
+def wait_for(what: str, note: str, names: Iterable[str]) -> None:
+    """Until all of these members have left this note. As `wait`."""
+    wait(what, lambda: [name for name in names if not has(f"{name}/{note}")])
 
 
 def check_others() -> None:
-    """Raises: OtherFailed if a container said that it failed, or went away without a word."""
+    """Raises: OtherFailed if a container said that it failed, or ended without a word."""
     for note in sorted((BOARD / "failed").glob("*")):
         raise OtherFailed(f"{note.name} failed: {note.read_text()}")
-    if has("members.json"):
-        present = {host for service in SERVICES for host in (service, *addresses(service)) if addresses(service)}
-        gone = [f"{name} ({host})" for name, host in members().items() if host not in present]
-        if gone:
-            raise OtherFailed(f"{', '.join(gone)} went away before the study; see the log of that container")
-
-
-SERVICES = ("certificates", "dealer", "node", "coordinator")
-
-
-def addresses(service: str) -> list[str]:
-    """Of the service's running containers, from the engine's own name server."""
-    try:
-        return sorted({found[4][0] for found in socket.getaddrinfo(service, None, socket.AF_INET)})
-    except OSError:
-        return []
+    known = {m.address: f"{m.name} (container {m.container})" for m in _members()} if has("members.json") else {}
+    gone = [known.get(address, f"{role} at {address}") for role, address, running in arrivals() if not running]
+    if gone:
+        raise OtherFailed(f"{', '.join(gone)} ended before the study; see the log there")

@@ -109,7 +109,7 @@ class PeerLink:
         except grpc.aio.AioRpcError as error:
             raise error_of(error, self.peer, message.step) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
-            raise lost(self.peer, message.step) from error
+            raise lost(self.peer, message.step, repr(error)) from error
 
     async def receive(self, step: str, number: int) -> Message:
         """The peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
@@ -141,7 +141,7 @@ class PeerLink:
             error = RemoteProtocolError(f"{self.peer}: {failure.message}", culprit=self.peer, step="evaluate")
         except RemoteProtocolError as failure:
             error = failure
-        except grpc.aio.BaseError:
-            pass  # the server's side of a broken stream
+        except grpc.aio.BaseError as failure:
+            error = lost(self.peer, "evaluate", repr(failure))  # the server's side of a broken stream
         finally:
             self.fail(error)

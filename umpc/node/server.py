@@ -126,8 +126,8 @@ class NodeServer(rpc.NodeServicer):
         link = PeerLink(caller, context.write, read, closed.set)
         if future.done():
             await context.abort(*status_of(RemoteProtocolError(f"{caller} opened a second link for one attempt")))
+        await context.write(pb.PeerMessage(hello=hello.hello))  # before anybody else may write to this stream
         future.set_result(link)
-        await context.write(pb.PeerMessage(hello=hello.hello))
         pump = asyncio.create_task(link.pump())
         try:
             await asyncio.wait({pump, asyncio.create_task(closed.wait())}, return_when=asyncio.FIRST_COMPLETED)

@@ -55,7 +55,7 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
         return cls(f"{peer}: {text}", culprit=peer, step=step)
     match failure.code():
         case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED | grpc.StatusCode.UNKNOWN:
-            return lost(peer, step)
+            return lost(peer, step, f"{failure.code().name}: {failure.details()}")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return StepTimeout(f"{peer} did not finish step {step} in time", culprit=peer, step=step)
         case grpc.StatusCode.PERMISSION_DENIED | grpc.StatusCode.UNAUTHENTICATED:
@@ -67,10 +67,11 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
     return RemoteProtocolError(f"{peer}: {failure.details()} in step {step}", culprit=peer, step=step)
 
 
-def lost(peer: str, step: str) -> PeerLost:
+def lost(peer: str, step: str, detail: object = "") -> PeerLost:
     return PeerLost(
         f"{peer} went away in step {step}: its connection broke or stopped answering; see that it runs, then run "
         f"the study again",
         culprit=peer,
         step=step,
+        detail=str(detail),
     )

@@ -1,0 +1,244 @@
+"""What a container of docker-compose.yml does: `container.py certificates`, `dealer`, `node` or `coordinator`.
+
+Each role is what its administrator would type, command by command; the only thing automatic is that they wait for each
+other (board.py). Nobody is told how many nodes there are: the engine's name server knows all addresses of the service
+`node`, and the coordinator, which is started last, asks it once.
+
+All containers stay until the coordinator has ended, and end with 0 if and only if the study did.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import board
+from board import Failed, Member, OtherFailed
+
+SITE = Path("/site")
+AUTHORITY = Path("/authority")
+PORT = 7100
+STATISTIC, EPSILON, EDGES = "kendall_tau", "1", "2n"
+END_SECONDS = 10
+"""How long a member may take to end after the coordinator has."""
+LINGER_SECONDS = 2
+"""The coordinator's container has ended for the engine, too, before any other."""
+
+
+# ---- the roles -------------------------------------------------------------------------------------------------------
+
+
+def certificates() -> int:
+    """The authority: signs the request of every member, for the name and role it is expected to have."""
+    if not (AUTHORITY / "ca.pem").exists():
+        umpc("ca", "init", str(AUTHORITY))
+    asking = [member for member in board.members() if member.role != "certificates"]
+    for member in asking:
+        board.wait_for("a request", "request.csr", [member.name])
+        request, signed = SITE / f"{member.name}.csr", SITE / member.name
+        board.fetch(f"{member.name}/request.csr", request)
+        expected = ["--name", member.name, "--role", member.role]
+        umpc("ca", "sign", "--authority", str(AUTHORITY), str(request), *expected, "--out", str(signed / "cert.pem"))
+        for file in ("ca.pem", "cert.pem"):
+            board.send(signed / file, f"{member.name}/{file}")
+    say(f"signed {len(asking)} certificates")
+    return 0
+
+
+def dealer() -> int:
+    """Deals, and sees no data."""
+    me = myself()
+    return serve(me, "dealer", "start", "--identity", str(enrol(me)), "--listen", f"0.0.0.0:{PORT}")
+
+
+def node() -> int:
+    """A site: its own rows of the demo's table, its own key, its own ledger."""
+    me = myself()
+    names = [member.name for member in board.members() if member.role == "node"]
+    table = own_rows(names.index(me.name), len(names))
+    config = SITE / "node.toml"
+    config.write_text(
+        f'name = "{me.name}"\nlisten = "0.0.0.0:{PORT}"\nidentity = "{enrol(me)}"\n\n'
+        f'[data]\npath = "{table}"\ndelimiter = ","\n\n[budget]\nepsilon = "{EPSILON}"\n'
+    )
+    return serve(me, "node", "start", "--config", str(config))
+
+
+def coordinator() -> int:
+    """Counts the members, waits until they serve, and runs the study."""
+    board.publish(count_members())
+    enrol(myself())
+    servers = [member for member in board.members() if member.role in ("dealer", "node")]
+    file = write_study(servers)
+    board.wait_for("readiness", "ready", [member.name for member in servers])
+    say(f"$ umpc study run {file}")
+    return subprocess.run(["umpc", "study", "run", str(file)]).returncode
+
+
+# ---- their steps -----------------------------------------------------------------------------------------------------
+
+
+def count_members() -> list[Member]:
+    """Everybody who was started, all nodes included. Raises: Failed if somebody is gone or does not arrive."""
+    found = {role: addresses(role) for role in ROLES}
+    everywhere = {address for here in found.values() for address in here}
+    board.wait("the arrival", lambda: sorted(everywhere - {address for _, address, _ in board.arrivals()}))
+    board.check_others()
+    counted = [Member(role, role, found[role][0], role) for role in ROLES if role != "node"]
+    nodes = sorted((number(container), address, container) for address, container in named(found["node"]))
+    counted += [Member(f"node-{i}", "node", at, container) for i, (_, at, container) in enumerate(nodes, start=1)]
+    say(f"members: {', '.join(f'{member.name} at {member.address}' for member in counted)}")
+    return counted
+
+
+def addresses(service: str) -> list[str]:
+    """Of all running containers of a service."""
+    try:
+        return socket.gethostbyname_ex(service)[2]
+    except OSError:
+        raise Failed(f"no container of the service {service} is running; see the log there") from None
+
+
+def named(addresses: list[str]) -> list[tuple[str, str]]:
+    """Each address with its container's name, as far as the engine tells."""
+    return [(address, socket.getnameinfo((address, 0), 0)[0].split(".")[0]) for address in addresses]
+
+
+def number(container: str) -> int:
+    """3 of `project_node_3` and of `project-node-3`, so that it becomes node-3."""
+    found = re.search(r"[_-](\d+)$", container)
+    return int(found[1]) if found else 0
+
+
+def myself() -> Member:
+    here = socket.gethostbyname(socket.gethostname())
+    for member in board.members():
+        if member.address == here:
+            return member
+    raise Failed(f"the coordinator did not count this container, at {here}; run `docker-compose up` again")
+
+
+def enrol(me: Member) -> Path:
+    """A new key here, a request to the authority, its certificate back. Returns: the folder with all three."""
+    folder = SITE / me.name
+    umpc("ca", "request", "--name", me.name, "--role", me.role, str(folder))
+    board.send(folder / "request.csr", f"{me.name}/request.csr")
+    board.wait_for("the certificate", "cert.pem", [me.name])
+    for file in ("ca.pem", "cert.pem"):
+        board.fetch(f"{me.name}/{file}", folder / file)
+    return folder
+
+
+def write_study(servers: list[Member]) -> Path:
+    from umpc.cli.deployment import write_study_file
+    from umpc.cli.table import breast_cancer
+
+    table = breast_cancer(None)
+    at = {member.name: f"{member.address}:{PORT}" for member in servers}
+    return write_study_file(
+        SITE,
+        name="demo",
+        statistic=STATISTIC,
+        columns=table.columns,
+        fields=table.fields(),  # bounds and resolution: in a real study public knowledge, agreed beforehand
+        epsilon=EPSILON,
+        edges=EDGES,
+        dealer=("dealer", at.pop("dealer")),
+        nodes=list(at.items()),
+    )
+
+
+def own_rows(index: int, nodes: int) -> Path:
+    """This node's consecutive rows of the demo's table, as a CSV file."""
+    from umpc.cli.table import DemoTable, breast_cancer
+
+    table = breast_cancer(None)
+    start, stop = (len(table.rows) * part // nodes for part in (index, index + 1))
+    return DemoTable(table.columns, table.rows[start:stop]).split(SITE, 1)[0]
+
+
+def serve(me: Member, *command: str) -> int:
+    """A process that serves one study; it is ended when the coordinator has ended and it has not."""
+    say(f"$ umpc {' '.join(command)} --studies 1")
+    process = subprocess.Popen(["umpc", *command, "--studies", "1"], stdout=subprocess.PIPE, text=True)
+    try:
+        if not (line := process.stdout.readline()).startswith("ready: "):
+            raise Failed(f"`umpc {command[0]} start` ended with exit code {process.wait()}; its reason is above")
+        say(line.rstrip())
+        board.put(f"{me.name}/ready")
+        while process.poll() is None and board.runs("coordinator"):
+            time.sleep(board.POLL_SECONDS)
+        return process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        say("the coordinator has ended, and no study came here to its end")
+        return 0 if outcome() == 0 else 1
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def umpc(*arguments: str) -> None:
+    """One command. Raises: Failed; its own words are in the log above."""
+    say(f"$ umpc {' '.join(arguments)}")
+    done = subprocess.run(["umpc", *arguments], stdout=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise Failed(f"`umpc {' '.join(arguments[:2])}` ended with exit code {done.returncode}; its reason is above")
+
+
+# ---- beginning and end -----------------------------------------------------------------------------------------------
+
+
+def main(role: str) -> int:
+    signal.signal(signal.SIGTERM, lambda number, frame: stopped(role))
+    lock = board.arrive(role)
+    try:
+        code = ROLES[role]()
+    except Failed as error:
+        code = 1
+        say(f"error: {error}")
+        if not isinstance(error, OtherFailed):
+            board.put(f"failed/{role}-{socket.gethostname()}", str(error).encode())
+    if role == "coordinator":
+        board.put("outcome", str(code).encode())
+    else:
+        code = stay() or code
+    lock.close()
+    return code
+
+
+def stopped(role: str) -> None:
+    """SIGTERM. The coordinator still says whose end was the reason for it, if one was."""
+    try:
+        if role == "coordinator":
+            board.check_others()
+    except OtherFailed as error:
+        say(f"error: {error}")
+    sys.exit(128 + signal.SIGTERM)
+
+
+def stay() -> int:
+    """Until the coordinator has ended. Returns: 0 if its study succeeded."""
+    deadline = time.monotonic() + board.SECONDS
+    while board.runs("coordinator") and time.monotonic() < deadline:
+        time.sleep(board.POLL_SECONDS)
+    time.sleep(LINGER_SECONDS)
+    return 0 if outcome() == 0 else 1
+
+
+def outcome() -> int:
+    return int((board.BOARD / "outcome").read_text()) if board.has("outcome") else 1
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+ROLES = {"certificates": certificates, "dealer": dealer, "node": node, "coordinator": coordinator}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,143 @@
+"""The coordinator's session: everybody must have said the same, and only shares of one attempt add up."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from umpc.coordinator.report import Measured, noisy_sum
+from umpc.coordinator.session import CoordinatorSession
+from umpc.errors import AlreadyReleased, LocalProtocolError, RangeError, RemoteProtocolError, StudyError, TooFewRecords
+from umpc.mpc import messages as m
+from umpc.study import decode_study
+
+from ..mpc.studies import make_members, make_study
+
+STUDY = make_study(nodes=3)
+COUNTS = [2, 3, 4]
+MEMBERS, OPENINGS = make_members(STUDY, COUNTS)
+ACCEPTED = [m.Accepted(STUDY.hash, member) for member in MEMBERS]
+OPENED = [m.Opened(opening) for opening in OPENINGS]
+
+
+def begun() -> CoordinatorSession:
+    session = CoordinatorSession(STUDY)
+    session.agree(ACCEPTED)
+    session.begin(OPENED)
+    return session
+
+
+def released(attempt: bytes, size: int = 4, values=(1, 2, 3)) -> list[m.Released]:
+    return [m.Released(attempt, v.to_bytes(size, "little"), c) for v, c in zip(values, COUNTS, strict=True)]
+
+
+def test_it_proposes_the_studys_own_bytes():
+    assert decode_study(CoordinatorSession(STUDY).propose().study) == STUDY
+
+
+def test_everybody_hears_everybody():
+    session = CoordinatorSession(STUDY)
+    assert session.agree(ACCEPTED) == m.Agree(tuple(MEMBERS))
+    assert session.begin(OPENED) == m.Begin(tuple(OPENINGS))
+
+
+def test_steps_out_of_order_are_refused():
+    session = CoordinatorSession(STUDY)
+    with pytest.raises(LocalProtocolError, match="after agree"):
+        session.begin(OPENED)
+    session.agree(ACCEPTED)
+    for step in (lambda: session.check_prepared([m.Prepared(b"", 0)] * 3), lambda: session.finish(released(b""), Measured())):
+        with pytest.raises(LocalProtocolError, match="not begun"):
+            step()
+    session.begin(OPENED)
+    with pytest.raises(LocalProtocolError, match="once"):
+        session.begin(OPENED)
+
+
+@pytest.mark.parametrize("change", [{"study_hash": bytes(32)}, {"member": MEMBERS[0]}])
+def test_an_answer_for_another_study_or_name_names_its_node(change):
+    answers = [ACCEPTED[0], replace(ACCEPTED[1], **change), ACCEPTED[2]]
+    with pytest.raises(RemoteProtocolError) as caught:
+        CoordinatorSession(STUDY).agree(answers)
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "propose")
+
+
+def test_a_wrong_opening_names_its_node():
+    session = CoordinatorSession(STUDY)
+    session.agree(ACCEPTED)
+    with pytest.raises(RemoteProtocolError) as caught:
+        session.begin([OPENED[0], m.Opened(os.urandom(32)), OPENED[2]])
+    assert caught.value.culprit == "node-1"
+
+
+def test_a_node_that_derived_another_attempt_is_named():
+    session = begun()
+    good = [m.Prepared(session.attempt.id, 0)] * 3
+    session.check_prepared(good)
+    with pytest.raises(RemoteProtocolError) as caught:
+        session.check_prepared([*good[:2], m.Prepared(bytes(32), 0)])
+    assert caught.value.culprit == "node-2"
+
+
+def test_a_study_that_cannot_run_is_refused_before_any_opening():
+    for study, error, counts in (
+        (STUDY, TooFewRecords, [1, 0, 0]),
+        (make_study(nodes=3, edges="100"), StudyError, COUNTS),
+        (make_study("a.x * b.x", 3, x=("0", "4000000000")), RangeError, COUNTS),
+    ):
+        members, _ = make_members(study, counts)
+        with pytest.raises(error):
+            CoordinatorSession(study).agree([m.Accepted(study.hash, member) for member in members])
+
+
+def test_shares_of_one_attempt_add_up():
+    session = begun()
+    report = session.finish(released(session.attempt.id, values=(2**32 - 7, 2, 3)), Measured(rounds=3))
+    assert report.estimate == -2 / 36 and report.records_by_node == COUNTS and report.rounds == 3
+
+
+@pytest.mark.parametrize("node", range(3))
+def test_shares_of_mixed_attempts_name_the_node(node):
+    session = begun()
+    answers = released(session.attempt.id)
+    answers[node] = replace(answers[node], attempt=bytes(32))
+    with pytest.raises(AlreadyReleased, match="another attempt") as caught:
+        session.finish(answers, Measured())
+    assert caught.value.culprit == f"node-{node}"
+
+
+def test_shares_of_mixed_rings_are_refused():
+    session = begun()
+    answers = released(session.attempt.id)
+    answers[2] = replace(answers[2], share=bytes(8))
+    with pytest.raises(AlreadyReleased):
+        session.finish(answers, Measured())
+
+
+def test_a_study_that_all_nodes_released_is_replayed():
+    session, answers = CoordinatorSession(STUDY), released(bytes(32))
+    assert session.agree(answers) is None
+    report = session.replay(answers, Measured(replayed=True))
+    assert (report.estimate, report.replayed, report.edges) == (6 / 36, True, 36)
+
+
+def test_a_replay_of_mixed_attempts_is_refused():
+    answers = released(bytes(32))
+    answers[1] = replace(answers[1], attempt=b"\1" * 32)
+    with pytest.raises(AlreadyReleased) as caught:
+        CoordinatorSession(STUDY).replay(answers, Measured())
+    assert caught.value.culprit == "node-1"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_study_that_only_some_nodes_released_is_refused(count):
+    answers = released(bytes(32))[:count] + ACCEPTED[count:]
+    with pytest.raises(AlreadyReleased, match="node-0.*not by all nodes"):
+        CoordinatorSession(STUDY).agree(answers)
+
+
+def test_a_sum_is_read_with_its_sign_in_the_shares_ring():
+    assert noisy_sum([(2**32 - 5).to_bytes(4, "little"), (3).to_bytes(4, "little")]) == -2
+    assert noisy_sum([(2**32 - 5).to_bytes(8, "little")]) == 2**32 - 5

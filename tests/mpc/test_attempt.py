@@ -1,0 +1,132 @@
+"""Commit and reveal, and everything that follows from the joint seed: the same at every process, new in every attempt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from umpc.agreement import attempt_of
+from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError, TooFewRecords
+from umpc.mpc.attempt import Sizes, commit
+from umpc.mpc.prg import digest
+
+from .studies import make_attempt, make_members, make_study
+
+STUDY = make_study(nodes=3, edges="2n")
+COUNTS = [4, 5, 6]
+
+
+@pytest.mark.parametrize("culprit", range(3))
+@pytest.mark.parametrize("change", [lambda o: bytes([o[0] ^ 1]) + o[1:], lambda o: o + b"\0", lambda o: o[:-1], lambda o: b""])
+def test_a_wrong_opening_names_its_node(culprit, change):
+    members, openings = make_members(STUDY, COUNTS)
+    openings[culprit] = change(openings[culprit])
+    with pytest.raises(RemoteProtocolError, match="does not fit its commitment") as caught:
+        attempt_of(STUDY, members, openings)
+    assert (caught.value.culprit, caught.value.step) == (f"node-{culprit}", "agree")
+
+
+def test_a_short_opening_is_refused_even_under_its_own_commitment():
+    members, openings = make_members(STUDY, COUNTS)
+    openings[1] = b"short"
+    members[1] = replace(members[1], commitment=commit(STUDY.hash, "node-1", b"short"))
+    with pytest.raises(RemoteProtocolError):
+        attempt_of(STUDY, members, openings)
+
+
+def test_a_commitment_binds_node_and_study():
+    opening = bytes(32)
+    other = make_study(nodes=3, name="other")
+    made = {commit(study.hash, node, opening) for study in (STUDY, other) for node in ("node-0", "node-1")}
+    assert len(made) == 4
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 1), (0, 1, 2, 2)])
+def test_members_out_of_order_missing_or_doubled_are_refused(order):
+    members, openings = make_members(STUDY, COUNTS)
+    with pytest.raises(LocalProtocolError, match="the study"):
+        attempt_of(STUDY, [members[i] for i in order], [openings[i] for i in order])
+
+
+def test_too_few_openings_are_refused():
+    members, openings = make_members(STUDY, COUNTS)
+    with pytest.raises(LocalProtocolError):
+        attempt_of(STUDY, members, openings[:2])
+
+
+def test_all_processes_derive_the_same():
+    first, second = make_attempt(STUDY, COUNTS), make_attempt(STUDY, COUNTS)
+    assert (first.id, first.seed, first.plan, first.ring) == (second.id, second.seed, second.plan, second.ring)
+    assert list(first.chunks()) == list(second.chunks())
+    assert tree_sample(first) == tree_sample(second)
+    for owners, cell in first.hypergraph.cells.items():
+        same = second.hypergraph.cells[owners]
+        assert all(np.array_equal(a, b) for a, b in zip(cell.edges(0, 99), same.edges(0, 99), strict=True))
+
+
+def test_the_joint_seed_is_the_hash_of_all_openings():
+    members, openings = make_members(STUDY, COUNTS)
+    assert attempt_of(STUDY, members, openings).seed == digest(b"umpc joint seed 1", *openings)
+
+
+def test_the_identity_changes_with_every_part():
+    members, openings = make_members(STUDY, COUNTS)
+    other_members, other_openings = make_members(STUDY, COUNTS, "others")
+    variants = [(STUDY, members, openings), (make_study(nodes=3, edges="2n", epsilon="2"), *rebound(members, openings))]
+    for node in range(3):
+        for change in ({"records": 99}, {"public_key": bytes(31) + b"\1"}):
+            variants.append((STUDY, put(members, node, replace(members[node], **change)), openings))
+        variants.append((STUDY, put(members, node, other_members[node]), put(openings, node, other_openings[node])))
+    identities = [attempt_of(*variant).id for variant in variants]
+    assert len(set(identities)) == len(identities) == 11
+
+
+def rebound(members, openings):
+    study = make_study(nodes=3, edges="2n", epsilon="2")
+    return [replace(m, commitment=commit(study.hash, m.name, o)) for m, o in zip(members, openings, strict=True)], openings
+
+
+def put(items, index, item):
+    return [*items[:index], item, *items[index + 1 :]]
+
+
+def test_two_attempts_share_neither_seed_nor_permutation_nor_edges():
+    first, second = make_attempt(STUDY, COUNTS, "one"), make_attempt(STUDY, COUNTS, "two")
+    assert first.id != second.id and first.seed != second.seed
+    assert tree_sample(first) != tree_sample(second)
+
+
+def tree_sample(attempt) -> bytes:
+    return attempt.tree_hash()(np.zeros((1, 2), np.uint64)).tobytes()
+
+
+def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch):
+    monkeypatch.setattr("umpc.mpc.plan.MAX_CHUNK", 8)
+    attempt = make_attempt(make_study(nodes=3), [3, 7, 4])
+    chunks = list(attempt.chunks())
+    for owners, cell in attempt.hypergraph.shared_cells.items():
+        ranges = [(c.start, c.stop) for c in chunks if c.owners == owners]
+        assert [edge for start, stop in ranges for edge in range(start, stop)] == list(range(cell.count))
+    assert [c.number for c in chunks] == sorted(c.number for c in chunks)
+    assert all(0 < c.count <= 8 for c in chunks)
+    for node in range(3):
+        assert list(attempt.chunks_of(node)) == [c for c in chunks if node in c.owners]
+
+
+def test_the_ring_holds_the_sum_and_its_noise():
+    assert Sizes(make_study("a.x * b.x", x=("0", "10")), 10).ring(2**31 - 1 - 4500).bits == 32
+    assert Sizes(make_study("a.x * b.x", x=("0", "10")), 10).ring(2**31 - 4500).bits == 64
+
+
+def test_sums_beyond_the_ring_and_too_few_records_are_refused():
+    with pytest.raises(RangeError):
+        make_attempt(make_study("a.x * b.x", x=("0", "4000000000")), [50, 50])
+    with pytest.raises(TooFewRecords):
+        make_attempt(make_study(), [1, 0])
+
+
+def test_sensitivity_is_the_largest_degree_times_the_range():
+    sizes = Sizes(STUDY, 15)
+    assert (sizes.edges, sizes.max_degree, sizes.sensitivity) == (30, 4, 8)

@@ -1,0 +1,212 @@
+"""Bytes from outside: every message comes back as it was, and nothing but an EncodingError ever happens."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
+from umpc.mpc import messages as m
+from umpc.mpc.attempt import Member
+from umpc.mpc.frames import MAX_PAYLOAD, STEPS, Frame
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+
+b32 = st.binary(min_size=32, max_size=32)
+u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
+records = st.integers(0, codec.MAX_RECORDS)
+members = st.builds(Member, text, records, b32, b32)
+coordinator_messages = st.one_of(
+    st.builds(m.Propose, st.binary(max_size=50)),
+    st.builds(m.Agree, st.lists(members, max_size=3).map(tuple)),
+    st.builds(m.Begin, st.lists(b32, max_size=3).map(tuple)),
+    st.builds(m.Evaluate),
+    st.builds(m.Release),
+    st.builds(m.Abort, text, text),
+)
+node_messages = st.one_of(
+    st.builds(m.Accepted, b32, members),
+    st.builds(m.Opened, b32),
+    st.builds(m.Prepared, b32, u64),
+    st.builds(m.Ready, u64, u64, u32),
+    st.builds(m.Released, b32, st.sampled_from([4, 8]).flatmap(lambda n: st.binary(min_size=n, max_size=n)), records),
+    st.builds(m.Progress, text, u64, u64),
+    st.builds(m.Failure, text, text, text, text),
+)
+frames = st.tuples(st.sampled_from(sorted(STEPS)), u32, u32, u32, st.integers(0, 40), st.integers(0, 64)).flatmap(
+    lambda f: st.binary(min_size=(f[4] * f[5] + 7) // 8, max_size=(f[4] * f[5] + 7) // 8).map(
+        lambda payload: Frame(f[0], (f[1], f[2]), f[3], f[4], f[5], payload)
+    )
+)
+KINDS = {
+    "coordinator": (pb.CoordinatorMessage, codec.decode_coordinator, codec.encode_coordinator, coordinator_messages),
+    "node": (pb.NodeMessage, codec.decode_node, codec.encode_node, node_messages),
+    "frame": (pb.Frame, codec.decode_frame, codec.encode_frame, frames),
+    "member": (pb.Member, codec.decode_member, codec.encode_member, members),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+LARGEST = 4 << 20
+"""Bytes that decoding a small message may take, at most."""
+
+
+@every_kind
+@given(data=st.data())
+def test_every_message_comes_back(kind, data):
+    cls, decode, encode, strategy = KINDS[kind]
+    message = data.draw(strategy)
+    assert decode(codec.parse(cls, encode(message).SerializeToString())) == message
+
+
+@every_kind
+@settings(max_examples=300)
+@given(raw=st.binary(max_size=200))
+def test_random_bytes_decode_or_are_refused(kind, raw):
+    decode_or_refuse(kind, raw)
+
+
+@every_kind
+@settings(max_examples=200)
+@given(data=st.data())
+def test_mutated_messages_decode_or_are_refused(kind, data):
+    _, _, encode, strategy = KINDS[kind]
+    raw = bytearray(encode(data.draw(strategy)).SerializeToString())
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(raw)))
+        change = data.draw(st.sampled_from(["flip", "insert", "cut"]))
+        if change == "insert":
+            raw[place:place] = data.draw(st.binary(min_size=1, max_size=12))
+        elif change == "cut":
+            del raw[place:]
+        elif place < len(raw):
+            raw[place] ^= 1 << data.draw(st.integers(0, 7))
+    decode_or_refuse(kind, bytes(raw))
+
+
+def decode_or_refuse(kind: str, raw: bytes) -> None:
+    """Nothing but EncodingError may be raised, and what decodes must encode again."""
+    cls, decode, encode, _ = KINDS[kind]
+    try:
+        message = decode(codec.parse(cls, raw))
+    except EncodingError as error:
+        assert error.message
+        return
+    assert decode(encode(message)) == message
+
+
+@pytest.mark.parametrize("step", sorted(STEPS))
+def test_a_frame_that_announces_much_and_carries_little_takes_no_memory(step):
+    frame = pb.Frame(step=STEPS[step], count=2**32 - 1, width=2**32 - 1, payload=b"x")
+    raw = frame.SerializeToString()
+    tracemalloc.start()
+    try:
+        decode_or_refuse("frame", raw)
+        assert tracemalloc.get_traced_memory()[1] < LARGEST
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pb.Frame(), "unknown step 0"),
+        (pb.Frame(step=99), "unknown step 99"),
+        (pb.Frame(step=4, count=9, width=1, payload=b"x"), "9 values of 1 bits"),
+        (pb.Frame(step=2, count=1, width=8, payload=b"xy"), "do not take 2 bytes"),
+        (pb.Frame(step=4, count=8 * MAX_PAYLOAD + 8, width=1, payload=bytes(MAX_PAYLOAD + 1)), "at most"),
+        (pb.Frame(step=3, count=1, width=1, payload=bytes(MAX_PAYLOAD + 1)), "at most"),
+    ],
+)
+def test_a_frame_of_a_wrong_shape_is_refused(frame, reason):
+    with pytest.raises(EncodingError, match=reason):
+        codec.decode_frame(frame)
+
+
+def test_the_largest_frame_is_taken():
+    assert len(codec.decode_frame(pb.Frame(step=2, count=1, width=8 << 20, payload=bytes(MAX_PAYLOAD))).payload) == 1 << 20
+
+
+MEMBER = pb.Member(name="n", records=1, commitment=bytes(32), public_key=bytes(32))
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+@pytest.mark.parametrize("field", ["commitment", "public_key"])
+def test_a_member_with_a_field_of_a_wrong_size_is_refused(field, size):
+    member = pb.Member()
+    member.CopyFrom(MEMBER)
+    setattr(member, field, bytes(size))
+    with pytest.raises(EncodingError, match=f"32 bytes, {size} came"):
+        codec.decode_member(member)
+
+
+@pytest.mark.parametrize("count", [codec.MAX_RECORDS + 1, 2**64 - 1])
+def test_too_many_records_are_refused(count):
+    with pytest.raises(EncodingError, match="at most"):
+        codec.decode_member(pb.Member(records=count, commitment=bytes(32), public_key=bytes(32)))
+    with pytest.raises(EncodingError, match="at most"):
+        codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(4), records=count)))
+
+
+def test_too_many_members_or_openings_are_refused():
+    with pytest.raises(EncodingError, match="4096 nodes"):
+        codec.decode_members([MEMBER] * 4097)
+    with pytest.raises(EncodingError, match="4096 nodes"):
+        codec.decode_openings([bytes(32)] * 4097)
+    assert len(codec.decode_members([MEMBER] * 4096)) == len(codec.decode_openings([bytes(32)] * 4096)) == 4096
+
+
+@pytest.mark.parametrize("size", [0, 3, 5, 7, 9, 1000])
+def test_a_share_of_an_impossible_size_is_refused(size):
+    with pytest.raises(EncodingError, match="4 or 8 are possible"):
+        codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(size))))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pb.NodeMessage(opened=pb.Opened(opening=bytes(31))),
+        pb.NodeMessage(prepared=pb.Prepared(attempt=b"")),
+        pb.NodeMessage(released=pb.Released(share=bytes(4))),
+        pb.NodeMessage(accepted=pb.Accepted(study_hash=bytes(5), member=MEMBER)),
+        pb.NodeMessage(),
+    ],
+)
+def test_a_nodes_message_of_a_wrong_size_is_refused(message):
+    with pytest.raises(EncodingError):
+        codec.decode_node(message)
+
+
+def test_an_empty_message_from_the_coordinator_is_refused():
+    with pytest.raises(EncodingError, match="from the coordinator"):
+        codec.decode_coordinator(pb.CoordinatorMessage())
+
+
+def test_bytes_that_are_no_message_are_refused_by_the_messages_name():
+    with pytest.raises(EncodingError, match="no NodeMessage"):
+        codec.parse(pb.NodeMessage, b"\xff\xff")
+
+
+# --- failures ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(error_classes()))
+def test_a_failure_comes_back_as_its_class_and_never_with_its_detail(name):
+    error = error_classes()[name]("what happened", culprit="node-1", step="agree", detail="row 17 holds 42.5")
+    raw = codec.encode_node(codec.failure_of(error)).SerializeToString()
+    assert b"42.5" not in raw
+    again = codec.error_of(codec.decode_node(codec.parse(pb.NodeMessage, raw)))
+    assert type(again) is type(error)
+    assert (again.message, again.culprit, again.step, again.detail) == ("what happened", "node-1", "agree", "")
+
+
+def test_a_failure_without_culprit_has_none_afterwards():
+    again = codec.error_of(codec.failure_of(InsufficientBudget("too little")))
+    assert (again.culprit, again.step) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["", "ValueError", "SystemExit", "__class__"])
+def test_a_failure_of_an_unknown_class_is_a_plain_one(name):
+    assert type(codec.error_of(m.Failure(name, "text", "", ""))) is UmpcError
+    assert type(codec.error_of(m.Failure("StudyError", "text", "", ""))) is StudyError

@@ -1,0 +1,211 @@
+"""Bad input over real processes: one clear line that names what, where and what to do; nothing released or charged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from umpc import errors as e
+from umpc.cli.deployment import UMPC, Deployment
+from umpc.study import FieldText
+from umpc.transport.authority import Authority
+
+from .conftest import FIELDS, TABLE, Lab
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """Two nodes and a dealer for all refusals of this file; each test brings its own table and study."""
+    here = Lab(tmp_path_factory.mktemp("lab"), 2)
+    try:
+        yield here.start(epsilon="3/2")
+    finally:
+        here.stop()
+
+
+def refused(here: Lab, error: type[e.UmpcError], *words: str, **changes) -> str:
+    """Run a study that must be refused like this; returns its last line."""
+    outcome = here.run(**changes)
+    assert outcome.code == error.exit_code, outcome.error
+    assert outcome.output == ""
+    assert outcome.last_line.startswith("error: ")
+    for word in words:
+        assert word in outcome.last_line
+    assert all(here.reserved_by_the_living(name) == 0 for name in here.names)
+    return outcome.last_line
+
+
+TABLES = {
+    "text": ("age,balance\n33,5\nabcdef,7\n", e.NotNumeric, "age"),
+    "nan": ("age,balance\n33,5\n34,nan\n", e.NotANumber, "balance"),
+    "bounds": ("age,balance\n33,5\n999,7\n", e.OutOfBounds, "age"),
+    "empty": ("", e.EmptyTable, "node-2"),
+    "header only": ("age,balance\n", e.EmptyTable, "node-2"),
+    "column": ("age,money\n33,5\n", e.UnknownField, "balance"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_a_table_that_does_not_fit_is_refused_by_its_node(running, case):
+    table, error, word = TABLES[case]
+    running.table("node-2").write_text(table)
+    try:
+        line = refused(running, error, "node-2", word, "no epsilon was charged", name="refused")
+    finally:
+        running.table("node-2").write_text(TABLE)
+    assert "abcdef" not in line and "999" not in line and "row 2" not in line
+    if error in (e.NotNumeric, e.NotANumber, e.OutOfBounds):
+        assert "2" in running.log("node-2").splitlines()[-1].partition("administrator only")[2]
+
+
+def test_rows_with_missing_values_are_dropped_and_counted_at_the_node_only(running):
+    running.table("node-2").write_text("age,balance\n33,5\n,7\n35,\n")
+    try:
+        outcome = running.run(name="missing", epsilon="1/1000")
+    finally:
+        running.table("node-2").write_text(TABLE)
+    assert outcome.code == 0, outcome.error
+    assert outcome.report["records_by_node"] == [60, 1]
+    assert "2 rows dropped" in running.log("node-2")
+
+
+def test_fewer_than_two_records_in_all_are_refused(running):
+    for name in running.names:
+        running.table(name).write_text("age,balance\n33,\n")
+    try:
+        refused(running, e.TooFewRecords, "at least 2 records", name="few")
+    finally:
+        for name in running.names:
+            running.table(name).write_text(TABLE)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1"])
+def test_an_epsilon_that_is_not_positive_is_refused(running, epsilon):
+    refused(running, e.InvalidEpsilon, epsilon, epsilon=epsilon)
+
+
+def test_a_budget_that_is_too_small_says_spent_reserved_left_and_asked(running):
+    line = refused(running, e.InsufficientBudget, "node-", "spent", "reserved", "left", "epsilon 2", epsilon="2", name="dear")
+    assert "3/2" in line
+
+
+def test_a_field_that_the_schema_lacks_is_refused(running):
+    refused(running, e.UnknownField, "balance", fields=FIELDS[:1])
+
+
+def test_a_sum_that_does_not_fit_the_ring_is_refused_and_says_what_to_change(running):
+    wide = (FIELDS[0], FieldText("balance", "-4000000000000000", "4000000000000000"))
+    line = refused(
+        running,
+        e.RangeError,
+        "narrow",
+        fields=wide,
+        statistic="gini_mean_difference",
+        columns=["balance"],
+        epsilon="1/1000",
+    )
+    assert "ring" in line
+
+
+def test_two_nodes_with_one_name_are_refused(running):
+    address = running.served["node-1"].address
+    refused(running, e.DuplicateParticipant, "node-1", nodes=[("node-1", address), ("node-1", address)])
+
+
+def test_a_node_that_answers_under_another_name_is_refused(running):
+    address = running.served["node-1"].address
+    line = refused(running, e.CertificateError, "node-2", nodes=[("node-1", address), ("node-2", address)])
+    assert "node-1" in line
+
+
+def test_a_node_where_the_dealer_should_be_is_refused(running):
+    refused(running, e.CertificateError, "dealer", dealer=("dealer", running.served["node-1"].address), name="wrong")
+
+
+def test_the_same_study_asked_again_gets_the_same_bytes_and_costs_nothing(running):
+    first = running.run(name="again", epsilon="1/2")
+    second = running.run(name="again", epsilon="1/2")
+    assert (first.code, second.code) == (0, 0), first.error + second.error
+    assert second.report["estimate"] == first.report["estimate"]
+    assert (first.report["replayed"], second.report["replayed"]) == (False, True)
+    assert first.report["noise_std"] == second.report["noise_std"]
+    third = running.run(name="again-and-anew", epsilon="1/2")
+    assert third.code == 0 and third.report["replayed"] is False
+
+
+def test_a_node_with_another_version_is_refused(lab):
+    here = lab(2)
+    here.deployment.start_dealer()
+    for name in here.names:
+        here.table(name).write_text(TABLE)
+        here.deployment.start_node(name, here.table(name), "10")
+        other = "import umpc; umpc.__version__ = '9.9.9'; from umpc.cli.main import main; main()"
+        here.deployment.command = (sys.executable, "-c", other)
+    here.served.update(here.deployment.wait_until_ready())
+    refused(here, e.VersionMismatch, "node-2", "9.9.9", "same version")
+
+
+def issued(tmp_path, role: str, *, authority: Authority | None = None, days: int = 90, now: datetime | None = None):
+    authority = authority or Authority.create(tmp_path / "another-authority")
+    authority.issue("coordinator", role, tmp_path / "other", days, **({"now": now} if now else {}))
+    return tmp_path / "other"
+
+
+def run_as(here: Lab, identity) -> subprocess.CompletedProcess:
+    file = here.study_file(name="as-another")
+    file.write_text(file.read_text().replace('identity = "coordinator"', f'identity = "{identity}"'))
+    return subprocess.run([*UMPC, "study", "run", str(file)], capture_output=True, text=True, timeout=60)
+
+
+def test_a_coordinator_of_another_authority_is_refused(running, tmp_path):
+    ended = run_as(running, issued(tmp_path, "coordinator"))
+    assert ended.returncode == e.CertificateError.exit_code, ended.stderr
+    assert "authority" in ended.stderr.splitlines()[-1]
+
+
+def test_a_coordinator_with_an_expired_certificate_is_refused(running, tmp_path):
+    authority = Authority.open(running.folder / "authority")
+    long_ago = datetime.now(UTC) - timedelta(days=3)
+    ended = run_as(running, issued(tmp_path, "coordinator", authority=authority, days=1, now=long_ago))
+    assert ended.returncode == e.CertificateError.exit_code, ended.stderr
+    assert "expired" in ended.stderr.splitlines()[-1]
+
+
+def test_a_node_certificate_cannot_coordinate(running, tmp_path):
+    identity = issued(tmp_path, "node", authority=Authority.open(running.folder / "authority"))
+    ended = run_as(running, identity)
+    assert ended.returncode == e.CertificateError.exit_code, ended.stderr
+    assert "role" in ended.stderr.splitlines()[-1]
+
+
+def test_a_port_in_use_is_refused(running, tmp_path):
+    address = running.served["dealer"].address
+    ended = subprocess.run(
+        [*UMPC, "dealer", "start", "--identity", str(running.folder / "dealer"), "--listen", address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == e.AddressInUse.exit_code
+    assert address in ended.stderr.splitlines()[-1]
+
+
+def test_a_second_node_on_the_same_ledger_is_refused(running):
+    ended = subprocess.run(
+        [*UMPC, "node", "start", "--config", str(running.folder / "node-1.toml")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == e.LedgerError.exit_code
+    assert "node-1-ledger.sqlite" in ended.stderr
+
+
+def test_a_deployment_says_why_a_process_does_not_start(tmp_path):
+    deployment = Deployment(tmp_path)
+    deployment.start_node("node-1", tmp_path / "absent.csv", "1")
+    with pytest.raises(e.PeerUnavailable, match=r"node-1 did not start: .*absent.csv"):
+        deployment.wait_until_ready()
