@@ -1,0 +1,94 @@
+"""The bank study over real processes: 4,521 records on 2 nodes, Kendall's tau of age and balance over 2n pairs."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from bench.table import show
+from umpc.cli.deployment import UMPC, Deployment, ended_with_us, write_study_file
+from umpc.cli.table import DemoTable, read_csv
+
+BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"
+RECORDS = 4521
+RUNS = 9
+
+
+def main() -> None:
+    table, source = _table()
+    with tempfile.TemporaryDirectory() as name:
+        reports, memory = _run(Path(name), table)
+    middle = {
+        key: statistics.median(report[key] for report in reports) for key in reports[0] if key.startswith("seconds")
+    }
+    first = reports[0]
+    fields = sum(report["bytes_online"] for report in reports) / RUNS
+    edges = first["edges"]
+    allowed = [_allowed_bytes(report) for report in reports]
+    rows = [
+        ("online, first masked field to last share", f"{1e3 * middle['seconds_online']:.1f} ms", "under 50 ms"),
+        ("offline", f"{1e3 * middle['seconds_offline']:.1f} ms", ""),
+        ("in all, certificates and commitments included", f"{1e3 * middle['seconds_total']:.1f} ms", ""),
+        ("bytes online", f"{fields:,.0f}", f"at most {statistics.mean(allowed):,.0f}"),
+        (
+            "bytes online, predicted",
+            f"{first['bytes_online_predicted']:,} for the first run's {first['bytes_online']:,}",
+            "equal",
+        ),
+        ("bytes offline", f"{first['bytes_offline']:,}", ""),
+        ("bytes offline an edge", f"{first['bytes_offline'] / edges:.0f}", ""),
+        ("a node's peak memory", f"{memory / 2**20:.0f} MiB", "under 150 MiB"),
+    ]
+    show(f"{source}: Kendall, 2 nodes, |E| = {edges:,}, medians of {RUNS} runs", ("", "measured", "target"), rows)
+
+
+def _table() -> tuple[DemoTable, str]:
+    """The bank data where they are, else a table of the same size and domains."""
+    if BANK.exists():
+        return read_csv(BANK, ";", ["age", "balance"]), "Bank data"
+    rows = [(str(19 + (i * 7919) % 69), str((i * 104_729) % 74_502 - 3313)) for i in range(RECORDS)]
+    return DemoTable(("age", "balance"), rows), "A made-up table of the bank data's size"
+
+
+def _run(folder: Path, table: DemoTable) -> tuple[list[dict], int]:
+    deployment = Deployment(folder)
+    with ended_with_us(deployment.processes):
+        deployment.start_dealer()
+        paths = table.split(folder, 2)
+        for path in paths:
+            deployment.start_node(path.stem, path, "1000")
+        served = deployment.wait_until_ready()
+        reports = [_study(folder, table, served, number) for number in range(RUNS)]
+        memory = max(_peak_memory(served[path.stem].process.pid) for path in paths)
+    return reports, memory
+
+
+def _study(folder: Path, table: DemoTable, served: dict, number: int) -> dict:
+    file = write_study_file(
+        folder,
+        name=f"bench-{number}",
+        statistic="kendall_tau",
+        columns=table.columns,
+        fields=table.fields(),
+        epsilon="1",
+        edges="2n",
+        dealer=("dealer", served["dealer"].address),
+        nodes=[(name, served[name].address) for name in ("node-1", "node-2")],
+    )
+    command = [*UMPC, "study", "run", str(file), "--format", "json"]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+
+
+def _allowed_bytes(report: dict) -> float:
+    """8 bits an edge, the masked fields (8 and 18 bits a record), and 10 % framing."""
+    return 1.1 * (report["edges"] * 8 + report["records"] * (8 + 18)) / 8
+
+
+def _peak_memory(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    return 0
