@@ -91,9 +91,20 @@ def count_members() -> list[Member]:
     board.check_others()
     counted = [Member(role, role, found[role][0], role) for role in ROLES if role != "node"]
     nodes = sorted((number(container), address, container) for address, container in named(found["node"]))
+    refuse_gaps([number for number, _, _ in nodes])
     counted += [Member(f"node-{i}", "node", at, container) for i, (_, at, container) in enumerate(nodes, start=1)]
     say(f"members: {', '.join(f'{member.name} at {member.address}' for member in counted)}")
     return counted
+
+
+def refuse_gaps(numbers: list[int]) -> None:
+    """A node that was killed before it could arrive shows as a gap. Raises: Failed."""
+    gap = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
+    if gap:
+        raise Failed(
+            f"node containers {', '.join(map(str, numbers))} run, {', '.join(map(str, gap))} does not; "
+            "see the log there, then `docker-compose down` and up again"
+        )
 
 
 def addresses(service: str) -> list[str]:
@@ -212,7 +223,9 @@ def main(role: str) -> int:
 
 
 def stopped(role: str) -> None:
-    """SIGTERM. The coordinator still says whose end was the reason for it, if one was."""
+    """SIGTERM. After the study's end that changes nothing; before, the coordinator says whose end was the reason."""
+    if board.has("outcome"):
+        sys.exit(0 if outcome() == 0 else 1)
     try:
         if role == "coordinator":
             board.check_others()

@@ -18,9 +18,12 @@ from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.sampling import read_rule
 from umpc.ustat.schema import FieldSchema, Schema
 
 MAX_BYTES = 1 << 20
+MAX_NUMBER = 100
+"""Longest text of a number, in characters."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -131,6 +134,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
         if not 1 <= self.seconds_per_step <= 86_400:
             raise StudyError(f"seconds_per_step must be between 1 and 86400, got {self.seconds_per_step}")
+        read_rule(self.edges)
         _ = self.parsed_kernel
         return self
 
@@ -159,10 +163,11 @@ def decode_study(data: bytes) -> Study:
         version = msgspec.json.decode(data, type=_Version).version
         if version != __version__:
             raise VersionMismatch(
-                f"the study is for umpc {version}, this process runs umpc {__version__}; install the same version everywhere"
+                f"the study is for umpc {version}, this process runs umpc {__version__}; install the same version "
+                f"everywhere"
             )
         study = msgspec.json.decode(data, type=Study)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(f"the study's bytes do not decode: {error}") from error
     if study.encode() != data:
         raise EncodingError("the study's bytes are not in canonical form")
@@ -176,6 +181,8 @@ class _Version(msgspec.Struct):
 def exact(text: str, what: str) -> Fraction:
     """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
     try:
+        if len(text) > MAX_NUMBER:
+            raise ValueError
         if "/" in text:
             numerator, denominator = text.split("/")
             return Fraction(int(numerator), int(denominator))
@@ -184,4 +191,4 @@ def exact(text: str, what: str) -> Fraction:
             return Fraction(value)
     except (InvalidOperation, ValueError, ZeroDivisionError):
         pass
-    raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text!r}')
+    raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text[:MAX_NUMBER]!r}')

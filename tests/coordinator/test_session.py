@@ -48,7 +48,10 @@ def test_steps_out_of_order_are_refused():
     with pytest.raises(LocalProtocolError, match="after agree"):
         session.begin(OPENED)
     session.agree(ACCEPTED)
-    for step in (lambda: session.check_prepared([m.Prepared(b"", 0)] * 3), lambda: session.finish(released(b""), Measured())):
+    for step in (
+        lambda: session.check_prepared([m.Prepared(b"", 0)] * 3),
+        lambda: session.finish(released(b""), Measured()),
+    ):
         with pytest.raises(LocalProtocolError, match="not begun"):
             step()
     session.begin(OPENED)

@@ -31,7 +31,11 @@ def test_every_frame_decodes_to_its_party_and_has_the_size_it_says():
     session = session_of()
     for node, frame in session.deal():
         party = frame.owners.index(node)
-        assert len(frame.payload) == frame.count * frame.width // 8 == frame.count * dealt_bytes(session.attempt.plan, party)
+        assert (
+            len(frame.payload)
+            == frame.count * frame.width // 8
+            == frame.count * dealt_bytes(session.attempt.plan, party)
+        )
         DealtPart.decode(session.attempt.plan, frame.payload, party, frame.count)
 
 

@@ -137,7 +137,9 @@ class ChunkRun:
     total: int
 
 
-def run_chunk(kernel: Kernel, ring: Ring, first: Columns, second: Columns, count: int, label: str = "chunk") -> ChunkRun:
+def run_chunk(
+    kernel: Kernel, ring: Ring, first: Columns, second: Columns, count: int, label: str = "chunk"
+) -> ChunkRun:
     """Edge j is row j of both tables; every record has its own masks. Material goes through its encoding."""
     plan, seed, tree_hash = compile_pair(kernel, ring), seed_of(label), FixedKeyHash(seed_of(label + " tree"))
     tables = (first, second)

@@ -19,7 +19,9 @@ COUNTS = [4, 5, 6]
 
 
 @pytest.mark.parametrize("culprit", range(3))
-@pytest.mark.parametrize("change", [lambda o: bytes([o[0] ^ 1]) + o[1:], lambda o: o + b"\0", lambda o: o[:-1], lambda o: b""])
+@pytest.mark.parametrize(
+    "change", [lambda o: bytes([o[0] ^ 1]) + o[1:], lambda o: o + b"\0", lambda o: o[:-1], lambda o: b""]
+)
 def test_a_wrong_opening_names_its_node(culprit, change):
     members, openings = make_members(STUDY, COUNTS)
     openings[culprit] = change(openings[culprit])
@@ -85,7 +87,9 @@ def test_the_identity_changes_with_every_part():
 
 def rebound(members, openings):
     study = make_study(nodes=3, edges="2n", epsilon="2")
-    return [replace(m, commitment=commit(study.hash, m.name, o)) for m, o in zip(members, openings, strict=True)], openings
+    return [
+        replace(m, commitment=commit(study.hash, m.name, o)) for m, o in zip(members, openings, strict=True)
+    ], openings
 
 
 def put(items, index, item):

@@ -193,7 +193,11 @@ def view(width: int, mask: int, party: int, label: str) -> np.ndarray:
 
 def joint(keys: ComparisonKeys, roots: np.ndarray, party: int) -> np.ndarray:
     """8 bits of what a party holds: leaf, own root, own shares at d̂ = 5 and d̂ = 3, as one category."""
-    parts = [keys.leaves[:, 0] >> 5 & 1, keys.leaves[:, 2] >> 4 & 1, (roots[party, :, 0] >> np.uint64(3)) & np.uint64(1)]
+    parts = [
+        keys.leaves[:, 0] >> 5 & 1,
+        keys.leaves[:, 2] >> 4 & 1,
+        (roots[party, :, 0] >> np.uint64(3)) & np.uint64(1),
+    ]
     parts.append(keys.corrections[-1, :, 0] & np.uint64(1) if len(keys.corrections) else parts[-1])
     for point in (5, 3):
         parts += evaluate(party, keys, np.full(EDGES, point, np.uint64), roots[party], HASH)

@@ -30,7 +30,15 @@ def test_library_statistics_cost_what_was_predicted(kernel, counts, edges):
 
 
 @pytest.mark.parametrize(
-    "kernel", ["a.x + b.x", "5", "a.x * b.x", "(a.x < 2) * (b.x < 2)", "(a.x == b.x) * (a.y == b.y)", "abs(a.x - b.x) * 1000000000"]
+    "kernel",
+    [
+        "a.x + b.x",
+        "5",
+        "a.x * b.x",
+        "(a.x < 2) * (b.x < 2)",
+        "(a.x == b.x) * (a.y == b.y)",
+        "abs(a.x - b.x) * 1000000000",
+    ],
 )
 def test_other_kernels_cost_what_was_predicted(kernel):
     check(make_study(kernel, 3, edges="2n"), [4, 3, 2])

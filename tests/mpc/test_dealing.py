@@ -40,7 +40,9 @@ def test_element_shares_add_up_to_products_of_masks(name, ring):
                 expected *= int(opened_under[bit][edge])
             for form in factors:
                 expected *= int(linear_value(form, *masks, constant=False)[edge])
-            assert ring.encode(int(parts[0].elements[row][edge]) + int(second.elements[row][edge])) == ring.encode(expected)
+            assert ring.encode(int(parts[0].elements[row][edge]) + int(second.elements[row][edge])) == ring.encode(
+                expected
+            )
 
 
 def test_both_owners_get_the_same_keys_and_nothing_of_the_others_seed():

@@ -26,7 +26,10 @@ def test_kendall_is_two_comparisons_four_bits_and_eight_products_of_masks():
     """DESIGN section 4: masked fields (round 1), 4 bits per edge (round 2)."""
     plan = compile_pair(KERNELS["kendall_tau"], SMALL)
     assert [(wire.width) for wire in plan.wires] == [4, 5]  # x in 0..5, y in -4..4 halves
-    assert [(c.width, c.less is not None, c.equal is not None) for c in plan.comparisons] == [(4, True, True), (5, True, True)]
+    assert [(c.width, c.less is not None, c.equal is not None) for c in plan.comparisons] == [
+        (4, True, True),
+        (5, True, True),
+    ]
     assert (plan.bits, plan.rounds, plan.needs_dealer) == (4, 2, True)
     assert len(plan.elements) == 8
     assert plan.key_bytes == 24 and plan.element_bytes == 32
@@ -55,7 +58,13 @@ def test_products_alone_need_one_round_and_no_keys():
 @pytest.mark.parametrize("name", ["separable", "constant", "zero"])
 def test_what_every_owner_knows_alone_needs_neither_round_nor_dealer(name):
     plan = compile_pair(KERNELS[name], SMALL)
-    assert (plan.rounds, plan.needs_dealer, plan.wires, plan.elements, plan.chunk_edges) == (0, False, (), (), MAX_CHUNK)
+    assert (plan.rounds, plan.needs_dealer, plan.wires, plan.elements, plan.chunk_edges) == (
+        0,
+        False,
+        (),
+        (),
+        MAX_CHUNK,
+    )
 
 
 def test_multiples_of_one_form_share_a_wire_and_one_comparison():
@@ -90,4 +99,3 @@ def test_a_comparison_that_mixes_records_is_refused(kernel):
 def test_a_term_expands_into_all_subsets_but_the_empty_one():
     found = list(expansions(Term(1, (0, 1, 2))))
     assert len(found) == len(set(found)) == 7 and ((0, 2), ()) in found
-

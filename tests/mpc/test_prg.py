@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from umpc.mpc.prg import FixedKeyHash, Stream, derive, digest
 
 SEED = bytes(range(32))
-LABELS = st.lists(st.one_of(st.text("ab1", max_size=4), st.binary(max_size=4), st.integers(0, 2**63)), max_size=4).map(tuple)
+LABELS = st.lists(st.one_of(st.text("ab1", max_size=4), st.binary(max_size=4), st.integers(0, 2**63)), max_size=4).map(
+    tuple
+)
 
 
 def aes(key: bytes, blocks: bytes) -> bytes:

@@ -60,7 +60,9 @@ def test_both_ends_agree_on_a_seed_and_nobody_else_has_it():
     assert a.seed_with(c.public_key, "c") not in (b.seed_with(c.public_key, "c"), a.seed_with(b.public_key, "b"))
 
 
-@pytest.mark.parametrize("bad", [bytes(32), b"\1" + bytes(31), b"short", b""], ids=["zero", "order one", "short", "empty"])
+@pytest.mark.parametrize(
+    "bad", [bytes(32), b"\1" + bytes(31), b"short", b""], ids=["zero", "order one", "short", "empty"]
+)
 def test_a_degenerate_key_names_its_sender(bad):
     with pytest.raises(RemoteProtocolError, match="node-1") as caught:
         KeyAgreement(seed_of("a")).seed_with(bad, "node-1")

@@ -163,7 +163,9 @@ def test_a_share_is_released_once():
 # --- what comes from others ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", [{"records": 7}, {"commitment": bytes(32)}, {"public_key": bytes(32)}, {"name": "x"}])
+@pytest.mark.parametrize(
+    "change", [{"records": 7}, {"commitment": bytes(32)}, {"public_key": bytes(32)}, {"name": "x"}]
+)
 def test_a_changed_own_entry_blames_the_coordinator_and_keeps_the_opening(change):
     run = Run()
     changed = [replace(run.members[0], **change), run.members[1]]

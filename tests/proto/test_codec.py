@@ -125,7 +125,9 @@ def test_a_frame_of_a_wrong_shape_is_refused(frame, reason):
 
 
 def test_the_largest_frame_is_taken():
-    assert len(codec.decode_frame(pb.Frame(step=2, count=1, width=8 << 20, payload=bytes(MAX_PAYLOAD))).payload) == 1 << 20
+    assert (
+        len(codec.decode_frame(pb.Frame(step=2, count=1, width=8 << 20, payload=bytes(MAX_PAYLOAD))).payload) == 1 << 20
+    )
 
 
 MEMBER = pb.Member(name="n", records=1, commitment=bytes(32), public_key=bytes(32))

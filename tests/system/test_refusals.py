@@ -88,7 +88,9 @@ def test_an_epsilon_that_is_not_positive_is_refused(running, epsilon):
 
 
 def test_a_budget_that_is_too_small_says_spent_reserved_left_and_asked(running):
-    line = refused(running, e.InsufficientBudget, "node-", "spent", "reserved", "left", "epsilon 2", epsilon="2", name="dear")
+    line = refused(
+        running, e.InsufficientBudget, "node-", "spent", "reserved", "left", "epsilon 2", epsilon="2", name="dear"
+    )
     assert "3/2" in line
 
 

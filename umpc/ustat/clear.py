@@ -12,7 +12,7 @@ from math import lcm
 
 import numpy as np
 
-from umpc.errors import LocalProtocolError
+from umpc.errors import LocalProtocolError, RangeError
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
@@ -22,17 +22,27 @@ Columns = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Exact:
-    """`units` × `unit`, elementwise; units is (edges,) int64 or a plain int."""
+    """`units` × `unit`, elementwise; units is (edges,) int64 or a plain int.
+
+    bound: the largest |units| that the schema allows; beyond 63 bits units is (edges,) of Python's integers.
+    """
 
     units: np.ndarray | int
     unit: Fraction
+    bound: int
+
+    def widened(self, bound: int) -> np.ndarray | int:
+        """The units, ready for arithmetic with results up to a bound."""
+        narrow = bound < 1 << 63 or isinstance(self.units, int)
+        return self.units if narrow else np.asarray(self.units).astype(object)
 
     def rescaled(self, unit: Fraction) -> np.ndarray | int:
         """The same values counted in another unit that divides them."""
         factor = self.unit / unit
+        units = self.widened(self.bound * factor.numerator)
         if factor.denominator == 1:
-            return self.units * int(factor)
-        quotient, rest = np.divmod(np.asarray(self.units) * factor.numerator, factor.denominator)
+            return units * int(factor)
+        quotient, rest = np.divmod(np.asarray(units) * factor.numerator, factor.denominator)
         if np.any(rest):
             raise LocalProtocolError(f"a value in steps of {self.unit} is no multiple of {unit}")
         return quotient
@@ -46,10 +56,14 @@ def evaluate_clear(expression: Expression, schema: Schema, records: Sequence[Col
         unit: what the result counts; every value of the kernel is a multiple of it.
 
     Returns: (edges,) int64.
+    Raises: RangeError where a value does not fit.
     """
     value = interpret(expression, _Clear(schema, records)).rescaled(unit)
     edges = max((len(column) for columns in records for column in columns.values()), default=0)
-    return np.broadcast_to(np.asarray(value, dtype=np.int64), (edges,))
+    try:
+        return np.broadcast_to(np.asarray(value, dtype=np.int64), (edges,))
+    except OverflowError:
+        raise RangeError("a value of the kernel needs more than 63 bits; narrow the bounds of its fields") from None
 
 
 class _Clear(Interpreter[Exact]):
@@ -57,45 +71,52 @@ class _Clear(Interpreter[Exact]):
         self.schema, self.records = schema, records
 
     def field(self, record: int, name: str) -> Exact:
-        return Exact(self.records[record][name], self.schema[name].resolution)
+        field = self.schema[name]
+        return Exact(self.records[record][name], field.resolution, max(abs(field.lower_units), abs(field.upper_units)))
 
     def constant(self, value: Fraction) -> Exact:
-        return Exact(value.numerator, Fraction(1, value.denominator))
+        return Exact(value.numerator, Fraction(1, value.denominator), abs(value.numerator))
 
     def add(self, left: Exact, right: Exact) -> Exact:
-        x, y, unit = _common(left, right)
-        return Exact(x + y, unit)
+        x, y, unit, bound = _common(left, right)
+        return Exact(x + y, unit, bound)
 
     def subtract(self, left: Exact, right: Exact) -> Exact:
-        x, y, unit = _common(left, right)
-        return Exact(x - y, unit)
+        x, y, unit, bound = _common(left, right)
+        return Exact(x - y, unit, bound)
 
     def multiply(self, left: Exact, right: Exact) -> Exact:
-        return Exact(left.units * right.units, left.unit * right.unit)
+        bound = left.bound * right.bound
+        return Exact(left.widened(bound) * right.widened(bound), left.unit * right.unit, bound)
 
     def less(self, left: Exact, right: Exact) -> Exact:
-        x, y, _ = _common(left, right)
-        return Exact(np.asarray(x < y).astype(np.int64), Fraction(1))
+        x, y, *_ = _common(left, right)
+        return _small(x < y)
 
     def equal(self, left: Exact, right: Exact) -> Exact:
-        x, y, _ = _common(left, right)
-        return Exact(np.asarray(x == y).astype(np.int64), Fraction(1))
+        x, y, *_ = _common(left, right)
+        return _small(x == y)
 
     def sign(self, of: Exact) -> Exact:
-        return Exact(np.sign(of.units), Fraction(1))
+        return _small(np.sign(of.units))
 
     def absolute(self, of: Exact) -> Exact:
-        return Exact(np.abs(of.units), of.unit)
+        return Exact(np.abs(of.units), of.unit, of.bound)
 
     def select(self, condition: Exact, then: Exact, otherwise: Exact) -> Exact:
-        x, y, unit = _common(then, otherwise)
-        return Exact(np.where(np.asarray(condition.units) == 1, x, y), unit)
+        x, y, unit, bound = _common(then, otherwise)
+        return Exact(np.where(np.asarray(condition.units) == 1, x, y), unit, bound)
 
 
-def _common(left: Exact, right: Exact) -> tuple[np.ndarray | int, np.ndarray | int, Fraction]:
-    """Both values in the largest unit that divides both units."""
-    if left.unit == right.unit:
-        return left.units, right.units, left.unit
-    denominator = lcm(left.unit.denominator, right.unit.denominator)
-    unit = Fraction(1, denominator)
-    return left.rescaled(unit), right.rescaled(unit), unit
+def _small(values: np.ndarray | int | bool) -> Exact:
+    """−1, 0 and 1."""
+    return Exact(np.asarray(values).astype(np.int64), Fraction(1), 1)
+
+
+def _common(left: Exact, right: Exact) -> tuple[np.ndarray | int, np.ndarray | int, Fraction, int]:
+    """Both values in the largest unit that divides both units, and a bound of their sum."""
+    unit = Fraction(1, lcm(left.unit.denominator, right.unit.denominator)) if left.unit != right.unit else left.unit
+    factors = left.unit / unit, right.unit / unit
+    bound = left.bound * int(factors[0]) + right.bound * int(factors[1])
+    x, y = left.widened(bound), right.widened(bound)
+    return x if factors[0] == 1 else x * int(factors[0]), y if factors[1] == 1 else y * int(factors[1]), unit, bound

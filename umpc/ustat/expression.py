@@ -205,6 +205,22 @@ def permute_records(expression: Expression, order: tuple[int, ...]) -> Expressio
     return interpret(expression, Permuted())
 
 
+def records_of(expression: Expression) -> frozenset[int]:
+    """The records that occur in an expression, whether or not its value depends on them."""
+
+    class Records(Rebuild):
+        def __init__(self) -> None:
+            self.found: set[int] = set()
+
+        def field(self, record: int, name: str) -> Expression:
+            self.found.add(record)
+            return Field(record, name)
+
+    records = Records()
+    interpret(expression, records)
+    return frozenset(records.found)
+
+
 class Rebuild(Interpreter[Expression]):
     """The identity interpreter; override one method to rewrite."""
 

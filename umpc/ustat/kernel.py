@@ -12,7 +12,7 @@ import numpy as np
 
 from umpc.errors import KernelError
 from umpc.ustat.clear import Columns, evaluate_clear
-from umpc.ustat.expression import Expression, permute_records
+from umpc.ustat.expression import Expression, permute_records, records_of
 from umpc.ustat.polynomial import Polynomial, polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.schema import Schema
@@ -32,7 +32,7 @@ class Kernel:
     degree: int = 2
 
     def __post_init__(self) -> None:
-        beyond = self.polynomial.records - set(range(self.degree))
+        beyond = records_of(self.expression) - set(range(self.degree))
         if beyond:
             raise KernelError(f"the kernel uses record {max(beyond) + 1} of an edge of {self.degree} records")
         for order in permutations(range(self.degree)):

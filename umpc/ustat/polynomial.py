@@ -18,8 +18,12 @@ from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
 
+from umpc.errors import KernelError
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
+
+MAX_WEIGHT = 10_000
+"""Largest normal form, counted in atoms: a short text such as sign(sign(…)) could take exponential time and memory."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,10 @@ class FieldAtom:
     @cached_property
     def order(self) -> tuple:
         return (0, self.record, self.name)
+
+    @property
+    def weight(self) -> int:
+        return 1
 
     @property
     def records(self) -> frozenset[int]:
@@ -48,6 +56,17 @@ class BitAtom:
     @cached_property
     def order(self) -> tuple:
         return (1, self.kind, self.form.order)
+
+    @property
+    def weight(self) -> int:
+        return 1 + self.form.weight
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind, self.form))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def records(self) -> frozenset[int]:
@@ -68,6 +87,11 @@ class Polynomial:
     @cached_property
     def order(self) -> tuple:
         return tuple((_monomial_order(monomial), coefficient) for monomial, coefficient in self.terms)
+
+    @cached_property
+    def weight(self) -> int:
+        """Its size: all atoms, those inside bits included."""
+        return sum(1 + sum(atom.weight for atom, _ in monomial) for monomial, _ in self.terms)
 
     @cached_property
     def records(self) -> frozenset[int]:
@@ -112,6 +136,7 @@ def add(*parts: Polynomial) -> Polynomial:
 
 def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
     total: dict[Monomial, Fraction] = {}
+    _check_weight(len(left.terms) * len(right.terms) // 10)
     for first, x in left.terms:
         for second, y in right.terms:
             product = _join(first, second)
@@ -221,4 +246,13 @@ def _monomial_order(monomial: Monomial) -> tuple:
 
 def build(coefficients: Mapping[Monomial, Fraction]) -> Polynomial:
     kept: Iterable[tuple[Monomial, Fraction]] = ((m, c) for m, c in coefficients.items() if c != 0)
-    return Polynomial(tuple(sorted(kept, key=lambda item: _monomial_order(item[0]))))
+    built = Polynomial(tuple(sorted(kept, key=lambda item: _monomial_order(item[0]))))
+    _check_weight(built.weight)
+    return built
+
+
+def _check_weight(weight: int) -> None:
+    if weight > MAX_WEIGHT:
+        raise KernelError(
+            f"the kernel expands into more than {MAX_WEIGHT} parts; use fewer factors, or less nesting of comparisons"
+        )

@@ -9,6 +9,7 @@ result does not depend on how records are numbered, so every edge is equally lik
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import combinations
 from math import comb
@@ -20,6 +21,7 @@ from umpc.errors import LocalProtocolError, RangeError, StudyError, TooFewRecord
 Words = Callable[[int], np.ndarray]
 """Number of words → (words,) uint64, uniform; from the joint seed's stream, the same at every process."""
 
+_RULE = re.compile(r"0*[1-9][0-9]{0,17}n?")
 _SWEEPS = 200
 _RESTARTS = 1000
 
@@ -34,19 +36,26 @@ def edge_count(rule: str, records: int, degree: int = 2) -> int:
             f"a statistic of degree {degree} needs at least {degree} records in all, the nodes have {records} together"
         )
     total = comb(records, degree)
-    if rule == "all":
+    number, of_n = read_rule(rule)
+    if number is None:
         return total
-    digits = rule.removesuffix("n")
-    if not digits.isdecimal() or int(digits) == 0:
-        raise StudyError(f'edges must be "all", a multiple of n such as "2n", or a positive number; got {rule!r}')
-    count = int(digits) * (records if rule.endswith("n") else 1)
-    if count > total and rule.endswith("n"):
+    count = number * (records if of_n else 1)
+    if count > total and of_n:
         return total
     if count > total:
         raise StudyError(
             f"edges = {count}, but {records} records have only {total} sets of {degree}; ask for fewer or all"
         )
     return count
+
+
+def read_rule(rule: str) -> tuple[int | None, bool]:
+    """A study's rule as a number (None: all) and whether it counts multiples of n. Raises: StudyError."""
+    if rule == "all":
+        return None, False
+    if not _RULE.fullmatch(rule):
+        raise StudyError(f'edges must be "all", a multiple of n such as "2n", or a positive number; got {rule[:40]!r}')
+    return int(rule.removesuffix("n")), rule.endswith("n")
 
 
 def max_degree(count: int, records: int, degree: int = 2) -> int:

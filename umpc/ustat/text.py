@@ -9,6 +9,7 @@ the syntax tree and accepts a closed list of node kinds: nothing is ever run.
 from __future__ import annotations
 
 import ast
+import json
 import keyword
 from fractions import Fraction
 
@@ -17,6 +18,8 @@ from umpc.ustat import expression as ex
 
 MAX_TEXT = 4096
 """Longest kernel text that is read, in characters."""
+MAX_DEPTH = 128
+"""Deepest nesting that is read: every interpreter recurses so deep."""
 
 _FUNCTIONS = {"sign": (ex.Sign, 1), "abs": (ex.Absolute, 1), "select": (ex.Select, 3)}
 
@@ -33,8 +36,8 @@ class _Writer(ex.Interpreter[tuple[str, int]]):
     """Text with its binding strength, so that brackets stand only where they are needed."""
 
     def field(self, record: int, name: str) -> tuple[str, int]:
-        plain = name.isidentifier() and not keyword.iskeyword(name)
-        access = f".{name}" if plain else f"[{_quote(name)}]"
+        plain = name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+        access = f".{name}" if plain else f"[{json.dumps(name, ensure_ascii=False)}]"
         return ex.RECORD_NAMES[record] + access, _ATOM
 
     def constant(self, value: Fraction) -> tuple[str, int]:
@@ -78,22 +81,30 @@ def _bracket(part: tuple[str, int], strength: int) -> str:
     return part[0] if part[1] >= strength else f"({part[0]})"
 
 
-def _quote(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def from_text(text: str) -> ex.Expression:
     """The expression that a text stands for.
 
     Raises: KernelError naming the offending part.
     """
+    if not isinstance(text, str):
+        raise KernelError(f"a kernel is text, got {type(text).__name__}")
     if len(text) > MAX_TEXT:
         raise KernelError(f"a kernel's text has at most {MAX_TEXT} characters, this one has {len(text)}")
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise KernelError(f"the kernel's text is not an expression: {text[:80]!r}") from error
+    if _depth(tree) > MAX_DEPTH:
+        raise KernelError(f"a kernel's text is nested at most {MAX_DEPTH} deep; split long sums with brackets")
     return _read(tree.body)
+
+
+def _depth(tree: ast.AST) -> int:
+    """Levels of the syntax tree, counted without recursion."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
 
 
 _BINARY = {ast.Add: ex.Add, ast.Sub: ex.Subtract, ast.Mult: ex.Multiply, ast.BitAnd: ex.And, ast.BitOr: ex.Or}
@@ -104,9 +115,9 @@ def _read(node: ast.expr) -> ex.Expression:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return ex.Constant(Fraction(value))
         case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return ex.Constant(_integer(left) / _integer(right))
+            return ex.Constant(Fraction(_integer(left), _integer(right)))
         case ast.UnaryOp(op=ast.USub()):
-            return ex.Constant(_integer(node))
+            return ex.Constant(Fraction(_integer(node)))
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return ex.Not(_read_bit(operand))
         case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as operator, right=right):
@@ -142,13 +153,13 @@ def _read_bit(node: ast.expr) -> ex.Expression:
     return part
 
 
-def _integer(node: ast.expr) -> Fraction:
+def _integer(node: ast.expr) -> int:
     match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return Fraction(-value)
-        case ast.Constant(value=int(value)) if value != 0:
-            return Fraction(value)
-    raise KernelError(f"an integer is expected where the kernel's text has {ast.unparse(node)[:80]!r}")
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))) if value and value is not True:
+            return -value
+        case ast.Constant(value=int(value)) if value and value is not True:
+            return value
+    raise KernelError(f"an integer other than 0 is expected where the kernel's text has {ast.unparse(node)[:80]!r}")
 
 
 def _record(name: str) -> int:

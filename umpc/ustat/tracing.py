@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from umpc.errors import KernelError
@@ -95,25 +96,29 @@ class Record:
     """The stand-in for one record: `a.age`, or `a["mean radius"]` where a name is no identifier."""
 
     def __init__(self, index: int):
-        self._index = index
+        self.__index = index
 
     def __getattr__(self, name: str) -> Traced:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Traced(ex.Field(self._index, name))
+        return self[name]
 
     def __getitem__(self, name: str) -> Traced:
-        return Traced(ex.Field(self._index, name))
+        if not isinstance(name, str):
+            raise KernelError(f'a field is named by text, as in a["age"], got {name!r}')
+        return Traced(ex.Field(self.__index, name))
 
 
 def lift(value: Any) -> ex.Expression:
     """A constant or traced value as an expression."""
     if isinstance(value, Traced):
         return value.node
+    if isinstance(value, float | Decimal) and not isfinite(value):
+        raise KernelError(f"a kernel combines fields and finite numbers, got {value}")
     if isinstance(value, bool | int | Fraction | Decimal):
         return ex.Constant(Fraction(value))
     if isinstance(value, float):
-        return ex.Constant(Fraction(repr(value)))
+        return ex.Constant(Fraction(repr(float(value))))
     raise KernelError(f"a kernel combines fields and numbers, got {type(value).__name__} {value!r}")
 
 

@@ -1,0 +1,141 @@
+"""`umpc demo`: a stranger's first minute, over real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from umpc.cli.deployment import UMPC, stop
+from umpc.errors import DataError, InvalidEpsilon, StudyError
+
+BANK = Path(__file__).resolve().parents[3] / "shared" / "data" / "bank" / "bank.csv"
+BANK_OPTIONS = ("--csv", str(BANK), "--delimiter", ";", "--fields", "age,balance")
+KEYS = {
+    *("statistic", "estimate", "epsilon", "delta", "edges", "max_degree", "noise_std", "nodes", "rounds"),
+    *("bytes_online", "bytes_online_predicted", "bytes_offline", "bytes_offline_predicted"),
+    *("seconds_online", "seconds_offline", "seconds_total", "exact", "exact_over_edges"),
+}
+FAR = 12
+"""Standard deviations that noise does not reach: a discrete Laplace sum passes with probability below 1e-6."""
+
+
+def demo(*options: str) -> subprocess.CompletedProcess:
+    return subprocess.run([*UMPC, "demo", *options], capture_output=True, text=True, timeout=120)
+
+
+def result(*options: str) -> dict:
+    ended = demo(*options, "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_the_default_demo_needs_no_data_and_tells_the_whole_story():
+    ended = demo()
+    assert ended.returncode == 0, ended.stderr
+    for words in (
+        "private estimate",
+        "exact, all pairs",
+        "error from noise",
+        "epsilon",
+        "|E|",
+        "bytes online",
+        "predicted",
+    ):
+        assert words in ended.stdout
+    assert "evaluate: 4 of 4" in ended.stderr
+
+
+@pytest.mark.parametrize("nodes", [2, 16])
+def test_the_noise_of_a_private_demo_is_what_the_report_says(nodes):
+    report = result("--nodes", str(nodes))
+    assert report.keys() >= KEYS
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["bytes_offline"] == report["bytes_offline_predicted"]
+    assert (report["nodes"], report["rounds"], report["edges"], report["max_degree"]) == (nodes, 3, 1138, 4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--nodes", "1"),
+        ("--nodes", "4", "--edges", "5000"),
+        ("--nodes", "3", "--edges", "all"),
+        ("--nodes", "3", "--statistic", "gini_mean_difference"),
+    ],
+)
+def test_without_noise_the_sum_over_e_is_exact(options):
+    report = result(*options, "--epsilon", "1e9")
+    assert report["estimate"] == report["exact_over_edges"]
+    if "all" in options:
+        assert report["estimate"] == report["exact"]
+
+
+def test_an_impossible_request_is_refused_before_any_process_starts():
+    cases = [(("--epsilon", "0"), InvalidEpsilon), (("--fields", "mean radius,shoe size"), DataError)]
+    cases.append((("--edges", "many"), StudyError))
+    for options, error in cases:
+        ended = demo(*options)
+        assert ended.returncode == error.exit_code, ended.stderr
+        assert ended.stderr.strip().splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_stops_every_process_it_started(number, tmp_path):
+    kept = tmp_path / "kept"
+    process = subprocess.Popen([*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        _wait_until(lambda: (kept / "node-4.log").exists())
+        started = _children(process.pid)
+        assert len(started) >= 5
+        os.kill(process.pid, number)
+        assert process.wait(20) == 130
+        _wait_until(lambda: not [pid for pid in started if _alive(pid)], seconds=10)
+    finally:
+        stop([process])
+
+
+def test_processes_of_a_demo_that_is_killed_end_by_themselves(tmp_path):
+    kept = tmp_path / "kept"
+    process = subprocess.Popen([*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.DEVNULL)
+    try:
+        _wait_until(lambda: (kept / "node-4.log").exists())
+        started = _children(process.pid)
+        process.kill()
+        process.wait()
+        _wait_until(lambda: not [pid for pid in started if _alive(pid)], seconds=20)
+    finally:
+        stop([process])
+
+
+if BANK.exists():
+
+    @pytest.mark.parametrize("nodes", [2, 4])
+    def test_the_bank_study_has_the_known_exact_value(nodes):
+        report = result(*BANK_OPTIONS, "--nodes", str(nodes), "--edges", "40000")
+        assert report["exact"] == 0.05058429394389604
+        assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+
+
+def _wait_until(condition, seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False

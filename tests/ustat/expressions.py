@@ -1,0 +1,132 @@
+"""What the tests of kernels share: small schemas, random kernels, and a second evaluator in plain Fractions.
+
+The evaluator below reads the expression as a person would, one record at a time, and shares no code with umpc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from hypothesis import strategies as st
+
+from umpc.ustat import expression as ex
+from umpc.ustat.schema import FieldSchema, Schema
+
+SCHEMA = Schema(
+    [
+        FieldSchema("age", Fraction(-2), Fraction(1), Fraction(1)),
+        FieldSchema("half", Fraction(-1, 2), Fraction(1), Fraction(1, 2)),
+        FieldSchema("third", Fraction(1, 3), Fraction(1), Fraction(1, 3)),
+    ]
+)
+"""4, 4 and 3 values: negative bounds, fractional resolutions, a field that is never 0."""
+
+NAMES = [field.name for field in SCHEMA]
+
+Record = Mapping[str, Fraction]
+
+
+def values_of(field: FieldSchema) -> list[Fraction]:
+    return [units * field.resolution for units in range(field.lower_units, field.upper_units + 1)]
+
+
+def all_records(schema: Schema = SCHEMA) -> list[Record]:
+    fields = list(schema)
+    return [
+        dict(zip([f.name for f in fields], row, strict=True)) for row in product(*(values_of(f) for f in fields))
+    ]
+
+
+def columns(schema: Schema, records: Sequence[Record]) -> dict[str, np.ndarray]:
+    return {
+        field.name: np.array([int(record[field.name] / field.resolution) for record in records], dtype=np.int64)
+        for field in schema
+    }
+
+
+def by_hand(node: ex.Expression, records: Sequence[Record]) -> Fraction:
+    """The kernel's value on one edge, in Fractions."""
+
+    def of(inner: ex.Expression) -> Fraction:
+        return by_hand(inner, records)
+
+    match node:
+        case ex.Field(record, name):
+            return records[record][name]
+        case ex.Constant(value):
+            return value
+        case ex.Add(left, right):
+            return of(left) + of(right)
+        case ex.Subtract(left, right):
+            return of(left) - of(right)
+        case ex.Multiply(left, right):
+            return of(left) * of(right)
+        case ex.Less(left, right):
+            return Fraction(of(left) < of(right))
+        case ex.Equal(left, right):
+            return Fraction(of(left) == of(right))
+        case ex.Sign(inner):
+            return Fraction((of(inner) > 0) - (of(inner) < 0))
+        case ex.Absolute(inner):
+            return abs(of(inner))
+        case ex.Select(condition, then, otherwise):
+            return of(then) if of(condition) else of(otherwise)
+        case ex.Not(inner):
+            return Fraction(not of(inner))
+        case ex.And(left, right):
+            return Fraction(bool(of(left) and of(right)))
+        case ex.Or(left, right):
+            return Fraction(bool(of(left) or of(right)))
+    raise AssertionError(f"the evaluator knows no {node!r}")
+
+
+constants = st.fractions(min_value=-3, max_value=3, max_denominator=6).map(ex.Constant)
+
+
+def numbers(names: Sequence[str] | st.SearchStrategy[str] = NAMES, leaves: int = 6) -> st.SearchStrategy[ex.Expression]:
+    """Random kernels of two records over all thirteen node kinds; conditions stand where the language wants them."""
+    name = names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
+    fields = st.builds(ex.Field, st.integers(0, 1), name)
+
+    def grow(inner: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expression]:
+        bits = conditions(inner)
+        return st.one_of(
+            *(st.builds(kind, inner, inner) for kind in (ex.Add, ex.Subtract, ex.Multiply)),
+            *(st.builds(kind, inner) for kind in (ex.Sign, ex.Absolute)),
+            st.builds(ex.Select, bits, inner, inner),
+            bits,
+        )
+
+    return st.recursive(fields | constants, grow, max_leaves=leaves)
+
+
+def conditions(inner: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expression]:
+    compared = st.builds(ex.Less, inner, inner) | st.builds(ex.Equal, inner, inner)
+    return st.recursive(
+        compared,
+        lambda bits: st.builds(ex.Not, bits) | st.builds(ex.And, bits, bits) | st.builds(ex.Or, bits, bits),
+        max_leaves=3,
+    )
+
+
+x, y = ex.Field(0, "age"), ex.Field(1, "age")
+HALF = ex.Field(0, "half")
+EVERY_KIND = {
+    "field": x,
+    "constant": ex.Constant(Fraction(-2, 3)),
+    "add": ex.Add(x, HALF),
+    "subtract": ex.Subtract(HALF, y),
+    "multiply": ex.Multiply(x, HALF),
+    "less": ex.Less(x, y),
+    "equal": ex.Equal(HALF, y),
+    "sign": ex.Sign(ex.Subtract(x, y)),
+    "absolute": ex.Absolute(ex.Subtract(x, HALF)),
+    "select": ex.Select(ex.Less(x, y), HALF, ex.Constant(Fraction(1, 3))),
+    "not": ex.Not(ex.Less(x, y)),
+    "and": ex.And(ex.Less(x, y), ex.Equal(HALF, y)),
+    "or": ex.Or(ex.Less(x, y), ex.Equal(HALF, y)),
+}
+"""One small kernel per node kind."""

@@ -1,0 +1,91 @@
+"""umpc.ustat.clear: everybody's oracle, held against plain Fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from umpc.errors import LocalProtocolError, RangeError
+from umpc.ustat import expression as ex
+from umpc.ustat.clear import Exact, evaluate_clear
+from umpc.ustat.polynomial import polynomial_of
+from umpc.ustat.schema import FieldSchema, Schema
+
+from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, numbers
+
+RECORDS = all_records()
+PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
+EVERY_PAIR = [columns(SCHEMA, [pair[side] for pair in PAIRS]) for side in (0, 1)]
+FEW = PAIRS[:: len(PAIRS) // 60]
+FEW_COLUMNS = [columns(SCHEMA, [pair[side] for pair in FEW]) for side in (0, 1)]
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_every_node_kind_is_right_on_all_pairs_of_records(kind):
+    node = EVERY_KIND[kind]
+    got = evaluate_clear(node, SCHEMA, EVERY_PAIR, Fraction(1, 6))
+    assert got.dtype == np.int64
+    assert got.tolist() == [6 * by_hand(node, pair) for pair in PAIRS]
+
+
+@settings(max_examples=200, deadline=None)
+@given(numbers())
+def test_random_kernels_are_right_with_ties_and_bounds(node):
+    expected = [by_hand(node, pair) for pair in FEW]
+    unit = Fraction(1, lcm(*(value.denominator for value in expected)))
+    assert evaluate_clear(node, SCHEMA, FEW_COLUMNS, unit).tolist() == [value / unit for value in expected]
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers())
+def test_the_unit_of_the_normal_form_divides_every_value(node):
+    unit = polynomial_of(node, SCHEMA).unit
+    assert (evaluate_clear(node, SCHEMA, FEW_COLUMNS, unit) * unit).tolist() == [by_hand(node, pair) for pair in FEW]
+
+
+def test_a_unit_that_does_not_divide_a_value_is_refused():
+    with pytest.raises(LocalProtocolError, match="steps of 1/2 is no multiple of 1"):
+        Exact(np.array([2, 3]), Fraction(1, 2), 3).rescaled(Fraction(1))
+
+
+def test_a_constant_kernel_has_one_value_per_edge():
+    assert evaluate_clear(ex.Constant(Fraction(3)), SCHEMA, FEW_COLUMNS, Fraction(1)).tolist() == [3] * len(FEW)
+
+
+def test_no_edges_no_values():
+    nothing = columns(SCHEMA, [])
+    assert evaluate_clear(EVERY_KIND["less"], SCHEMA, [nothing, nothing], Fraction(1)).shape == (0,)
+
+
+WIDE = Schema(
+    [
+        FieldSchema("x", Fraction(0), Fraction(1 << 52), Fraction(1)),
+        FieldSchema("y", Fraction(0), Fraction((1 << 52) // 1009 * 7, 7), Fraction(7, 1009)),
+    ]
+)
+TOP = [{"x": np.array([1 << 52, 5]), "y": np.array([(1 << 52) // 1009, 1])}] * 2
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (ex.Multiply(ex.Field(0, "x"), ex.Field(1, "x")), ex.Field(0, "x")),
+        (ex.Multiply(ex.Field(0, "x"), ex.Constant(Fraction(10**30))), ex.Field(1, "x")),
+        (ex.Multiply(ex.Field(0, "x"), ex.Constant(Fraction(1, 10**30 + 1))), ex.Constant(Fraction(1, 10**31))),
+        (ex.Multiply(ex.Field(0, "x"), ex.Field(0, "x")), ex.Constant(Fraction(1 << 104))),
+    ],
+)
+def test_values_inside_a_kernel_never_wrap_around(left, right):
+    for build, expected in ((ex.Less, lambda x, y: x < y), (ex.Equal, lambda x, y: x == y)):
+        edges = [{name: Fraction(int(TOP[0][name][row])) for name in ("x", "y")} for row in (0, 1)]
+        want = [expected(by_hand(left, (edge, edge)), by_hand(right, (edge, edge))) for edge in edges]
+        assert evaluate_clear(build(left, right), WIDE, TOP, Fraction(1)).tolist() == want
+
+
+def test_a_kernels_own_value_that_needs_more_than_63_bits_is_refused():
+    with pytest.raises(RangeError, match="63 bits; narrow"):
+        evaluate_clear(ex.Multiply(ex.Field(0, "x"), ex.Field(1, "x")), WIDE, TOP, Fraction(1))

@@ -1,0 +1,93 @@
+"""umpc.ustat.expression: the visitor, its derived operations, and rewriting."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+
+from umpc.ustat import expression as ex
+
+from .expressions import EVERY_KIND, all_records, by_hand, numbers
+
+RECORDS = all_records()
+
+
+class Numbers(ex.Interpreter[Fraction]):
+    """Only the required operations; sign, abs, select and logic are derived."""
+
+    def __init__(self, records):
+        self.records, self.visits = records, 0
+
+    def field(self, record, name):
+        self.visits += 1
+        return self.records[record][name]
+
+    def constant(self, value):
+        return value
+
+    def add(self, left, right):
+        return left + right
+
+    def multiply(self, left, right):
+        return left * right
+
+    def less(self, left, right):
+        return Fraction(left < right)
+
+    def equal(self, left, right):
+        return Fraction(left == right)
+
+
+def test_the_examples_cover_every_node_kind():
+    assert {type(node) for node in EVERY_KIND.values()} == set(ex.Expression.__subclasses__())
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_derived_operations_mean_what_they_say_on_all_pairs_of_records(kind):
+    node = EVERY_KIND[kind]
+    for a in RECORDS:
+        for b in RECORDS[::5]:
+            assert ex.interpret(node, Numbers((a, b))) == by_hand(node, (a, b))
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_only_comparisons_and_logic_are_bits(kind):
+    assert EVERY_KIND[kind].is_bit == (kind in {"less", "equal", "not", "and", "or"})
+
+
+def test_equal_subexpressions_are_evaluated_once():
+    node: ex.Expression = ex.Field(0, "age")
+    for _ in range(10):
+        node = ex.Add(node, node)
+    numbers = Numbers(RECORDS[:1])
+    assert ex.interpret(node, numbers) == 1024 * RECORDS[0]["age"] and numbers.visits == 1
+
+
+def test_what_is_no_node_is_refused():
+    with pytest.raises(TypeError, match="not an expression: 3"):
+        ex.interpret(3, ex.Rebuild())
+
+
+@pytest.mark.parametrize("method", ["field", "constant", "add", "multiply", "less", "equal"])
+def test_an_interpreter_must_define_the_required_operations(method):
+    arguments = (Fraction(0),) if method == "constant" else (0, "age")
+    with pytest.raises(NotImplementedError):
+        getattr(ex.Interpreter(), method)(*arguments)
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers())
+def test_rebuilding_changes_nothing_and_exchanging_twice_neither(node):
+    assert ex.interpret(node, ex.Rebuild()) == node
+    exchanged = ex.permute_records(node, (1, 0))
+    assert ex.permute_records(exchanged, (1, 0)) == node
+    a, b = RECORDS[5], RECORDS[40]
+    assert by_hand(exchanged, (a, b)) == by_hand(node, (b, a))
+
+
+def test_the_records_of_an_expression_are_those_that_occur_in_it_even_if_they_cancel():
+    a, c = ex.Field(0, "age"), ex.Field(2, "age")
+    assert ex.records_of(ex.Add(a, ex.Subtract(c, c))) == {0, 2}
+    assert ex.records_of(ex.Constant(Fraction(1))) == frozenset()
