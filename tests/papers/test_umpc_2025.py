@@ -111,7 +111,7 @@ def test_correctness_shares_over_different_groups_may_be_mixed(kernel, counts):
     assert abs(eta) <= noise_of(noisy.attempt.sizes).tail_bound()
 
 
-@pytest.mark.parametrize(("kernel", "edges"), product([KENDALL, GINI], ["1n", "2", "4", "all"]))
+@pytest.mark.parametrize(("kernel", "edges"), [*product([KENDALL, GINI], ["1n", "2", "4", "all"])])
 def test_privacy_one_record_changes_the_sum_by_at_most_its_degree_times_the_range(kernel, edges):
     """C.2.3: "‖U(x) − U(x′)‖ ≤ δ_G^max Δf / |E|": every replacement of every record of small studies."""
     study = make_study(kernel, 2, edges=edges, x=("0", "2"), y=("0", "1"))
