@@ -7,7 +7,7 @@
 | `<name>/request.csr` | that member | its request; the key stays in its own container |
 | `<name>/ca.pem`, `<name>/cert.pem` | certificates | the answer |
 | `<name>/ready` | node, dealer | it accepts calls |
-| `failed/<name>` | anybody | why it gave up; everybody else does then, too |
+| `failed/<address>` | anybody | why it gave up; everybody else does then, too |
 | `outcome` | coordinator | exit code of the run |
 
 The volume is memory that empties when the last container stops, so nothing here is of an earlier run.
@@ -47,6 +47,9 @@ class Member:
     address: str
     container: str
 
+    def label(self) -> str:
+        return self.name if self.name == self.container else f"{self.name} (container {self.container})"
+
 
 def put(note: str, content: bytes = b"") -> None:
     """A note, whole or not at all."""
@@ -68,12 +71,16 @@ def fetch(note: str, file: Path) -> None:
     shutil.copyfile(BOARD / note, file)
 
 
+def own_address() -> str:
+    return socket.gethostbyname(socket.gethostname())
+
+
 def arrive(role: str):
     """Says that this container runs. Returns: the locked file, to be kept until the end."""
     part = BOARD / f".present-{socket.gethostname()}"
     file = part.open("w")
     fcntl.flock(file, fcntl.LOCK_EX)
-    file.write(f"{role} {socket.gethostbyname(socket.gethostname())}")
+    file.write(f"{role} {own_address()}")
     file.flush()
     (BOARD / "present").mkdir(exist_ok=True)
     part.rename(BOARD / "present" / socket.gethostname())
@@ -128,11 +135,19 @@ def wait_for(what: str, note: str, names: Iterable[str]) -> None:
     wait(what, lambda: [name for name in names if not has(f"{name}/{note}")])
 
 
+def give_up(reason: str) -> None:
+    """Says that this container failed, so that the others end, too."""
+    put(f"failed/{own_address()}", reason.encode())
+
+
 def check_others() -> None:
     """Raises: OtherFailed if a container said that it failed, or ended without a word."""
+    if has("outcome"):
+        raise OtherFailed("the coordinator has ended; see the log there")
+    here = arrivals()
+    names = {address: f"{role} at {address}" for role, address, _ in here}
+    names |= {member.address: member.label() for member in _members()} if has("members.json") else {}
     for note in sorted((BOARD / "failed").glob("*")):
-        raise OtherFailed(f"{note.name} failed: {note.read_text()}")
-    known = {m.address: f"{m.name} (container {m.container})" for m in _members()} if has("members.json") else {}
-    gone = [known.get(address, f"{role} at {address}") for role, address, running in arrivals() if not running]
-    if gone:
+        raise OtherFailed(f"{names[note.name]} failed: {note.read_text()}")
+    if gone := [names[address] for _, address, running in here if not running]:
         raise OtherFailed(f"{', '.join(gone)} ended before the study; see the log there")

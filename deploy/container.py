@@ -127,7 +127,7 @@ def number(container: str) -> int:
 
 
 def myself() -> Member:
-    here = socket.gethostbyname(socket.gethostname())
+    here = board.own_address()
     for member in board.members():
         if member.address == here:
             return member
@@ -213,7 +213,7 @@ def main(role: str) -> int:
         code = 1
         say(f"error: {error}")
         if not isinstance(error, OtherFailed):
-            board.put(f"failed/{role}-{socket.gethostname()}", str(error).encode())
+            board.give_up(str(error))
     if role == "coordinator":
         board.put("outcome", str(code).encode())
     else:

@@ -1,4 +1,4 @@
-"""Whole studies in memory: exact results, a golden transcript, views that say nothing of the others, and exact noise."""
+"""Whole studies in memory: exact results, golden transcripts, views that say nothing of the others, exact noise."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LOUD = "1000000000"
 """An ε under which there is no noise: the exact sum comes out."""
 
 
-# --- results -----------------------------------------------------------------------------------------------------------
+# --- results ------------------------------------------------------------------------------------------------
 
 SPLITS = ([9], [5, 6], [9, 1], [6, 0, 5], [1, 1], [1, 0, 17, 4, 2], [1, 3] * 8)
 
@@ -72,7 +72,7 @@ def test_a_field_at_both_bounds_of_a_wide_domain():
     assert simulate(study, tables, Entropy("wide")).report.estimate == float(Fraction(2**52 * 7, 6))
 
 
-# --- the golden transcript -----------------------------------------------------------------------------------------------
+# --- the golden transcript ----------------------------------------------------------------------------------
 
 
 def transcript_text(run: Simulated, comment: str) -> str:
@@ -86,7 +86,8 @@ def transcript_text(run: Simulated, comment: str) -> str:
     lines += [(3, name, "coordinator", "share", 1, width, len(s)) for name, s in zip(names, sent.shares, strict=True)]
     rows = [f"{a!s:5} {b:7} {c:12} {d:14} {e:5} {f:6} {g:6}" for a, b, c, d, e, f, g in lines]
     head = f"{'round':5} {'sender':7} {'receiver':12} {'step':14} {'count':>5} {'width':>6} {'bytes':>6}"
-    total = f"# online {run.report.bytes_online} bytes in {run.report.rounds} rounds, dealt {run.report.bytes_offline} bytes"
+    report = run.report
+    total = f"# online {report.bytes_online} bytes in {report.rounds} rounds, dealt {report.bytes_offline} bytes"
     return "\n".join([*(f"# {line}" for line in comment.splitlines()), head, *rows, total, ""])
 
 
@@ -123,7 +124,7 @@ def test_the_same_entropy_gives_the_same_bytes_and_other_entropy_other_bytes():
     assert runs[0].shares != runs[2].shares
 
 
-# --- views: node-1's view and the shares do not depend on node-0's records ---------------------------------------------------
+# --- views: node-1's view and the shares do not depend on node-0's records ----------------------------------
 
 DATA = (table([0], [0]), table([1], [1]))
 """Node-0's record in either data set."""
@@ -132,8 +133,8 @@ DATA = (table([0], [0]), table([1], [1]))
 def observe(run: Simulated) -> dict[str, int]:
     """What node-1 sees of node-0, and the coordinator and node-2 of the shares: small categories by name."""
     online = {(s, r, f.step): f.payload for s, r, f in run.transcript.online}
-    theirs, own = (online[link + ("masked_fields",)] for link in (("node-0", "node-1"), ("node-1", "node-0")))
-    their_bits, own_bits = (online[link + ("open_bits",)][0] for link in (("node-0", "node-1"), ("node-1", "node-0")))
+    theirs, own = (online[*link, "masked_fields"] for link in (("node-0", "node-1"), ("node-1", "node-0")))
+    their_bits, own_bits = (online[*link, "open_bits"][0] for link in (("node-0", "node-1"), ("node-1", "node-0")))
     bits = their_bits ^ own_bits
     material = next(f.payload for _, r, f in run.transcript.offline if (r, f.step) == ("node-1", "material"))
     shares = [int.from_bytes(share, "little") for share in run.transcript.shares]
@@ -246,7 +247,7 @@ def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch):
     assert len(set(blocks)) == len(blocks) > 200
 
 
-# --- noise end to end ------------------------------------------------------------------------------------------------------
+# --- noise end to end ---------------------------------------------------------------------------------------
 
 NOISE_RUNS = 700
 NODES, COLLUDING = 3, 1
@@ -265,7 +266,7 @@ def noise_of_runs(seed: str) -> list[int]:
 
 
 def exact_law() -> tuple[np.ndarray, int]:
-    """The distribution function of N shares with h = N − t: NB(N/h) − NB(N/h) with q = exp(−ε/s), s = 2, by convolution."""
+    """The distribution function of N shares, h = N − t: NB(N/h) − NB(N/h), q = exp(−ε/s), s = 2, by convolution."""
     support = np.arange(400)
     half = stats.nbinom.pmf(support, NODES / (NODES - COLLUDING), -np.expm1(-1 / 2))
     return np.cumsum(np.convolve(half, half[::-1])), 399

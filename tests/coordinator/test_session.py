@@ -137,7 +137,7 @@ def test_a_replay_of_mixed_attempts_is_refused():
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_study_that_only_some_nodes_released_is_refused(count):
     answers = released(bytes(32))[:count] + ACCEPTED[count:]
-    with pytest.raises(AlreadyReleased, match="node-0.*not by all nodes"):
+    with pytest.raises(AlreadyReleased, match=r"node-0.*not by all nodes"):
         CoordinatorSession(STUDY).agree(answers)
 
 

@@ -1,4 +1,4 @@
-"""Commit and reveal, and everything that follows from the joint seed: the same at every process, new in every attempt."""
+"""Commit and reveal, and what follows from the joint seed: the same at every process, new in every attempt."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_the_wire_format_of_a_key_stays_as_it_is():
     assert hashlib.sha256(keys.encode()).hexdigest()[:16] == "f448c813d2424ca3"
 
 
-# --- the tests above can fail ---------------------------------------------------------------------------------
+# --- the tests above can fail -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bit", range(0, 3))
@@ -143,7 +143,7 @@ def wrong_somewhere(keys: ComparisonKeys, roots: np.ndarray, mask: int) -> bool:
     return not (np.array_equal(less, signed(9, difference) < 0) and np.array_equal(equal, difference == 0))
 
 
-# --- a key alone says nothing of its mask -----------------------------------------------------------------------
+# --- a key alone says nothing of its mask -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [4, 9])

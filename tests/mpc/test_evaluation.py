@@ -75,7 +75,7 @@ def test_one_round_of_p_bits_an_edge_or_none(name):
     assert lines == ([(1, 0, "open_bits", bits, 1), (1, 1, "open_bits", bits, 1)] if bits else [])
 
 
-# --- any symmetric kernel --------------------------------------------------------------------------------------
+# --- any symmetric kernel -----------------------------------------------------------------------------------
 
 numbers = st.integers(-3, 3).map(lambda n: ex.Constant(n))
 fields = st.builds(ex.Field, st.sampled_from([0, 1]), st.sampled_from(["x", "y", "label"]))
@@ -114,7 +114,7 @@ def test_any_kernel_made_symmetric(half, seed):
     check(kernel, RINGS[seed % 2], random_records(rng, 12), random_records(rng, 12), f"any {seed}")
 
 
-# --- the tests above can fail ------------------------------------------------------------------------------------
+# --- the tests above can fail -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bit", range(4))
@@ -156,7 +156,7 @@ def test_bits_of_another_length_are_refused():
         protocol.send([Message(mine.step, mine.payload + b"\0", mine.count, mine.width)])
 
 
-# --- round 1 -----------------------------------------------------------------------------------------------------
+# --- round 1 ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit", [1_000_000, 200])

@@ -93,7 +93,7 @@ def test_an_owners_view_does_not_depend_on_the_others_record(name, party):
     assert p > ALPHA, f"{name}: party {party}'s view tells the data sets apart, p = {p:.1e}, N = {EDGES}, {label!r}"
 
 
-# --- power: the same test finds every protection that is left out -------------------------------------------------
+# --- power: the same test finds every protection that is left out -------------------------------------------
 
 
 def without_masks(monkeypatch) -> None:

@@ -1,6 +1,6 @@
-"""Sinh & Ramon 2025, "Accurate, private, secure, federated U-statistics with higher degree": its sentences, checked here.
+"""Sinh & Ramon 2025, "Accurate, private, secure, federated U-statistics with higher degree": its sentences, checked.
 
-Each test quotes the paper and runs our code on it. Where we depart, the test says what the paper has and why it is not ours.
+Each test quotes the paper and runs our code on it. Where we depart, the test says what the paper has and why.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def estimate(study: Study, tables, seed: str = "paper") -> float:
     return simulate(study, tables, Entropy(seed)).report.estimate
 
 
-# --- section 2 -------------------------------------------------------------------------------------------------------
+# --- section 2 ----------------------------------------------------------------------------------------------
 
 
 def test_definition_2_1_f_is_symmetric():
@@ -71,12 +71,12 @@ def simulate_exact(tables, kernel: str = KENDALL, edges: str = "all"):
     return simulate(make_study(kernel, len(tables), edges=edges, epsilon=LOUD), tables, Entropy("exact"))
 
 
-# --- section 3 -------------------------------------------------------------------------------------------------------
+# --- section 3 ----------------------------------------------------------------------------------------------
 
 
 def test_section_3_all_parties_draw_the_same_e():
-    """Section 3: "jointly generate a seed for a pseudorandom number generator (PRG) and then use it to all draw the same
-    random E"."""
+    """Section 3: "jointly generate a seed for a pseudorandom number generator (PRG) and then use it to all draw
+    the same random E"."""
     study = make_study(nodes=3, edges="2n")
     first, second = (make_attempt(study, [3, 4, 5], "all draw").hypergraph for _ in range(2))
     assert list(first.cells) == list(second.cells)
@@ -92,14 +92,14 @@ def test_protocol_3_1_the_aggregator_adds_up_the_parties_numbers():
     assert run.report.estimate == run.attempt.ring.decode(total) / 15 == noisy_sum(run.transcript.shares) / 15
 
 
-# --- section 4, appendix C -------------------------------------------------------------------------------------------
+# --- section 4, appendix C ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("counts", [[1] * 6, [2, 3, 1], [5, 1], [6], [0, 4, 2]], ids=str)
 @pytest.mark.parametrize("kernel", [KENDALL, GINI])
 def test_correctness_shares_over_different_groups_may_be_mixed(kernel, counts):
-    """Section 4: "due to the use of additive secret sharing the mixing of secret shares over different groups of parties in
-    step 4(a) is sound"; C.1: it computes U_{f,E} + η/|E|."""
+    """Section 4: "due to the use of additive secret sharing the mixing of secret shares over different groups of
+    parties in step 4(a) is sound"; C.1: it computes U_{f,E} + η/|E|."""
     tables = random_tables(counts, f"groups {counts}")
     run = simulate_exact(tables, kernel, edges="2n")
     exact = exact_sum(run.attempt.study, tables, run.attempt)
@@ -135,7 +135,8 @@ def total(study: Study, attempt, rows) -> int:
 
 
 def test_privacy_only_the_edges_of_the_record_are_affected():
-    """Section 4: "an average of |E| terms of which only at most δ_G^max are affected by the change of a single instance"."""
+    """Section 4: "an average of |E| terms of which only at most δ_G^max are affected by the change of a single
+    instance"."""
     records, count = 9, 14
     edges = balanced(records, count, Stream(seed_of("affected")).words)
     for record in range(records):
@@ -143,7 +144,7 @@ def test_privacy_only_the_edges_of_the_record_are_affected():
 
 
 def test_rounds_are_those_of_the_kernel_plus_two():
-    """C.3: "in max(C_f^R, C_η^R) + 2 rounds": sharing, the kernel's own, revealing. Ours: 1 + 1 + 1 for a comparison."""
+    """C.3: "in max(C_f^R, C_η^R) + 2 rounds": sharing, the kernel's own, revealing. Ours: 1 + 1 + 1 for a sign."""
     rounds = {
         kernel: predict(make_attempt(make_study(kernel), [2, 2])).rounds for kernel in (KENDALL, GINI, "a.x * b.x")
     }
@@ -158,7 +159,7 @@ def test_fewer_bits_than_the_papers_accounting():
     assert 8 * predict(attempt).bytes_online < paper
 
 
-# --- section 4 and appendix F: balanced sampling -----------------------------------------------------------------------
+# --- section 4 and appendix F: balanced sampling ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("records", "count"), [(5, 3), (9, 14), (12, 24), (16, 100), (30, 60), (7, 21)])
@@ -170,7 +171,7 @@ def test_all_vertices_have_nearly_the_same_degree(records, count):
     assert len({tuple(edge) for edge in edges.tolist()}) == count == len(edges)
 
 
-# --- appendix A.5 ------------------------------------------------------------------------------------------------------
+# --- appendix A.5 -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
@@ -183,7 +184,8 @@ def test_a_5_1_kendalls_tau(seed):
 
 
 def test_a_5_1_both_formulas_agree_without_ties_and_only_then():
-    """(8) also says "τ = 1 − 2(number of discordant pairs)/C(n,2)": with a tie the two differ, ours is the second (tau-a)."""
+    """(8) also says "τ = 1 − 2(number of discordant pairs)/C(n,2)": with a tie the two differ; ours is
+    the sum of signs (tau-a)."""
     distinct = [table([0, 3], [1, 2]), table([1, 2], [3, 0])]
     tied = [table([0, 3], [1, 2]), table([1, 1], [3, 0])]
     for tables, equal in ((distinct, True), (tied, False)):
@@ -204,7 +206,7 @@ def test_a_5_2_the_gini_mean_difference(seed):
     assert simulate_exact(tables, GINI).report.estimate == float(plain) == float(by_bit)
 
 
-# --- where we depart -----------------------------------------------------------------------------------------------------
+# --- where we depart ----------------------------------------------------------------------------------------
 
 
 def test_departure_the_range_of_kendalls_kernel_is_two():
@@ -232,8 +234,8 @@ def test_departure_noise_is_calibrated_to_the_honest_nodes():
 
 
 def test_departure_shares_are_uniform_by_zero_shares_not_by_e():
-    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed" fails for Remark B.1's local noise when a
-    party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
+    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed" fails for Remark B.1's local noise when
+    a party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
     study = make_study(nodes=2, epsilon=LOUD)
     tables = [table([0, 1, 2], [0, 1, 2]), table([], [])]
     shares = {simulate(study, tables, Entropy(f"alone {i}")).transcript.shares[0] for i in range(20)}

@@ -190,7 +190,7 @@ def test_bytes_that_are_no_message_are_refused_by_the_messages_name():
         codec.parse(pb.NodeMessage, b"\xff\xff")
 
 
-# --- failures ------------------------------------------------------------------------------------------------------
+# --- failures -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(error_classes()))

@@ -35,9 +35,7 @@ def values_of(field: FieldSchema) -> list[Fraction]:
 
 def all_records(schema: Schema = SCHEMA) -> list[Record]:
     fields = list(schema)
-    return [
-        dict(zip([f.name for f in fields], row, strict=True)) for row in product(*(values_of(f) for f in fields))
-    ]
+    return [dict(zip([f.name for f in fields], row, strict=True)) for row in product(*(values_of(f) for f in fields))]
 
 
 def columns(schema: Schema, records: Sequence[Record]) -> dict[str, np.ndarray]:
@@ -86,30 +84,34 @@ def by_hand(node: ex.Expression, records: Sequence[Record]) -> Fraction:
 constants = st.fractions(min_value=-3, max_value=3, max_denominator=6).map(ex.Constant)
 
 
-def numbers(names: Sequence[str] | st.SearchStrategy[str] = NAMES, leaves: int = 6) -> st.SearchStrategy[ex.Expression]:
-    """Random kernels of two records over all thirteen node kinds; conditions stand where the language wants them."""
+SMALL = st.integers(0, 11)
+
+
+@st.composite
+def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAMES, size: int = 8) -> ex.Expression:
+    """A random kernel of two records of at most `size` nodes (about): all thirteen kinds, conditions where they belong."""
     name = names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
-    fields = st.builds(ex.Field, st.integers(0, 1), name)
 
-    def grow(inner: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expression]:
-        bits = conditions(inner)
-        return st.one_of(
-            *(st.builds(kind, inner, inner) for kind in (ex.Add, ex.Subtract, ex.Multiply)),
-            *(st.builds(kind, inner) for kind in (ex.Sign, ex.Absolute)),
-            st.builds(ex.Select, bits, inner, inner),
-            bits,
-        )
+    def number(size: int) -> ex.Expression:
+        choice = draw(SMALL) if size > 1 else 0
+        if choice < 2:
+            return draw(constants) if draw(SMALL) == 0 else ex.Field(draw(SMALL) % 2, draw(name))
+        if choice < 8:
+            kind = (ex.Add, ex.Subtract, ex.Multiply)[choice % 3]
+            return kind(number(size // 2), number(size - 1 - size // 2))
+        if choice < 10:
+            return (ex.Sign, ex.Absolute)[choice % 2](number(size - 1))
+        return bit(size) if choice == 10 else ex.Select(bit(size // 3), number(size // 3), number(size // 3))
 
-    return st.recursive(fields | constants, grow, max_leaves=leaves)
+    def bit(size: int) -> ex.Expression:
+        choice = draw(SMALL) if size > 4 else 0
+        if choice < 6:
+            return (ex.Less, ex.Equal)[draw(SMALL) % 2](number(size // 2), number(size // 2))
+        if choice < 8:
+            return ex.Not(bit(size - 1))
+        return (ex.And, ex.Or)[choice % 2](bit(size // 2), bit(size // 2))
 
-
-def conditions(inner: st.SearchStrategy[ex.Expression]) -> st.SearchStrategy[ex.Expression]:
-    compared = st.builds(ex.Less, inner, inner) | st.builds(ex.Equal, inner, inner)
-    return st.recursive(
-        compared,
-        lambda bits: st.builds(ex.Not, bits) | st.builds(ex.And, bits, bits) | st.builds(ex.Or, bits, bits),
-        max_leaves=3,
-    )
+    return number(size)
 
 
 x, y = ex.Field(0, "age"), ex.Field(1, "age")

@@ -48,7 +48,7 @@ def test_every_node_kind_has_its_values_on_all_pairs_of_records(kind):
 
 
 @settings(max_examples=250, deadline=None)
-@given(numbers(leaves=7), st.lists(st.sampled_from(PAIRS), min_size=15, max_size=15))
+@given(numbers(size=10), st.lists(st.sampled_from(PAIRS), min_size=15, max_size=15))
 def test_a_random_kernel_and_its_normal_form_agree(node, pairs):
     form = polynomial_of(node, SCHEMA)
     for pair in pairs:
@@ -56,7 +56,7 @@ def test_a_random_kernel_and_its_normal_form_agree(node, pairs):
 
 
 @settings(max_examples=150, deadline=None)
-@given(numbers(leaves=7))
+@given(numbers(size=10))
 def test_terms_are_sorted_without_zeros_and_bits_without_powers(node):
     form = polynomial_of(node, SCHEMA)
     assert all(coefficient != 0 for _, coefficient in form.terms)
@@ -148,5 +148,5 @@ def test_a_long_sum_and_a_deep_comparison_are_normalised():
     assert len(polynomial_of(from_text(terms), SCHEMA).terms) > 200
     deep: ex.Expression = ex.Field(0, "age")
     for _ in range(100):
-        deep = ex.Less(deep, ex.Field(1, "age"))
-    assert polynomial_of(deep, SCHEMA).records == {0, 1}
+        deep = ex.Less(deep, ex.Constant(Fraction(1)))
+    assert polynomial_of(deep, SCHEMA).records == {0}

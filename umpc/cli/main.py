@@ -65,9 +65,9 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except UmpcError as error:
-        click.echo(f"error: {error.message}", err=True)
         if error.detail:
             click.echo(f"detail: {error.detail}", err=True)
+        click.echo(f"error: {error.message}", err=True)
         sys.exit(error.exit_code)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from umpc.errors import RemoteProtocolError, StepTimeout
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
@@ -34,6 +35,8 @@ T = TypeVar("T")
 
 CHUNKS_IN_FLIGHT = 64
 """Chunks that wait for a peer's bits, at most."""
+PROPOSE_SECONDS = 60
+"""How long a coordinator that has called may take to say what it wants."""
 PROGRESS_EVERY = 64
 """Chunks between two progress messages."""
 
@@ -76,16 +79,30 @@ class StudyRun:
     async def run(self) -> None:
         """All steps. Raises: UmpcError; whatever happens, an uncharged reservation is given back."""
         try:
-            propose = await self._expect(m.Propose, 60)
-            self.study = await asyncio.to_thread(decode_study, propose.study)
-            self._check_caller()
-            released = self.site.ledger.released(self.study.hash)
-            if released is not None:
-                await self._release_again(released.share)
-                return
-            await self._run_attempt()
+            await self._steps()
+        except TimeoutError as error:
+            seconds = self.study.seconds_per_step
+            raise StepTimeout(f"step {self.step} did not end within {seconds} s", step=self.step) from error
+        except Exception as error:
+            if isinstance(error, UmpcError):
+                raise
+            log.exception("an error of umpc's own")
+            raise LocalProtocolError(
+                f"step {self.step} failed with {type(error).__name__}, which is an error of umpc's own; see the log",
+                step=self.step,
+            ) from error
         finally:
             self._close()
+
+    async def _steps(self) -> None:
+        propose = await self._expect(m.Propose, PROPOSE_SECONDS)
+        self.study = await asyncio.to_thread(decode_study, propose.study)
+        self._check_caller()
+        released = self.site.ledger.released(self.study.hash)
+        if released is not None:
+            await self._release_again(released.share)
+        else:
+            await self._run_attempt()
 
     async def _run_attempt(self) -> None:
         study, ledger = self.study, self.site.ledger
@@ -180,12 +197,12 @@ class StudyRun:
             session.add(result)
             room.release()
 
-        async with Group() as group:
+        async with task_group() as group:
             for done, chunk in enumerate(self._chunks):
-                await group.unless_failed(room.acquire())
-                payload = await group.unless_failed(self._material.next()) if self._material else b""
+                await room.acquire()
+                payload = await self._material.next() if self._material else b""
                 protocol, message, result = await self._in_thread(self._start, session, chunk, payload)
-                group.start(finish(chunk, protocol, message, result))
+                group.create_task(finish(chunk, protocol, message, result))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                     await self._send(m.Progress("evaluate", done + 1, len(self._chunks)))
 
@@ -267,50 +284,18 @@ def resume(protocol: Protocol[int], replies: list[Message] | None) -> tuple[Mess
         return None, stop.value
 
 
-async def together(jobs) -> None:
+async def together(jobs: Iterable[Coroutine[None, None, None]]) -> None:
     """All jobs at once; the first failure ends the others and is raised."""
-    async with Group() as group:
+    async with task_group() as group:
         for job in jobs:
-            group.start(job)
+            group.create_task(job)
 
 
-class Group:
-    """Tasks of which the first failure ends all; unlike asyncio.TaskGroup it raises that failure itself."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task] = set()
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    async def __aenter__(self) -> Group:
-        return self
-
-    def start(self, job: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(job)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None and not self._failed.done():
-            self._failed.set_exception(task.exception())
-
-    async def unless_failed(self, job: Awaitable[T]) -> T:
-        """The job's result, unless a task fails first."""
-        task = asyncio.ensure_future(job)
-        await asyncio.wait({task, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            task.cancel()
-        return self._failed.result() if self._failed.done() else task.result()
-
-    async def __aexit__(self, kind, error, trace) -> None:
-        while error is None and self._tasks and not self._failed.done():
-            await asyncio.wait({*self._tasks, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if not self._failed.done():
-            self._failed.cancel()
-        elif error is None:
-            self._failed.result()
-        else:
-            self._failed.exception()
+@asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """asyncio.TaskGroup, but the first failure is raised itself instead of in a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None

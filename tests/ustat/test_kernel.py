@@ -1,0 +1,139 @@
+"""umpc.ustat.kernel: symmetry, sensitivity, units."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+
+from umpc.errors import KernelError, UnknownField
+from umpc.ustat import expression as ex
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import FieldSchema, Schema
+from umpc.ustat.tracing import maximum, minimum, select, sign, trace
+
+from .expressions import SCHEMA, all_records, by_hand, columns, numbers
+
+RECORDS = all_records()[::2]
+PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
+
+
+def kernel(function, schema: Schema = SCHEMA, degree: int = 2) -> Kernel:
+    return Kernel(trace(function), schema, degree)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: abs(a.age - b.age),
+        lambda a, b: minimum(a.age, b.age),
+        lambda a, b: maximum(a.age, b.age),
+        lambda a, b: sign(a.age - b.age) * sign(a.half - b.half),
+        lambda a, b: (a.age - b.age) * (a.half - b.half),
+        lambda a, b: (a.age == b.age) == (a.half == b.half),
+        lambda a, b: ((a.age == b.age) & (a.half == b.half)) | ((a.age != b.age) & (a.half != b.half)),
+        lambda a, b: select(a.age < b.age, b.age - a.age, a.age - b.age),
+        lambda a, b: (a.age < b.age) + (b.age < a.age),
+        lambda a, b: ((a.age < b.half) + (b.age < a.half)) * Fraction(1, 2),
+        lambda a, b: 3,
+    ],
+)
+def test_symmetric_kernels_are_accepted(function):
+    assert kernel(function).degree == 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: a.age - b.age,
+        lambda a, b: a.age,
+        lambda a, b: a.age < b.age,
+        lambda a, b: a.age <= b.age,
+        lambda a, b: sign(a.age - b.age),
+        lambda a, b: (a.age == 1) & (b.half == 1),
+        lambda a, b: (a.age == b.half) == (b.age == b.half),
+        lambda a, b: select(a.age < b.age, a.half, b.half),
+        lambda a, b: abs(a.age - 2 * b.age),
+    ],
+)
+def test_asymmetric_kernels_are_refused(function):
+    with pytest.raises(KernelError, match=r"is not symmetric.*\(f\(a, b\) \+ f\(b, a\)\)"):
+        kernel(function)
+
+
+@settings(max_examples=200, deadline=None)
+@given(numbers())
+def test_an_accepted_kernel_is_symmetric_and_an_averaged_one_is_accepted(node):
+    exchanged = ex.permute_records(node, (1, 0))
+    assert Kernel(ex.Add(node, exchanged), SCHEMA)
+    try:
+        accepted = Kernel(node, SCHEMA)
+    except KernelError:
+        return
+    assert all(by_hand(accepted.expression, (a, b)) == by_hand(node, (b, a)) for a, b in PAIRS[::17])
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers())
+def test_no_edge_changes_by_more_than_the_sensitivity_nor_exceeds_the_magnitude(node):
+    symmetric = Kernel(ex.Add(node, ex.permute_records(node, (1, 0))), SCHEMA)
+    chosen = PAIRS[::13]
+    got = symmetric.evaluate([columns(SCHEMA, [pair[side] for pair in chosen]) for side in (0, 1)])
+    assert (got * symmetric.unit).tolist() == [by_hand(symmetric.expression, pair) for pair in chosen]
+    assert got.max() - got.min() <= symmetric.sensitivity_units
+    assert abs(got).max() <= symmetric.magnitude_units
+
+
+def one(lower: str, upper: str, resolution: str) -> Schema:
+    return Schema([FieldSchema(name, Fraction(lower), Fraction(upper), Fraction(resolution)) for name in ("x", "y")])
+
+
+def test_kendalls_sensitivity_is_two_not_one():
+    tau = kernel(lambda a, b: sign(a.x - b.x) * sign(a.y - b.y), one("0", "127", "1"))
+    assert (tau.interval.low, tau.interval.high) == (-1, 1)
+    assert (tau.unit, tau.sensitivity_units, tau.magnitude_units) == (1, 2, 1)
+
+
+def test_ginis_sensitivity_is_the_width_of_the_field_in_steps():
+    gini = kernel(lambda a, b: abs(a.x - b.x), one("-5", "20", "0.01"))
+    assert (gini.interval.low, gini.interval.high) == (0, 25)
+    assert (gini.unit, gini.sensitivity_units, gini.magnitude_units) == (Fraction(1, 100), 2500, 2500)
+
+
+def test_a_bound_between_two_steps_is_rounded_up():
+    mixed = kernel(lambda a, b: 3 * a.x * b.x, one("0.5", "1.5", "0.5"))
+    assert mixed.unit == Fraction(3, 4)
+    assert mixed.sensitivity_units == 8 and mixed.magnitude_units == 9
+    halves = kernel(lambda a, b: 2 * (a.x * b.x - a.x * b.x) + abs(a.x - b.x) * 2, one("0", "1", "1"))
+    assert halves.unit == 2 and halves.sensitivity_units == 3 and halves.magnitude_units == 2
+
+
+@pytest.mark.parametrize("text", ["abs(a.x - b.x) + c.x", "abs(a.x - b.x) + c.x * 0", "abs(a.x - b.x) + (c.x == c.x)"])
+def test_a_record_that_the_edge_lacks_is_refused_even_where_it_cancels(text):
+    with pytest.raises(KernelError, match="uses record 3 of an edge of 2 records"):
+        Kernel.from_text(text, one("0", "1", "1"))
+
+
+def test_an_unknown_field_is_refused():
+    with pytest.raises(UnknownField, match="'z'"):
+        kernel(lambda a, b: abs(a.z - b.z))
+
+
+def test_degree_three_is_symmetric_under_all_six_exchanges():
+    def spread(a, b, c):
+        return maximum(a.x, maximum(b.x, c.x)) - minimum(a.x, minimum(b.x, c.x))
+
+    schema = one("0", "3", "1")
+    assert kernel(lambda a, b, c: a.x * b.x * c.x, schema, 3).sensitivity_units == 27
+    assert kernel(lambda a, b, c: abs(a.x - b.x) + abs(b.x - c.x) + abs(c.x - a.x), schema, 3).degree == 3
+    with pytest.raises(KernelError, match="not symmetric"):
+        kernel(lambda a, b, c: abs(a.x - b.x) * c.x, schema, 3)
+    with pytest.raises(KernelError, match="not symmetric"):  # it is, but the normal form does not prove it
+        kernel(spread, schema, 3)
+
+
+def test_text_and_expression_give_one_kernel():
+    tau = kernel(lambda a, b: sign(a.age - b.age) * sign(a.half - b.half))
+    assert tau.text == "sign(a.age - b.age) * sign(a.half - b.half)"
+    assert Kernel.from_text(tau.text, SCHEMA) == tau
