@@ -169,8 +169,8 @@ def test_a_coordinator_of_another_authority_is_refused(running, tmp_path):
 
 
 def test_a_coordinator_with_an_expired_certificate_is_refused(running, tmp_path):
-    authority = Authority.open(running.folder / "authority")
     long_ago = datetime.now(UTC) - timedelta(days=3)
+    authority = Authority.create(tmp_path / "old-authority", now=long_ago)
     ended = run_as(running, issued(tmp_path, "coordinator", authority=authority, days=1, now=long_ago))
     assert ended.returncode == e.CertificateError.exit_code, ended.stderr
     assert "expired" in ended.stderr.splitlines()[-1]
