@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 from bench.table import show
-from umpc.cli.deployment import UMPC, Deployment, ended_with_us, write_study_file
+from umpc.cli.deployment import UMPC, Deployment, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
+from umpc.coordinator.studyfile import write_study_file
 
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"
 RECORDS = 4521

@@ -146,8 +146,8 @@ def enrol(me: Member) -> Path:
 
 
 def write_study(servers: list[Member]) -> Path:
-    from umpc.cli.deployment import write_study_file
     from umpc.cli.table import breast_cancer
+    from umpc.coordinator.studyfile import write_study_file
 
     table = breast_cancer(None)
     at = {member.name: f"{member.address}:{PORT}" for member in servers}
@@ -166,11 +166,9 @@ def write_study(servers: list[Member]) -> Path:
 
 def own_rows(index: int, nodes: int) -> Path:
     """This node's consecutive rows of the demo's table, as a CSV file."""
-    from umpc.cli.table import DemoTable, breast_cancer
+    from umpc.cli.table import breast_cancer
 
-    table = breast_cancer(None)
-    start, stop = (len(table.rows) * part // nodes for part in (index, index + 1))
-    return DemoTable(table.columns, table.rows[start:stop]).split(SITE, 1)[0].rename(SITE / "table.csv")
+    return breast_cancer(None).part(index, nodes, SITE / "table.csv")
 
 
 def serve(me: Member, *command: str) -> int:

@@ -14,7 +14,8 @@ UmpcError
 │   ├── NotNumeric              text where a number is expected
 │   ├── NotANumber              NaN or infinity
 │   ├── OutOfBounds
-│   └── EmptyTable
+│   ├── EmptyTable
+│   └── TooManySchemas          a site's data were asked about too often without paying
 ├── DpError
 │   ├── InsufficientBudget      says spent, reserved, left, asked
 │   ├── LedgerError             the ledger is damaged or in an impossible state
@@ -106,6 +107,10 @@ class OutOfBounds(DataError):
 
 class EmptyTable(DataError):
     exit_code = 26
+
+
+class TooManySchemas(DataError):
+    exit_code = 27
 
 
 class DpError(UmpcError):

@@ -8,6 +8,7 @@ never code.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
@@ -143,8 +144,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for name in names:
             if not _NAME.fullmatch(name):
                 raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")
+        counts = Counter(names)
         for name in names:
-            if names.count(name) > 1:
+            if counts[name] > 1:
                 raise DuplicateParticipant(
                     f"two participants are named {name!r}; give every node, the dealer and the coordinator its own name"
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc.mpc.masks import linear_value, masked_wires, modulus, wire_masks
@@ -55,6 +55,7 @@ def test_more_records_do_not_change_the_masks_of_the_first():
 coefficients = st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**62), 2**62)), max_size=3).map(tuple)
 
 
+@settings(deadline=None)
 @given(first=coefficients, second=coefficients, constant=st.integers(-(2**62), 2**62), seed=st.integers(0, 2**32))
 def test_a_linear_form_is_integer_arithmetic_modulo_2_to_the_64(first, second, constant, seed):
     rng = np.random.default_rng(seed)

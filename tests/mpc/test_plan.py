@@ -99,3 +99,19 @@ def test_a_comparison_that_mixes_records_is_refused(kernel):
 def test_a_term_expands_into_all_subsets_but_the_empty_one():
     found = list(expansions(Term(1, (0, 1, 2))))
     assert len(found) == len(set(found)) == 7 and ((0, 2), ()) in found
+
+
+def equal_in(count: int) -> Kernel:
+    fields = {f"x{i}": ("0", "3") for i in range(count)}
+    return Kernel.from_text(" * ".join(f"(a.{name} == b.{name})" for name in fields), make_schema(**fields))
+
+
+def test_products_of_masks_double_with_every_comparison_that_is_multiplied():
+    plan = compile_pair(equal_in(12), LARGE)
+    assert len(plan.elements) == 4095 and dealt_bytes(plan, 1) * plan.chunk_edges <= MAX_PAYLOAD
+
+
+@pytest.mark.parametrize("count", [14, 20])
+def test_material_that_would_not_fit_a_frame_is_refused_before_it_is_expanded(count):
+    with pytest.raises(KernelError, match="multiply fewer"):
+        compile_pair(equal_in(count), LARGE)

@@ -234,8 +234,8 @@ def test_departure_noise_is_calibrated_to_the_honest_nodes():
 
 
 def test_departure_shares_are_uniform_by_zero_shares_not_by_e():
-    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed" fails for Remark B.1's local noise when
-    a party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
+    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed" fails for Remark B.1's local
+    noise when a party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
     study = make_study(nodes=2, epsilon=LOUD)
     tables = [table([0, 1, 2], [0, 1, 2]), table([], [])]
     shares = {simulate(study, tables, Entropy(f"alone {i}")).transcript.shares[0] for i in range(20)}

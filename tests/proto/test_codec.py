@@ -17,6 +17,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 
 b32 = st.binary(min_size=32, max_size=32)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
+line = text.filter(str.isprintable)
 records = st.integers(0, codec.MAX_RECORDS)
 members = st.builds(Member, text, records, b32, b32)
 coordinator_messages = st.one_of(
@@ -25,7 +26,7 @@ coordinator_messages = st.one_of(
     st.builds(m.Begin, st.lists(b32, max_size=3).map(tuple)),
     st.builds(m.Evaluate),
     st.builds(m.Release),
-    st.builds(m.Abort, text, text),
+    st.builds(m.Abort, line, line),
 )
 node_messages = st.one_of(
     st.builds(m.Accepted, b32, members),
@@ -33,8 +34,8 @@ node_messages = st.one_of(
     st.builds(m.Prepared, b32, u64),
     st.builds(m.Ready, u64, u64, u32),
     st.builds(m.Released, b32, st.sampled_from([4, 8]).flatmap(lambda n: st.binary(min_size=n, max_size=n)), records),
-    st.builds(m.Progress, text, u64, u64),
-    st.builds(m.Failure, text, text, text, text),
+    st.builds(m.Progress, line, u64, u64),
+    st.builds(m.Failure, line, line, line, line),
 )
 frames = st.tuples(st.sampled_from(sorted(STEPS)), u32, u32, u32, st.integers(0, 40), st.integers(0, 64)).flatmap(
     lambda f: st.binary(min_size=(f[4] * f[5] + 7) // 8, max_size=(f[4] * f[5] + 7) // 8).map(
@@ -53,6 +54,7 @@ LARGEST = 4 << 20
 
 
 @every_kind
+@settings(deadline=None)
 @given(data=st.data())
 def test_every_message_comes_back(kind, data):
     cls, decode, encode, strategy = KINDS[kind]
@@ -61,14 +63,14 @@ def test_every_message_comes_back(kind, data):
 
 
 @every_kind
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(raw=st.binary(max_size=200))
 def test_random_bytes_decode_or_are_refused(kind, raw):
     decode_or_refuse(kind, raw)
 
 
 @every_kind
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_mutated_messages_decode_or_are_refused(kind, data):
     _, _, encode, strategy = KINDS[kind]
@@ -212,3 +214,11 @@ def test_a_failure_without_culprit_has_none_afterwards():
 def test_a_failure_of_an_unknown_class_is_a_plain_one(name):
     assert type(codec.error_of(m.Failure(name, "text", "", ""))) is UmpcError
     assert type(codec.error_of(m.Failure("StudyError", "text", "", ""))) is StudyError
+
+
+def test_text_from_outside_is_one_printable_line_of_bounded_length():
+    hostile = "first\nsecond\x1b[31m\r" + "x" * 100_000
+    abort = codec.decode_coordinator(codec.encode_coordinator(m.Abort("north", hostile)))
+    assert abort.reason.isprintable() and len(abort.reason) == codec.MAX_TEXT
+    failure = codec.decode_node(codec.encode_node(m.Failure("StudyError", hostile, hostile, "prepare")))
+    assert failure.message.startswith("first second [31m x")

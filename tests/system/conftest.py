@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from umpc.cli.deployment import UMPC, Deployment, Served, stop, write_study_file
+from umpc.cli.deployment import UMPC, Deployment, Served, stop
+from umpc.coordinator.studyfile import write_study_file
 from umpc.node.ledger import Ledger
 from umpc.study import FieldText
 

@@ -12,7 +12,9 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
+from umpc.errors import KernelError
 from umpc.ustat import expression as ex
+from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
 
 SCHEMA = Schema(
@@ -89,7 +91,7 @@ SMALL = st.integers(0, 11)
 
 @st.composite
 def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAMES, size: int = 8) -> ex.Expression:
-    """A random kernel of two records of at most `size` nodes (about): all thirteen kinds, conditions where they belong."""
+    """A random kernel of two records of about `size` nodes: all thirteen kinds, conditions where they belong."""
     name = names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
 
     def number(size: int) -> ex.Expression:
@@ -112,6 +114,14 @@ def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAM
         return (ex.And, ex.Or)[choice % 2](bit(size // 2), bit(size // 2))
 
     return number(size)
+
+
+def fits(node: ex.Expression) -> bool:
+    """Whether the normal form is small enough for umpc: signs nested in signs are not, and are refused."""
+    try:
+        return bool(polynomial_of(ex.Add(node, ex.permute_records(node, (1, 0))), SCHEMA))
+    except KernelError:
+        return False
 
 
 x, y = ex.Field(0, "age"), ex.Field(1, "age")

@@ -91,7 +91,7 @@ def test_a_triangle_hands_out_any_range_of_its_pairs(size):
             assert list(zip(*map(np.ndarray.tolist, cell.edges(start, stop)), strict=True)) == every[start:stop]
 
 
-@pytest.mark.parametrize(("rows", "columns"), product(range(5), repeat=2))
+@pytest.mark.parametrize(("rows", "columns"), list(product(range(5), repeat=2)))
 def test_a_grid_hands_out_any_range_of_its_pairs(rows, columns):
     cell, every = GridCell(rows, columns), list(product(range(rows), range(columns)))
     assert cell.count == len(every)

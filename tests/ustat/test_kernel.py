@@ -13,7 +13,7 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
 
-from .expressions import SCHEMA, all_records, by_hand, columns, numbers
+from .expressions import SCHEMA, all_records, by_hand, columns, fits, numbers
 
 RECORDS = all_records()[::2]
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
@@ -63,7 +63,7 @@ def test_asymmetric_kernels_are_refused(function):
 
 
 @settings(max_examples=200, deadline=None)
-@given(numbers())
+@given(numbers().filter(fits))
 def test_an_accepted_kernel_is_symmetric_and_an_averaged_one_is_accepted(node):
     exchanged = ex.permute_records(node, (1, 0))
     assert Kernel(ex.Add(node, exchanged), SCHEMA)
@@ -75,7 +75,7 @@ def test_an_accepted_kernel_is_symmetric_and_an_averaged_one_is_accepted(node):
 
 
 @settings(max_examples=100, deadline=None)
-@given(numbers())
+@given(numbers().filter(fits))
 def test_no_edge_changes_by_more_than_the_sensitivity_nor_exceeds_the_magnitude(node):
     symmetric = Kernel(ex.Add(node, ex.permute_records(node, (1, 0))), SCHEMA)
     chosen = PAIRS[::13]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -20,6 +21,7 @@ RESOLUTION = Fraction(1, 2)
 SCHEMA = Schema([FieldSchema(name, Fraction(-3), Fraction(3), RESOLUTION) for name in ("x", "y")])
 
 
+@cache
 def kernel(name: str) -> Kernel:
     statistic = LIBRARY[name]
     return Kernel(statistic.expression(["x", "y"][: len(statistic.arguments)]), SCHEMA)

@@ -37,7 +37,7 @@ RECORDS = all_records()[::3]
         (lambda a, b: a.x >= b.x, "(~(a.x < b.x))"),
         (lambda a, b: a.x == b.x, "(a.x == b.x)"),
         (lambda a, b: a.x != b.x, "(~(a.x == b.x))"),
-        (lambda a, b: 3 < a.x, "(3 < a.x)"),
+        (lambda a, b: 3 - a.x < 0, "(3 - a.x < 0)"),
         (lambda a, b: (a.x < b.x) & (a.y < b.y), "((a.x < b.x) & (a.y < b.y))"),
         (lambda a, b: (a.x < b.x) | ~(a.y < b.y), "((a.x < b.x) | (~(a.y < b.y)))"),
         (lambda a, b: select(a.x < b.x, a.y, 0), "select((a.x < b.x), a.y, 0)"),
@@ -131,5 +131,5 @@ def test_a_traced_value_has_no_hash_and_shows_its_text():
     value = Record(1).age
     assert repr(value) == "Traced(b.age)"
     with pytest.raises(TypeError, match="unhashable"):
-        {value}
+        hash(value)
     assert isinstance(value == 3, Traced)

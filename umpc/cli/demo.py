@@ -56,9 +56,9 @@ def demo(
 ) -> None:
     """Run everything on this machine: a table split over nodes, and one private statistic.
 
-    Starts a dealer and the nodes as processes of their own on loopback, with certificates made for the occasion, runs the
-    study, and prints the private estimate beside the exact value, which only the demo can know. Every process it started
-    is gone when it ends.
+    Starts a dealer and the nodes as processes of their own on loopback, with certificates made for the occasion, runs
+    the study, and prints the private estimate beside the exact value, which only the demo can know. Every process it
+    started is gone when it ends.
 
     \b
     umpc demo
@@ -93,8 +93,8 @@ def _folder(keep: Path | None):
 def _run(
     folder: Path, table: DemoTable, statistic: str, nodes: int, edges: str, epsilon: str, max_colluding: int | None
 ) -> tuple[Report, dict]:
-    from umpc.cli.deployment import Deployment, ended_with_us, write_study_file
-    from umpc.coordinator.studyfile import load_study_file
+    from umpc.cli.deployment import Deployment, ended_with_us
+    from umpc.coordinator.studyfile import load_study_file, write_study_file
 
     deployment = Deployment(folder)
     paths = table.split(folder, nodes)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from umpc.errors import PeerUnavailable, UmpcError
-from umpc.study import FieldText
 
 UMPC = (sys.executable, "-m", "umpc.cli.main")
 START_SECONDS = 60
@@ -138,38 +137,3 @@ def _why_not_ready(name: str, process: subprocess.Popen, log: Path) -> UmpcError
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     said = lines[-1].removeprefix("error: ") if lines else "it said nothing"
     return PeerUnavailable(f"{name} did not start: {said}", culprit=name)
-
-
-def write_study_file(
-    folder: Path,
-    *,
-    name: str,
-    statistic: str,
-    columns: Sequence[str],
-    fields: Sequence[FieldText],
-    epsilon: str,
-    edges: str,
-    dealer: tuple[str, str],
-    nodes: Sequence[tuple[str, str]],
-    max_colluding: int | None = None,
-) -> Path:
-    """study.toml for participants given as (name, address)."""
-    text = json.dumps  # JSON strings and lists of strings are TOML too
-    lines = [
-        f"name = {text(name)}",
-        f"statistic = {text(statistic)}",
-        f"columns = {text(list(columns), ensure_ascii=False)}",
-        f"epsilon = {text(epsilon)}",
-        f"edges = {text(edges)}",
-        'identity = "coordinator"',
-    ]
-    lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
-    for field in fields:
-        lines += ["[[fields]]", f"name = {text(field.name, ensure_ascii=False)}", f"lower = {text(field.lower)}"]
-        lines += [f"upper = {text(field.upper)}", f"resolution = {text(field.resolution)}"]
-    lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
-    for node, address in nodes:
-        lines += ["[[nodes]]", f"name = {text(node)}", f"address = {text(address)}"]
-    path = folder / "study.toml"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path

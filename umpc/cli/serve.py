@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from umpc.errors import UmpcError
+
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 STUDIES = click.option(
@@ -102,17 +104,20 @@ def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) ->
 
 
 async def _serve(identity, listen: str, allowed, add, studies: int | None, leash: bool) -> None:
-    """Run one gRPC server until a signal, or until so many studies have ended."""
+    """Run one gRPC server until a signal, or until so many studies have ended.
+
+    Raises: the first failure among these studies, so that the exit code tells.
+    """
     from umpc.failpoints import describe
     from umpc.transport.channels import bind, make_server
 
     done = asyncio.Event()
-    remaining = [studies]
+    ended: list[UmpcError | None] = []
 
-    def finished(error) -> None:
-        if remaining[0] is not None:
-            remaining[0] -= 1
-            if remaining[0] <= 0:
+    def finished(error: UmpcError | None) -> None:
+        if studies is not None:
+            ended.append(error)
+            if len(ended) >= studies:
                 done.set()
 
     server = make_server(identity, allowed)
@@ -129,6 +134,9 @@ async def _serve(identity, listen: str, allowed, add, studies: int | None, leash
     print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
     await done.wait()
     await server.stop(grace=1)
+    for error in ended:
+        if error is not None:
+            raise error
 
 
 def _log_to_stderr() -> None:

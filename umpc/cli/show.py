@@ -82,7 +82,8 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     ]
     if report.replayed:
         return rows
-    return rows + [
+    return [
+        *rows,
         ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
         ("bytes online", f"{report.bytes_online:,}", f"predicted {report.bytes_online_predicted:,}"),
         ("bytes offline", f"{report.bytes_offline:,}", f"predicted {report.bytes_offline_predicted:,}"),

@@ -32,22 +32,24 @@ class DemoTable:
         """Bounds and resolution of the table itself. In a real study they are public knowledge, agreed beforehand."""
         return tuple(_describe(name, [row[i] for row in self.rows]) for i, name in enumerate(self.columns))
 
+    def part(self, index: int, parts: int, path: Path) -> Path:
+        """One node's consecutive rows, as a CSV file."""
+        start, stop = (len(self.rows) * number // parts for number in (index, index + 1))
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            writer.writerows(self.rows[start:stop])
+        return path
+
     def split(self, folder: Path, parts: int) -> list[Path]:
-        """Consecutive rows into one CSV file per node."""
-        paths = []
-        for part in range(parts):
-            path = folder / f"node-{part + 1}.csv"
-            start, stop = part * len(self.rows) // parts, (part + 1) * len(self.rows) // parts
-            with path.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                writer.writerow(self.columns)
-                writer.writerows(self.rows[start:stop])
-            paths.append(path)
-        return paths
+        """All rows into one CSV file per node: node-1.csv, node-2.csv, …"""
+        return [self.part(index, parts, folder / f"node-{index + 1}.csv") for index in range(parts)]
 
 
 def read_csv(path: Path, delimiter: str, columns: Sequence[str] | None) -> DemoTable:
     """The chosen columns of a CSV file; rows with an empty field are left out."""
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError(f"--delimiter must be one character such as ; or a tab, got {delimiter!r}")
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file, delimiter=delimiter)
@@ -73,8 +75,8 @@ def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
         from sklearn.datasets import load_breast_cancer
     except ImportError as error:
         raise ConfigError(
-            "the demo's own table ships with scikit-learn, which is not installed; install 'umpc[demo]', or name a table "
-            "with --csv FILE --fields X,Y"
+            "the demo's own table ships with scikit-learn, which is not installed; install 'umpc[demo]', or name a "
+            "table with --csv FILE --fields X,Y"
         ) from error
     data = load_breast_cancer()
     known = [str(name) for name in data.feature_names]

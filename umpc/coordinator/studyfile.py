@@ -23,7 +23,9 @@ address = "north.example.org:7100"
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -96,7 +98,7 @@ def load_study_file(path: Path) -> StudyFile:
     try:
         values = tomllib.loads(text, parse_float=Decimal)
         entries = msgspec.convert(_as_text(values), type=_StudyFile, strict=True)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
@@ -110,3 +112,38 @@ def _as_text(value: object) -> object:
     if isinstance(value, list):
         return [_as_text(inner) for inner in value]
     return str(value) if isinstance(value, Decimal) else value
+
+
+def write_study_file(
+    folder: Path,
+    *,
+    name: str,
+    statistic: str,
+    columns: Sequence[str],
+    fields: Sequence[FieldText],
+    epsilon: str,
+    edges: str,
+    dealer: tuple[str, str],
+    nodes: Sequence[tuple[str, str]],
+    max_colluding: int | None = None,
+) -> Path:
+    """study.toml for participants given as (name, address)."""
+    text = json.dumps  # JSON strings and lists of strings are TOML too
+    lines = [
+        f"name = {text(name)}",
+        f"statistic = {text(statistic)}",
+        f"columns = {text(list(columns), ensure_ascii=False)}",
+        f"epsilon = {text(epsilon)}",
+        f"edges = {text(edges)}",
+        'identity = "coordinator"',
+    ]
+    lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
+    for field in fields:
+        lines += ["[[fields]]", f"name = {text(field.name, ensure_ascii=False)}", f"lower = {text(field.lower)}"]
+        lines += [f"upper = {text(field.upper)}", f"resolution = {text(field.resolution)}"]
+    lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
+    for node, address in nodes:
+        lines += ["[[nodes]]", f"name = {text(node)}", f"address = {text(address)}"]
+    path = folder / "study.toml"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

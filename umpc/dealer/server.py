@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from umpc import __version__
@@ -39,8 +40,6 @@ ALLOWED = {
 }
 QUEUE_BYTES = 8 << 20
 """Material that waits for one node, at most."""
-JOIN_SECONDS = 20
-"""How long the first node waits for the last."""
 
 
 class DealerServer(rpc.DealerServicer):
@@ -160,7 +159,7 @@ class AttemptRun:
 
     async def _wait_for_all(self) -> None:
         try:
-            async with asyncio.timeout(JOIN_SECONDS):
+            async with asyncio.timeout(self.attempt.study.seconds_per_step):
                 await self._all_here.wait()
         except TimeoutError:
             names = [member.name for member in self.attempt.members]
@@ -183,35 +182,34 @@ class AttemptRun:
 
 
 class FrameQueue:
-    """Frames for one node, bounded in bytes; ends with None, or with an error."""
+    """Frames for one node, bounded in bytes, from one producer to one consumer; ends with None, or with an error."""
 
     def __init__(self) -> None:
-        self._frames: list[Frame | None] = []
+        self._frames: deque[Frame | None] = deque()
         self._bytes = 0
         self._error: UmpcError | None = None
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
 
     async def put(self, frame: Frame | None) -> None:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._bytes < QUEUE_BYTES)
-            self._frames.append(frame)
-            self._bytes += len(frame.payload) if frame else 0
-            self._changed.notify_all()
+        await self._until(lambda: self._bytes < QUEUE_BYTES)
+        self._frames.append(frame)
+        self._bytes += len(frame.payload) if frame else 0
+        self._changed.set()
 
     async def get(self) -> Frame | None:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._frames or self._error)
-            if self._error:
-                raise self._error
-            frame = self._frames.pop(0)
-            self._bytes -= len(frame.payload) if frame else 0
-            self._changed.notify_all()
-            return frame
+        await self._until(lambda: self._frames or self._error)
+        if self._error:
+            raise self._error
+        frame = self._frames.popleft()
+        self._bytes -= len(frame.payload) if frame else 0
+        self._changed.set()
+        return frame
 
     def fail(self, error: UmpcError) -> None:
         self._error = self._error or error
-        asyncio.ensure_future(self._wake())
+        self._changed.set()
 
-    async def _wake(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+    async def _until(self, condition: Callable[[], object]) -> None:
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()

@@ -1,9 +1,9 @@
 """One attempt at a study: the joint seed and all that follows from it, the same at every process.
 
 Commit and reveal (DESIGN section 7, step 2): every node commits to 32 random bytes, sees everybody's commitment,
-opens its own, and checks all openings. The joint seed is the hash of all openings, so it is uniform as long as one node is
-honest, and nobody chooses it. The attempt's identity covers study, commitments, record counts, key agreement and
-seed; peers and dealer refuse anything of another attempt.
+opens its own, and checks all openings. The joint seed is the hash of all openings, so it is uniform as long as one
+node is honest, and nobody chooses it. The attempt's identity covers study, commitments, record counts, key agreement
+and seed; peers and dealer refuse anything of another attempt.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import hmac
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
-from umpc.errors import LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.mpc.plan import PairPlan, compile_pair
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
 from umpc.mpc.ring import Ring, smallest_ring
@@ -51,6 +52,12 @@ def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
     return digest(b"umpc commitment 1", study_hash, node.encode(), opening)
 
 
+MAX_RECORDS = 1 << 26
+"""Records of all nodes together."""
+MAX_SAMPLED = 1 << 26
+"""Pairs that are listed one by one; all pairs of the records are never listed, so "all" has no such limit."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """What follows from a study and the number of records: known before anybody has the joint seed."""
@@ -60,7 +67,13 @@ class Sizes:
 
     @cached_property
     def edges(self) -> int:
-        return edge_count(self.study.edges, self.records)
+        """|E|. Raises: TooFewRecords, StudyError, RangeError where a list of E would not fit memory."""
+        count = edge_count(self.study.edges, self.records)
+        if self.records > MAX_RECORDS:
+            raise RangeError(f"the nodes have {self.records} records together, at most {MAX_RECORDS} are possible")
+        if count > MAX_SAMPLED and count < comb(self.records, 2):
+            raise RangeError(f"edges = {count}, at most {MAX_SAMPLED} can be sampled; ask for fewer, or for all")
+        return count
 
     @cached_property
     def max_degree(self) -> int:

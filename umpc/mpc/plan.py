@@ -30,6 +30,8 @@ MATERIAL_BYTES = 1_000_000
 """A chunk's material fits one frame."""
 MAX_CHUNK = 1 << 15
 """Edges in a chunk, at most."""
+MAX_EXPANSIONS = 1 << 13
+"""Products of masks that the terms of a kernel expand into, at most: they double with every factor."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ def _subsets(items: tuple) -> Iterator[tuple]:
 def compile_pair(kernel: Kernel, ring: Ring) -> PairPlan:
     """The plan of a kernel over pairs.
 
-    Raises: KernelError where a comparison mixes records in a product, RangeError where a value is too wide.
+    Raises: KernelError where a comparison mixes records in a product, or where the material of 8 edges would not fit
+    a frame; RangeError where a value is too wide.
     """
     return _Compiler(kernel, ring).compile()
 
@@ -166,16 +169,24 @@ class _Compiler:
                 local[0 if sides[0] else 1][monomial] = coefficient
             else:
                 constant = number
-        return PairPlan(
+        terms = tuple(_bits_term(bits, form) for bits, form in linear.items()) + tuple(products)
+        plan = PairPlan(
             ring=self.ring,
             wires=tuple(Wire(of, self.widths[number]) for of, number in self.wire_numbers.items()),
             comparisons=self._comparisons(),
             bits=len(self.bit_numbers),
-            terms=tuple(_bits_term(bits, form) for bits, form in linear.items()) + tuple(products),
+            terms=terms,
             first_local=self._local(local[0]),
             second_local=rename(self._local(local[1]), 0),
             constant=constant,
         )
+        expanded = sum(1 << len(term.bits) + len(term.factors) for term in terms)
+        if expanded > MAX_EXPANSIONS or 8 * (plan.key_bytes + plan.element_bytes) > MATERIAL_BYTES:
+            raise KernelError(
+                f"the kernel multiplies so many comparisons that 8 edges need more than {MATERIAL_BYTES} bytes of "
+                f"material, or more than {MAX_EXPANSIONS} products of masks; multiply fewer comparisons"
+            )
+        return plan
 
     def _split(self, monomial: Monomial) -> tuple[tuple[Monomial, Monomial], tuple[int, ...]]:
         """A monomial as (part of the first record, part of the second), numbers of its opened bits."""

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from umpc.errors import RemoteProtocolError, UmpcError
+from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.frames import Frame
 from umpc.proto import codec
@@ -39,7 +39,10 @@ class MaterialReader:
             members=[codec.encode_member(member) for member in attempt.members],
             openings=list(openings),
         )
-        self._call = rpc.DealerStub(channel).Deal(request, timeout=attempt.study.seconds_per_step)
+        self._channel = channel
+        self._call = rpc.DealerStub(channel).Deal(request)
+        self._closing: asyncio.Task | None = None
+        self.is_awaited = False
 
     async def seed(self) -> bytes:
         """The node's seed, the first frame."""
@@ -82,7 +85,9 @@ class MaterialReader:
     async def next(self) -> bytes:
         """The material of the next chunk; handed out once."""
         async with self._changed:
+            self.is_awaited = True
             await self._changed.wait_for(lambda: self._held or self._failure)
+            self.is_awaited = False
             if not self._held:
                 raise self._failure
             frame = self._held.popleft()
@@ -92,6 +97,7 @@ class MaterialReader:
 
     def close(self) -> None:
         self._call.cancel()
+        self._closing = asyncio.ensure_future(self._channel.close())
 
     async def _read(self) -> Frame | None:
         try:
@@ -100,7 +106,10 @@ class MaterialReader:
             raise error_of(error, self.dealer, "prepare") from error
         if message is grpc.aio.EOF:
             return None
-        frame = codec.decode_frame(message)
+        try:
+            frame = codec.decode_frame(message)
+        except EncodingError as error:
+            raise self._violation(error.message) from error
         self.bytes_received += frame.wire_bytes
         return frame
 

@@ -19,8 +19,8 @@ from umpc.transport.status import error_of, lost
 from umpc.transport.tls import grpc
 from umpc.ustat.hypergraph import Owners
 
-MAX_WAITING = 4096
-"""Frames that may wait in a mailbox before they are asked for."""
+MAX_WAITING = 64 << 20
+"""Bytes that may wait in a mailbox before they are asked for; an honest peer is never so far ahead."""
 
 Key = tuple[str, Owners, int]
 
@@ -33,6 +33,7 @@ class Mailbox:
         self._waiting: dict[Key, Frame] = {}
         self._wanted: dict[Key, asyncio.Future[Frame]] = {}
         self._seen: dict[Key, bytes] = {}
+        self._bytes = 0
         self._failure: UmpcError | None = None
 
     def put(self, frame: Frame) -> None:
@@ -46,19 +47,27 @@ class Mailbox:
         wanted = self._wanted.pop(frame.key, None)
         if wanted is not None and not wanted.done():
             wanted.set_result(frame)
-        elif len(self._waiting) < MAX_WAITING:
+        elif self._bytes + len(frame.payload) <= MAX_WAITING:
             self._waiting[frame.key] = frame
+            self._bytes += len(frame.payload)
         else:
-            raise self._violation(frame, f"came while {MAX_WAITING} frames wait")
+            raise self._violation(frame, f"came while {self._bytes} bytes wait")
 
     async def get(self, key: Key) -> Frame:
         """The frame of that place. Raises: what `fail` was given."""
         if key in self._waiting:
-            return self._waiting.pop(key)
+            frame = self._waiting.pop(key)
+            self._bytes -= len(frame.payload)
+            return frame
         if self._failure is not None:
             raise self._failure
         self._wanted[key] = asyncio.get_running_loop().create_future()
         return await self._wanted[key]
+
+    @property
+    def is_awaited(self) -> bool:
+        """Somebody waits for a frame of this peer."""
+        return any(not wanted.done() for wanted in self._wanted.values())
 
     def fail(self, error: UmpcError) -> None:
         self._failure = self._failure or error
@@ -77,14 +86,14 @@ class PeerLink:
     """A stream to one peer, whoever dialled it.
 
     Args:
-        write: sends one message. read: the next message, or None at the stream's end. close: ends the stream.
+        write: sends one message. read: the next message, or gRPC's EOF. close: ends the stream.
     """
 
     def __init__(
         self,
         peer: str,
         write: Callable[[pb.PeerMessage], Awaitable[None]],
-        read: Callable[[], Awaitable[pb.PeerMessage | None]],
+        read: Callable[[], Awaitable[pb.PeerMessage]],
         close: Callable[[], None],
     ):
         self.peer, self.close = peer, close
@@ -123,6 +132,10 @@ class PeerLink:
         check_reply(reply, message, self.peer)
         return reply
 
+    @property
+    def is_awaited(self) -> bool:
+        return self._mailbox.is_awaited
+
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another came first."""
         self._mailbox.fail(error)
@@ -131,7 +144,7 @@ class PeerLink:
         """Read frames into the mailbox until the stream ends; then whoever waits learns it."""
         error: UmpcError = lost(self.peer, "evaluate")
         try:
-            while (message := await self._read()) is not None:
+            while (message := await self._read()) is not grpc.aio.EOF:
                 if message.WhichOneof("body") != "frame":
                     raise EncodingError("something that is no frame came")
                 self._mailbox.put(codec.decode_frame(message.frame))

@@ -1,7 +1,7 @@
 """One study at one node, from proposal to release: the session's steps with their network and ledger.
 
-The order that matters (DESIGN section 7): reserve before anything is computed; charge, on disk, before the first byte of
-the noisy share leaves; give a reservation back on every failure before the charge, never after.
+The order that matters (DESIGN section 7): reserve before anything is computed; charge, on disk, before the first byte
+of the noisy share leaves; give a reservation back on every failure before the charge, never after.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 CHUNKS_IN_FLIGHT = 64
 """Chunks that wait for a peer's bits, at most."""
+DONE = object()
 PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to say what it wants."""
 PROGRESS_EVERY = 64
@@ -45,8 +46,8 @@ PROGRESS_EVERY = 64
 class Site:
     """What a run needs of its process.
 
-    load: the study's records. dial: a link to a peer that comes later in the study. await_link: the link that an earlier
-    peer dials. open_material: the stream from the dealer.
+    load: the study's records. dial: a link to a peer that comes later in the study. await_link: the link that an
+    earlier peer dials. open_material: the stream from the dealer.
     """
 
     name: str
@@ -81,8 +82,7 @@ class StudyRun:
         try:
             await self._steps()
         except TimeoutError as error:
-            seconds = self.study.seconds_per_step
-            raise StepTimeout(f"step {self.step} did not end within {seconds} s", step=self.step) from error
+            raise self._timeout() from error
         except Exception as error:
             if isinstance(error, UmpcError):
                 raise
@@ -94,11 +94,24 @@ class StudyRun:
         finally:
             self._close()
 
+    def _timeout(self) -> StepTimeout:
+        """A step took too long: whoever was waited for is named, else this node itself."""
+        waited_for = [link.peer for link in self._links.values() if link.is_awaited]
+        if self._material is not None and (self._material.is_awaited or self.step == "prepare"):
+            waited_for.append(self._material.dealer)
+        missing = f", waiting for {', '.join(waited_for)}" if waited_for else ""
+        return StepTimeout(
+            f"step {self.step} did not end within {self.study.seconds_per_step} s{missing}; give it more with "
+            f"seconds_per_step, or look at what keeps it",
+            culprit=waited_for[0] if waited_for else self.site.name,
+            step=self.step,
+        )
+
     async def _steps(self) -> None:
         propose = await self._expect(m.Propose, PROPOSE_SECONDS)
         self.study = await asyncio.to_thread(decode_study, propose.study)
         self._check_caller()
-        released = self.site.ledger.released(self.study.hash)
+        released = await asyncio.to_thread(self.site.ledger.released, self.study.hash)
         if released is not None:
             await self._release_again(released.share)
         else:
@@ -108,7 +121,7 @@ class StudyRun:
         study, ledger = self.study, self.site.ledger
         failpoint("before-reserve")
         records = await asyncio.to_thread(self.site.load, study)
-        ledger.reserve(study.hash, study.exact_epsilon)
+        await asyncio.to_thread(ledger.reserve, study.hash, study.exact_epsilon)
         failpoint("after-reserve")
         try:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
@@ -132,7 +145,7 @@ class StudyRun:
         failpoint("before-prepare")
         self._openings = begin.openings
         attempt = await self._in_thread(session.begin, begin.openings)
-        self._chunks = list(attempt.chunks_of(session.index))
+        self._chunks = await self._in_thread(lambda: list(attempt.chunks_of(session.index)))
         async with asyncio.timeout(self.study.seconds_per_step):
             if attempt.plan.needs_dealer:
                 self._material = await self.site.open_material(attempt, begin.openings, self._chunks)
@@ -163,7 +176,9 @@ class StudyRun:
             await together(self._exchange_fields(session, peer) for peer in session.peers)
             failpoint("after-fields")
             await self._evaluate_chunks(session)
-            await self._in_thread(session.evaluate_inner)
+            inner = session.inner_steps()
+            while await self._in_thread(next, inner, DONE) is not DONE:
+                pass
         failpoint("before-ready")
         rounds = session.attempt.plan.rounds if session.peers else 0
         sent = sum(link.bytes_sent for link in self._links.values())
@@ -183,7 +198,8 @@ class StudyRun:
             reply = await link.receive("masked_fields", number)
             check_reply(reply, Message("masked_fields", bytes(size), count, width), link.peer)
             replies.append(reply)
-        await self._in_thread(session.receive_fields, peer, replies)
+        with blaming(link.peer, "evaluate"):
+            await self._in_thread(session.receive_fields, peer, replies)
 
     async def _evaluate_chunks(self, session: NodeSession) -> None:
         """Round 2: chunks leave in the common order, and end as their peers' bits come in."""
@@ -193,7 +209,8 @@ class StudyRun:
             link = self._links[chunk.owners[1 - chunk.owners.index(session.index)]]
             while message is not None:
                 reply = await link.exchange(message, chunk.number)
-                message, result = await self._in_thread(resume, protocol, [reply])
+                with blaming(link.peer, "evaluate"):
+                    message, result = await self._in_thread(resume, protocol, [reply])
             session.add(result)
             room.release()
 
@@ -201,7 +218,8 @@ class StudyRun:
             for done, chunk in enumerate(self._chunks):
                 await room.acquire()
                 payload = await self._material.next() if self._material else b""
-                protocol, message, result = await self._in_thread(self._start, session, chunk, payload)
+                with blaming(self.study.dealer.name, "evaluate"):
+                    protocol, message, result = await self._in_thread(self._start, session, chunk, payload)
                 group.create_task(finish(chunk, protocol, message, result))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                     await self._send(m.Progress("evaluate", done + 1, len(self._chunks)))
@@ -221,14 +239,13 @@ class StudyRun:
         failpoint("after-charge")
         await self._send(message)
         failpoint("after-release")
-        self.site.ledger.record_release(self.study.hash)
+        await asyncio.to_thread(self.site.ledger.record_release, self.study.hash)
         log.info("study %s released: epsilon %s charged", self._label, self.study.epsilon)
 
     async def _release_again(self, stored: bytes) -> None:
         """The same study asked again gets the same stored bytes, at no cost."""
         self.step = "release"
         await self._send(codec.decode_node(codec.parse(pb.NodeMessage, stored)))
-        self.site.ledger.record_release(self.study.hash)
         log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
 
     def _check_caller(self) -> None:
@@ -282,6 +299,15 @@ def resume(protocol: Protocol[int], replies: list[Message] | None) -> tuple[Mess
         return protocol.send(replies), None
     except StopIteration as stop:
         return None, stop.value
+
+
+@contextmanager
+def blaming(culprit: str, step: str) -> Iterator[None]:
+    """Bytes that do not decode are their sender's fault."""
+    try:
+        yield
+    except EncodingError as error:
+        raise RemoteProtocolError(f"{culprit}: {error.message}", culprit=culprit, step=step) from error
 
 
 async def together(jobs: Iterable[Coroutine[None, None, None]]) -> None:

@@ -18,19 +18,17 @@ from umpc import __version__
 from umpc.errors import (
     ConfigError,
     LedgerError,
-    LocalProtocolError,
     PeerLost,
-    RemoteProtocolError,
-    StepTimeout,
     StudyAborted,
+    TooManySchemas,
     UmpcError,
 )
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.node.config import NodeConfig
 from umpc.node.ledger import Ledger
+from umpc.node.links import CONNECT_SECONDS, Links
 from umpc.node.material import MaterialReader
-from umpc.node.peers import PeerLink
 from umpc.node.records import Records, load_records
 from umpc.node.run import Site, StudyRun
 from umpc.proto import codec
@@ -39,7 +37,7 @@ from umpc.study import Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import rpc
-from umpc.transport.status import error_of, lost, status_of
+from umpc.transport.status import lost
 from umpc.transport.tls import grpc, peer_of
 
 log = logging.getLogger("umpc.node")
@@ -49,7 +47,8 @@ ALLOWED = {
     "/umpc.v1.Node/Study": {"coordinator"},
     "/umpc.v1.Node/Peer": {"node"},
 }
-CONNECT_SECONDS = 10
+SCHEMAS = 32
+"""Different schemas that a node tries on its table between two starts."""
 CAUSE_SECONDS = 2
 """How long a node that lost a peer waits to hear the reason."""
 
@@ -61,12 +60,10 @@ class NodeServer(rpc.NodeServicer):
         self, config: NodeConfig, identity: Identity, ledger: Ledger, finished: Callable[[UmpcError | None], None]
     ):
         self.config, self.identity, self.finished = config, identity, finished
-        self._expected: dict[tuple[bytes, str], asyncio.Future[PeerLink]] = {}
-        self.site = Site(identity.name, ledger, self._load, self._dial, self._await_link, self._open_material)
-
-    def _load(self, study: Study) -> Records:
-        fields = [field.schema() for field in study.fields]
-        return load_records(self.config.source, fields, node=self.identity.name, clip=self.config.clip)
+        self.links = Links(identity)
+        self._schemas: set[tuple] = set()
+        links = self.links
+        self.site = Site(identity.name, ledger, self._load, links.dial, links.wait_for, self._open_material)
 
     # ---- calls from outside -----------------------------------------------------------------------------
 
@@ -88,8 +85,8 @@ class NodeServer(rpc.NodeServicer):
             except grpc.aio.BaseError as error:
                 raise lost(coordinator, run.step) from error
 
-        inbox: asyncio.Queue[m.CoordinatorMessage | UmpcError] = asyncio.Queue()
-        run = StudyRun(self.site, coordinator, lambda: _next(inbox), send)
+        inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
+        run = StudyRun(self.site, coordinator, inbox.get, send)
         steps = asyncio.create_task(run.run())
         listener = asyncio.create_task(_listen(receive, inbox, steps))
         error: UmpcError | None = None
@@ -111,77 +108,25 @@ class NodeServer(rpc.NodeServicer):
                 self.finished(error)
 
     async def Peer(self, requests, context) -> None:
-        """A peer's link. The handler lives as long as the link does."""
-        caller = peer_of(context).name
-        hello = await context.read()
-        if hello is grpc.aio.EOF or hello.WhichOneof("body") != "hello":
-            await context.abort(*status_of(RemoteProtocolError(f"{caller} did not begin with a hello")))
-        future = self._expect_link(hello.hello.attempt, caller)
-        closed = asyncio.Event()
-
-        async def read() -> pb.PeerMessage | None:
-            message = await context.read()
-            return None if message is grpc.aio.EOF else message
-
-        link = PeerLink(caller, context.write, read, closed.set)
-        if future.done():
-            await context.abort(*status_of(RemoteProtocolError(f"{caller} opened a second link for one attempt")))
-        await context.write(pb.PeerMessage(hello=hello.hello))  # before anybody else may write to this stream
-        future.set_result(link)
-        pump = asyncio.create_task(link.pump())
-        try:
-            await asyncio.wait({pump, asyncio.create_task(closed.wait())}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            pump.cancel()
-            link.fail(lost(caller, "evaluate"))
-            self._expected.pop((hello.hello.attempt, caller), None)
+        await self.links.serve(peer_of(context).name, context)
 
     # ---- what a run asks for -----------------------------------------------------------------------------
 
-    def _expect_link(self, attempt: bytes, peer: str) -> asyncio.Future[PeerLink]:
-        """The place where a peer's link is laid down and picked up, whoever comes first."""
-        if (attempt, peer) not in self._expected:
-            if len(self._expected) >= 4096:
-                raise LocalProtocolError("more than 4096 links are expected at once")
-            self._expected[attempt, peer] = asyncio.get_running_loop().create_future()
-        return self._expected[attempt, peer]
+    def _load(self, study: Study) -> Records:
+        """The study's records. Raises: also ConfigError where too many different schemas were tried."""
+        fields = [field.schema() for field in study.fields]
+        self._count_schema(tuple(study.fields))
+        return load_records(self.config.source, fields, node=self.identity.name, clip=self.config.clip)
 
-    async def _await_link(self, attempt: Attempt, peer: int) -> PeerLink:
-        name = attempt.members[peer].name
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS + 5):
-                link = await asyncio.shield(self._expect_link(attempt.id, name))
-        except TimeoutError as error:
-            self._expected.pop((attempt.id, name), None)
-            raise StepTimeout(
-                f"{name} did not connect to {self.identity.name}", culprit=name, step="prepare"
-            ) from error
-        return link.for_cell((peer, attempt.study.index_of(self.identity.name)))
-
-    async def _dial(self, attempt: Attempt, peer: int) -> PeerLink:
-        participant = attempt.study.nodes[peer]
-        channel = await connect(self.identity, participant.name, "node", participant.address, CONNECT_SECONDS)
-        call = rpc.NodeStub(channel).Peer(timeout=3 * attempt.study.seconds_per_step)
-        tasks: set[asyncio.Task] = set()
-
-        def close() -> None:
-            call.cancel()
-            tasks.add(asyncio.ensure_future(channel.close()))
-
-        async def read() -> pb.PeerMessage | None:
-            message = await call.read()
-            return None if message is grpc.aio.EOF else message
-
-        try:
-            await call.write(pb.PeerMessage(hello=pb.PeerHello(attempt=attempt.id)))
-            if (await call.read()) is grpc.aio.EOF:
-                raise lost(participant.name, "prepare")
-        except grpc.aio.AioRpcError as error:
-            await channel.close()
-            raise error_of(error, participant.name, "prepare") from error
-        link = PeerLink(participant.name, call.write, read, close)
-        tasks.add(asyncio.create_task(link.pump()))
-        return link.for_cell((attempt.study.index_of(self.identity.name), peer))
+    def _count_schema(self, schema: tuple) -> None:
+        """Whether a schema fits is a bit about the data that costs no epsilon: a node tells only so many of them."""
+        if schema not in self._schemas and len(self._schemas) >= SCHEMAS:
+            raise TooManySchemas(
+                f"{self.identity.name} was asked with {SCHEMAS} different schemas since it started, and whether each "
+                f"fits tells about its data; propose one of those, or have its administrator restart it",
+                culprit=self.identity.name,
+            )
+        self._schemas.add(schema)
 
     async def _open_material(
         self, attempt: Attempt, openings: tuple[bytes, ...], chunks: list[Chunk]
@@ -195,13 +140,6 @@ class NodeServer(rpc.NodeServicer):
         log.warning("%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message)
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
-
-
-async def _next(inbox: asyncio.Queue) -> m.CoordinatorMessage:
-    message = await inbox.get()
-    if isinstance(message, UmpcError):
-        raise message
-    return message
 
 
 async def _listen(receive: Callable[[], Awaitable], inbox: asyncio.Queue, steps: asyncio.Task) -> UmpcError | None:

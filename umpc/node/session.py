@@ -14,7 +14,7 @@ than the rest: what is added up is appended to a list, never added in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class NodeSession:
         self._begun: set[Chunk] = set()
         self._parts: list[int] = []
         self._chunks_added = 0
-        self._inner_done = False
+        self._inner_begun = self._inner_done = False
         self._released = False
 
     def __repr__(self) -> str:
@@ -104,6 +104,7 @@ class NodeSession:
             raise LocalProtocolError(
                 f"a record of this node is in {degree} edges, the noise covers {attempt.sizes.max_degree}; refused"
             )
+        _ = attempt.plan  # refused here, before anything is dealt, if the kernel is too large
         self._attempt = attempt
         self._noise = noise_of(attempt.sizes).draw(self._random_bits)
         names = [member.name for member in self._members]
@@ -200,15 +201,22 @@ class NodeSession:
 
     def evaluate_inner(self) -> None:
         """The edges inside this node, in the clear, inside this node."""
-        if self._inner_done:
+        for _ in self.inner_steps():
+            pass
+
+    def inner_steps(self) -> Iterator[None]:
+        """The same in steps of at most INNER_CHUNK edges, so that whoever drives it can stop in between."""
+        if self._inner_begun:
             raise LocalProtocolError("the edges inside this node were evaluated before")
-        self._inner_done = True
+        self._inner_begun = True
         cell: Cell | None = self.attempt.hypergraph.cells.get((self.index, self.index))
         kernel = self.study.parsed_kernel
         for start in range(0, cell.count if cell else 0, INNER_CHUNK):
             index = cell.edges(start, min(start + INNER_CHUNK, cell.count))
             records = [{name: column[side] for name, column in self.columns.items()} for side in index]
             self._parts.append(int(kernel.evaluate(records).view(np.uint64).sum(dtype=np.uint64)))
+            yield
+        self._inner_done = True
 
     def release(self) -> bytes:
         """The noisy share under its zero share, once: uniform to everybody, and all shares sum to sum + noise."""

@@ -17,6 +17,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 
 MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
+MAX_TEXT = 4000
 _STEP_NAMES = {number: name for name, number in STEPS.items()}
 
 
@@ -98,7 +99,7 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
         case "release":
             return m.Release()
         case "abort":
-            return m.Abort(message.abort.culprit, message.abort.reason)
+            return m.Abort(_line(message.abort.culprit), _line(message.abort.reason))
     raise EncodingError("an empty or unknown message came from the coordinator")
 
 
@@ -141,10 +142,10 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
                 raise EncodingError(f"a node has at most {MAX_RECORDS} records, {body.records} came")
             return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records)
         case "progress":
-            return m.Progress(message.progress.step, message.progress.done, message.progress.total)
+            return m.Progress(_line(message.progress.step), message.progress.done, message.progress.total)
         case "failure":
             body = message.failure
-            return m.Failure(body.error, body.message, body.culprit, body.step)
+            return m.Failure(*(_line(text) for text in (body.error, body.message, body.culprit, body.step)))
     raise EncodingError("an empty or unknown message came from a node")
 
 
@@ -173,3 +174,8 @@ def _sized(data: bytes, size: int, what: str) -> bytes:
     if len(data) != size:
         raise EncodingError(f"a {what} has {size} bytes, {len(data)} came")
     return data
+
+
+def _line(text: str) -> str:
+    """Text from outside, fit for a log or a terminal: one line, of a length that people read."""
+    return "".join(character if character.isprintable() else " " for character in text[:MAX_TEXT])

@@ -42,7 +42,8 @@ class Exact:
         units = self.widened(self.bound * factor.numerator)
         if factor.denominator == 1:
             return units * int(factor)
-        quotient, rest = np.divmod(np.asarray(units) * factor.numerator, factor.denominator)
+        scaled = np.asarray(units) * factor.numerator
+        quotient, rest = scaled // factor.denominator, scaled % factor.denominator
         if np.any(rest):
             raise LocalProtocolError(f"a value in steps of {self.unit} is no multiple of {unit}")
         return quotient

@@ -13,6 +13,7 @@ import numpy as np
 from umpc.errors import KernelError
 from umpc.ustat.clear import Columns, evaluate_clear
 from umpc.ustat.expression import Expression, permute_records, records_of
+from umpc.ustat.local import bound
 from umpc.ustat.polynomial import Polynomial, polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.schema import Schema
@@ -23,8 +24,8 @@ from umpc.ustat.text import from_text, to_text
 class Kernel:
     """A symmetric function of `degree` records.
 
-    Raises: KernelError where the expression is not symmetric or uses records that the edge lacks;
-    UnknownField where the schema lacks a field.
+    Raises: KernelError where the expression is not symmetric or uses records that the edge lacks; UnknownField where
+    the schema lacks a field; RangeError where a value inside it may not fit 62 bits.
     """
 
     expression: Expression
@@ -41,6 +42,8 @@ class Kernel:
                     f"the kernel {self.text!r} is not symmetric: exchanging its records changes its value; "
                     f"average it over the exchanges, for example (f(a, b) + f(b, a)) * (1/2)"
                 )
+
+        bound(self.polynomial.scaled(1 / self.unit), self.schema)
 
     @classmethod
     def from_text(cls, text: str, schema: Schema, degree: int = 2) -> Kernel:

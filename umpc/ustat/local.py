@@ -47,7 +47,8 @@ def _renamed(factor: Atom, record: int) -> Polynomial:
 def bound(of: Polynomial, schema: Schema) -> tuple[int, int]:
     """An interval [low, high] of an integer polynomial, each atom within its own bounds.
 
-    Raises: RangeError where it or a monomial does not fit 62 bits.
+    Raises: RangeError where it, a monomial, or what one of its bits compares does not fit 62 bits: with that, whatever
+    is evaluated in 64 bits is right.
     """
     low = high = Fraction(0)
     for monomial, coefficient in of.terms:
@@ -73,6 +74,7 @@ def _times(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) ->
 
 def _atom_bounds(factor: Atom, schema: Schema) -> tuple[Fraction, Fraction]:
     if isinstance(factor, BitAtom):
+        bound(factor.form, schema)
         return Fraction(0), Fraction(1)
     field = schema[factor.name]
     return Fraction(field.lower_units), Fraction(field.upper_units)

@@ -1,0 +1,179 @@
+"""umpc.cli.table: the demo's table, its description, its parts, and the exact value."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from umpc.cli import table as module
+from umpc.cli.table import DemoTable, breast_cancer, exact_all_pairs, pooled, read_csv, sum_over
+from umpc.errors import ConfigError, DataError, EmptyTable
+from umpc.study import FieldText, Participant, Study
+
+ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]
+TABLE = DemoTable(("age", "the balance"), ROWS)
+
+
+def study(table: DemoTable, kernel: str = 'sign(a.age - b.age) * sign(a["the balance"] - b["the balance"])') -> Study:
+    return Study(
+        name="demo",
+        statistic="kendall_tau",
+        kernel=kernel,
+        fields=table.fields(),
+        epsilon="1",
+        edges="all",
+        max_colluding=0,
+        coordinator="coordinator",
+        dealer=Participant("dealer", "dealer:1"),
+        nodes=(Participant("node-1", "node-1:1"),),
+    ).check()
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "table.csv"
+    path.write_bytes(text.encode())
+    return path
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("delimiter", "quote"), [(",", ""), (";", ""), ("\t", ""), (",", '"')])
+def test_the_chosen_columns_are_read_in_the_chosen_order(tmp_path, delimiter, quote):
+    lines = [["x", "note", "y"], ["1", "a", "2"], ["3", "b", "4"]]
+    text = "\n".join(delimiter.join(quote + cell + quote for cell in line) for line in lines)
+    found = read_csv(written(tmp_path, text), delimiter, ["y", "x"])
+    assert found == DemoTable(("y", "x"), [("2", "1"), ("4", "3")])
+
+
+def test_rows_with_an_empty_or_absent_cell_are_left_out(tmp_path):
+    path = written(tmp_path, "x,y\n1,2\n,3\n4,\n5, \n6\n7,8,9\n")
+    assert read_csv(path, ",", ["x", "y"]).rows == [("1", "2"), ("7", "8")]
+    assert read_csv(path, ",", ["x"]).rows == [("1",), ("4",), ("5",), ("6",), ("7",)]
+
+
+@pytest.mark.parametrize("columns", [None, [], ["z"], ["x", "z"]])
+def test_columns_must_be_named_and_exist(tmp_path, columns):
+    with pytest.raises(DataError, match="--fields must name columns of the table, which are x, y"):
+        read_csv(written(tmp_path, "x,y\n1,2\n"), ",", columns)
+
+
+@pytest.mark.parametrize("text", ["x,y\n", "x,y\n1,\n,2\n"])
+def test_a_table_without_a_complete_row_is_refused(tmp_path, text):
+    with pytest.raises(EmptyTable, match="no row has all of x, y"):
+        read_csv(written(tmp_path, text), ",", ["x", "y"])
+
+
+def test_an_empty_file_an_absent_one_and_wrong_bytes_are_refused_with_the_path(tmp_path):
+    with pytest.raises(DataError, match=r"table\.csv"):
+        read_csv(written(tmp_path, ""), ",", ["x"])
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(b"x\n\xe9\n")
+    for path in (tmp_path / "absent.csv", tmp_path, latin):
+        with pytest.raises(ConfigError, match="a readable CSV file was expected") as refusal:
+            read_csv(path, ",", ["x"])
+        assert str(path) in str(refusal.value)
+
+
+@pytest.mark.parametrize("delimiter", ["", ",,", "\n", '"'])
+def test_a_delimiter_that_is_no_single_character_is_refused(tmp_path, delimiter):
+    with pytest.raises(ConfigError, match="delimiter"):
+        read_csv(written(tmp_path, "x,y\n1,2\n"), delimiter, ["x"])
+
+
+def test_the_demos_own_table_is_real_and_refuses_unknown_columns():
+    table = breast_cancer(None)
+    assert table.columns == ("mean radius", "mean texture") and len(table.rows) == 569
+    assert table.rows[0] == ("17.99", "10.38")
+    assert breast_cancer(["mean area"]).columns == ("mean area",)
+    with pytest.raises(DataError, match="no column area, mean volume; it has mean radius"):
+        breast_cancer(["area", "mean volume"])
+
+
+# --- describing and splitting ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "lower", "upper", "resolution"),
+    [
+        (["1", "2", "7"], 1, 7, 1),
+        (["0.5", "-1.25", "3"], Fraction(-5, 4), 3, Fraction(1, 100)),
+        (["1.50", "2.00"], Fraction(3, 2), 2, Fraction(1, 10)),
+        (["1e3", "20"], 20, 1000, 1),
+        (["1e-3"], Fraction(1, 1000), Fraction(1, 1000), Fraction(1, 1000)),
+        ([" 4 ", "4"], 4, 4, 1),
+        (["0", "-0"], 0, 0, 1),
+    ],
+)
+def test_a_column_is_described_by_its_own_bounds_and_digits(values, lower, upper, resolution):
+    (field,) = DemoTable(("x",), [(value,) for value in values]).fields()
+    schema = field.schema()
+    assert (schema.lower, schema.upper, schema.resolution) == (lower, upper, resolution)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [("red", "text"), ("NaN", "NaN or infinity"), ("-inf", "NaN or infinity")]
+)
+def test_a_column_of_anything_else_is_refused_by_name(value, message):
+    with pytest.raises(DataError, match=f"column 'x' holds {message}"):
+        DemoTable(("x",), [("1",), (value,)]).fields()
+
+
+@pytest.mark.parametrize("parts", range(1, 8))
+def test_the_parts_are_the_table_in_order_and_even(tmp_path, parts):
+    paths = TABLE.split(tmp_path, parts)
+    read = []
+    for path in paths:
+        with path.open(newline="") as file:
+            read.append([tuple(row) for row in csv.reader(file)])
+    assert [path.name for path in paths] == [f"node-{i + 1}.csv" for i in range(parts)]
+    assert all(part[0] == TABLE.columns for part in read)
+    assert [row for part in read for row in part[1:]] == ROWS
+    sizes = [len(part) - 1 for part in read]
+    assert max(sizes) - min(sizes) <= 1
+
+
+# --- the exact value ------------------------------------------------------------------------------------------
+
+
+def by_hand(rows) -> Fraction:
+    """Kendall's tau-a by a loop over the pairs of the text."""
+    numbers = [tuple(Fraction(cell) for cell in row) for row in rows]
+    signs = [((p[0] > q[0]) - (p[0] < q[0])) * ((p[1] > q[1]) - (p[1] < q[1])) for p, q in combinations(numbers, 2)]
+    return Fraction(sum(signs), len(signs))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("at_once", [1, 3, 1 << 20])
+def test_the_exact_value_is_the_same_however_the_table_is_split(tmp_path, monkeypatch, parts, at_once):
+    monkeypatch.setattr(module, "PAIRS_AT_ONCE", at_once)
+    tables = pooled(study(TABLE), TABLE.split(tmp_path, parts))
+    assert np.concatenate([table["age"] for table in tables]).tolist() == [1, 2, 2, 7, 1]
+    assert exact_all_pairs(study(TABLE), tables) == pytest.approx(float(by_hand(ROWS)))
+
+
+def test_the_exact_value_is_in_the_fields_own_unit(tmp_path):
+    gini = study(TABLE, 'abs(a["the balance"] - b["the balance"])')
+    values = [Fraction(row[1]) for row in ROWS]
+    expected = sum(abs(x - y) for x, y in combinations(values, 2)) / 10
+    assert exact_all_pairs(gini, pooled(gini, TABLE.split(tmp_path, 2))) == pytest.approx(float(expected))
+
+
+def test_too_many_pairs_or_none_have_no_exact_value(monkeypatch):
+    one = [{"age": np.array([1]), "the balance": np.array([2])}]
+    assert exact_all_pairs(study(TABLE), one) is None
+    monkeypatch.setattr(module, "EXACT_PAIRS", 2)
+    assert exact_all_pairs(study(TABLE), one * 3) is None
+    assert exact_all_pairs(study(TABLE), one * 2) == 0.0
+
+
+def test_a_sum_over_chosen_pairs_is_in_units():
+    first, second = ({"x": np.array(values)} for values in ([1, 5], [2, 9]))
+    gini = study(DemoTable(("x",), [("0",), ("10",)]), "abs(a.x - b.x)")
+    assert gini.fields == (FieldText("x", "0", "10", "1"),)
+    assert sum_over(gini, first, second, (np.array([0, 1, 1]), np.array([0, 0, 1]))) == 1 + 3 + 4

@@ -1,0 +1,125 @@
+"""umpc.coordinator.report: what the shares add up to, and what is said about it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import combinations
+from math import comb, sqrt
+
+import msgspec
+import numpy as np
+import pytest
+
+from umpc.agreement import attempt_of, noise_of
+from umpc.coordinator.report import Measured, Report, build_report, noisy_sum
+from umpc.mpc.attempt import Member, Sizes, commit
+from umpc.mpc.cost import predict
+from umpc.study import FieldText, Participant, Study
+
+STUDY = Study(
+    name="report",
+    statistic="gini_mean_difference",
+    kernel="abs(a.x - b.x)",
+    fields=(FieldText("x", "0", "10", "0.5"),),
+    epsilon="1",
+    edges="2n",
+    max_colluding=1,
+    coordinator="coordinator",
+    dealer=Participant("dealer", "dealer:1"),
+    nodes=(Participant("north", "north:1"), Participant("south", "south:1")),
+)
+OPENING = bytes(32)
+MEASURED = Measured(3, 100, 200, 0.5, 0.25, 1.0, False)
+
+
+def attempt(study: Study = STUDY, counts=(4, 6)):
+    members = [
+        Member(node.name, count, commit(study.hash, node.name, OPENING), bytes(32))
+        for node, count in zip(study.nodes, counts, strict=True)
+    ]
+    return attempt_of(study, members, [OPENING] * 2)
+
+
+def shares(total: int, parts: int, size: int) -> list[bytes]:
+    """`total` cut into shares of `size` bytes that look like anything."""
+    modulus = 1 << (8 * size)
+    values = [(0x9E3779B97F4A7C15 * (i + 1)) % modulus for i in range(parts - 1)]
+    return [value.to_bytes(size, "little") for value in [*values, (total - sum(values)) % modulus]]
+
+
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("total", [0, 1, -1, 12345, -98765, (1 << 31) - 1, -(1 << 31)])
+def test_shares_add_up_in_their_ring_to_a_signed_integer(total, parts, size):
+    assert noisy_sum(shares(total, parts, size)) == total
+
+
+def test_a_sum_beyond_half_the_ring_is_negative():
+    assert noisy_sum([(1 << 31).to_bytes(4, "little")]) == -(1 << 31)
+    assert noisy_sum([(1 << 31).to_bytes(8, "little")]) == 1 << 31
+
+
+def test_the_estimate_is_the_mean_over_the_edges_in_the_kernels_unit():
+    run = attempt()
+    report = build_report(STUDY, shares(-87, 2, run.ring.bytes), run, MEASURED)
+    assert report.edges == 20 and report.estimate == float(Fraction(-87, 20) * Fraction(1, 2))
+
+
+def test_every_number_follows_from_study_and_attempt():
+    run = attempt()
+    report, cost = build_report(STUDY, shares(1, 2, run.ring.bytes), run, MEASURED), predict(run)
+    assert (report.study, report.statistic) == ("report", "gini_mean_difference")
+    assert (report.epsilon, report.delta) == (1.0, 0.0)
+    assert (report.records, report.nodes, report.max_colluding, report.max_degree) == (10, 2, 1, 4)
+    assert (report.rounds, report.bytes_online, report.bytes_offline) == (3, 100, 200)
+    assert (report.seconds_online, report.seconds_offline, report.seconds_total) == (0.5, 0.25, 1.0)
+    assert report.rounds_predicted == cost.rounds
+    assert (report.bytes_online_predicted, report.bytes_offline_predicted) == (cost.bytes_online, cost.bytes_offline)
+    assert report.study_hash == STUDY.hash.hex() and report.joint_seed == run.seed.hex()
+    assert report.records_by_node == [4, 6] and not report.replayed
+
+
+def test_the_noises_deviation_is_that_of_discrete_laplace_in_the_estimates_unit():
+    """Each of N nodes adds a share of which h = N − t make a whole Laplace: variance × N/h, here 2."""
+    report = build_report(STUDY, shares(0, 2, 4), attempt(), MEASURED)
+    scale = 4 * 20  # δ_max · Δf in units, ε = 1
+    q = np.exp(-1 / scale)
+    assert report.noise_std == pytest.approx(sqrt(2 * 2 * q) / (1 - q) * 0.5 / 20)
+    assert report.noise_std == pytest.approx(noise_of(Sizes(STUDY, 10)).std * 0.5 / 20)
+
+
+@pytest.mark.parametrize("study", [STUDY, msgspec.structs.replace(STUDY, edges="7")])
+def test_the_sampling_bound_is_the_papers(study):
+    """Sinh & Ramon 2025, D.1: E_inc ≤ (Δf)²·(C(n,2) − |E|) / (4|E|(C(n,2) − 1))."""
+    report = build_report(study, shares(0, 2, 4), attempt(study), MEASURED)
+    total, edges = comb(10, 2), report.edges
+    assert report.sampling_std_bound == pytest.approx(sqrt(10**2 * (total - edges) / (4 * edges * (total - 1))))
+
+
+def test_the_sampling_bound_holds_for_the_worst_table():
+    """Half the records at each bound; all sets of |E| = 3 of the 6 pairs of 4 records."""
+    values = [abs(x - y) for x, y in combinations([0, 0, 10, 10], 2)]
+    means = [sum(chosen) / 3 for chosen in combinations(values, 3)]
+    three = msgspec.structs.replace(STUDY, edges="3")
+    report = build_report(three, shares(0, 2, 4), attempt(three, (2, 2)), MEASURED)
+    assert np.std(means) <= report.sampling_std_bound + 1e-12
+
+
+@pytest.mark.parametrize("counts", [(4, 6), (1, 1), (2, 0)])
+def test_all_pairs_leave_no_sampling_error(counts):
+    every = msgspec.structs.replace(STUDY, edges="all")
+    assert build_report(every, shares(0, 2, 4), attempt(every, counts), MEASURED).sampling_std_bound == 0
+
+
+def test_a_replay_needs_only_the_sizes():
+    report = build_report(STUDY, shares(40, 2, 4), Sizes(STUDY, 10), Measured(replayed=True))
+    assert report.replayed and report.estimate == 1.0 and report.joint_seed == "" and report.records_by_node == []
+    assert (report.rounds_predicted, report.bytes_online_predicted, report.bytes_offline_predicted) == (0, 0, 0)
+    assert report.noise_std == build_report(STUDY, shares(0, 2, 4), attempt(), MEASURED).noise_std
+
+
+def test_a_report_survives_json_and_ignores_what_it_does_not_know():
+    report = build_report(STUDY, shares(40, 2, 4), attempt(), MEASURED)
+    values = json.loads(json.dumps(report.to_dict()))
+    assert Report.from_dict(values | {"exact_all_pairs": 1.0}) == report

@@ -1,0 +1,233 @@
+"""umpc.coordinator.studyfile: a good file, and every wrong key by file and name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.errors import DuplicateParticipant, InvalidEpsilon, KernelError, StudyError, UnknownField
+from umpc.study import FieldText, Participant, Study, decode_study
+
+GOOD = """\
+name = "kendall-2026"
+statistic = "kendall_tau"
+columns = ["age", "balance"]
+epsilon = 0.1
+edges = "3n"
+identity = "coordinator"
+max_colluding = 0
+seconds_per_step = 30
+
+[[fields]]
+name = "age"
+lower = 0
+upper = 127
+
+[[fields]]
+name = "balance"
+lower = -1000.0
+upper = "1e3"
+resolution = 0.01
+
+[dealer]
+name = "dealer"
+address = "dealer.example.org:7100"
+
+[[nodes]]
+name = "north"
+address = "north.example.org:7100"
+
+[[nodes]]
+name = "south"
+address = "south.example.org:7100"
+"""
+
+
+def load(folder: Path, text: str):
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_study_file(path)
+
+
+def study(folder: Path, text: str = GOOD) -> Study:
+    return load(folder, text).study("hospitals")
+
+
+def replaced(old: str, new: str) -> str:
+    assert GOOD.count(old) >= 1
+    return GOOD.replace(old, new, 1)
+
+
+def test_a_good_file_is_this_study(tmp_path):
+    assert study(tmp_path) == Study(
+        name="kendall-2026",
+        statistic="kendall_tau",
+        kernel="sign(a.age - b.age) * sign(a.balance - b.balance)",
+        fields=(FieldText("age", "0", "127", "1"), FieldText("balance", "-1000.0", "1e3", "0.01")),
+        epsilon="0.1",
+        edges="3n",
+        max_colluding=0,
+        coordinator="hospitals",
+        dealer=Participant("dealer", "dealer.example.org:7100"),
+        nodes=(Participant("north", "north.example.org:7100"), Participant("south", "south.example.org:7100")),
+        seconds_per_step=30,
+    )
+    assert decode_study(study(tmp_path).encode()) == study(tmp_path)
+
+
+def test_decimals_stay_exact(tmp_path):
+    exact = study(tmp_path)
+    assert exact.exact_epsilon == Fraction(1, 10)
+    assert exact.schema["balance"].resolution == Fraction(1, 100)
+    long = "0.1000000000000000000000000000000001"
+    assert study(tmp_path, replaced("epsilon = 0.1", f"epsilon = {long}")).exact_epsilon == Fraction(long)
+
+
+@pytest.mark.parametrize(
+    ("line", "epsilon"), [("1", 1), ('"1/3"', Fraction(1, 3)), ('"0.5"', Fraction(1, 2)), ("5e-1", Fraction(1, 2))]
+)
+def test_a_number_may_be_written_as_number_or_text(tmp_path, line, epsilon):
+    assert study(tmp_path, replaced("epsilon = 0.1", f"epsilon = {line}")).exact_epsilon == epsilon
+
+
+def test_what_is_left_out_has_the_safe_default(tmp_path):
+    text = GOOD
+    for line in ('edges = "3n"\n', "max_colluding = 0\n", "seconds_per_step = 30\n"):
+        text = text.replace(line, "")
+    defaults = study(tmp_path, text)
+    assert (defaults.edges, defaults.max_colluding, defaults.seconds_per_step) == ("2n", 1, 600)
+
+
+def test_the_identity_is_found_beside_the_file(tmp_path):
+    assert load(tmp_path, GOOD).identity == (tmp_path / "coordinator").resolve()
+    assert load(tmp_path, replaced('"coordinator"', '"/etc/umpc"')).identity == Path("/etc/umpc")
+
+
+REQUIRED = {
+    'name = "kendall-2026"\n': "name",
+    'statistic = "kendall_tau"\n': "statistic",
+    'columns = ["age", "balance"]\n': "columns",
+    "epsilon = 0.1\n": "epsilon",
+    'identity = "coordinator"\n': "identity",
+    'name = "age"\n': "name` - at `$.fields",
+    "lower = 0\n": "lower` - at `$.fields",
+    "upper = 127\n": "upper` - at `$.fields",
+    'name = "dealer"\n': "name` - at `$.dealer",
+    'address = "dealer.example.org:7100"\n': "address` - at `$.dealer",
+    'name = "north"\n': "name` - at `$.nodes",
+    'address = "north.example.org:7100"\n': "address` - at `$.nodes",
+}
+
+
+@pytest.mark.parametrize("line", REQUIRED)
+def test_a_missing_key_is_named_with_the_file(tmp_path, line):
+    with pytest.raises(StudyError) as refusal:
+        load(tmp_path, replaced(line, ""))
+    message = str(refusal.value)
+    assert str(tmp_path / "study.toml") in message and f"missing required field `{REQUIRED[line]}" in message
+
+
+LINES = {
+    'name = "kendall-2026"': ("name", ("1", "true", '["a"]')),
+    'statistic = "kendall_tau"': ("statistic", ("1", "false")),
+    'columns = ["age", "balance"]': ("columns", ('"age"', "[1, 2]", "1")),
+    "epsilon = 0.1": ("epsilon", ("true", "[1]", "2026-01-01", "{}")),
+    'edges = "3n"': ("edges", ("true", "[]")),
+    'identity = "coordinator"': ("identity", ("1", "[]")),
+    "max_colluding = 0": ("max_colluding", ('"0"', "0.5", "true")),
+    "seconds_per_step = 30": ("seconds_per_step", ('"30"', "0.5", "true")),
+    "lower = 0": ("fields[0].lower", ("true", "[]", "10:00:00")),
+    "upper = 127": ("fields[0].upper", ("true", "{}")),
+    "resolution = 0.01": ("fields[1].resolution", ("true", "[]")),
+    'address = "dealer.example.org:7100"': ("dealer.address", ("7100", "true")),
+    'address = "south.example.org:7100"': ("nodes[1].address", ("7100", "true")),
+}
+
+
+@pytest.mark.parametrize(("line", "wrong"), [(line, wrong) for line, (_, bad) in LINES.items() for wrong in bad])
+def test_a_wrong_value_is_named_with_the_file(tmp_path, line, wrong):
+    with pytest.raises(StudyError) as refusal:
+        load(tmp_path, replaced(line, f"{line.split(' = ')[0]} = {wrong}"))
+    message = str(refusal.value)
+    assert str(tmp_path / "study.toml") in message and f"$.{LINES[line][0]}" in message
+
+
+@pytest.mark.parametrize(
+    ("after", "where"),
+    [
+        ("seconds_per_step = 30\n", "unknown field `extra`"),
+        ("upper = 127\n", "unknown field `extra` - at `$.fields"),
+        ('address = "dealer.example.org:7100"\n', "unknown field `extra` - at `$.dealer"),
+        ('address = "south.example.org:7100"\n', "unknown field `extra` - at `$.nodes"),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_file(tmp_path, after, where):
+    with pytest.raises(StudyError) as refusal:
+        load(tmp_path, replaced(after, after + "extra = 1\n"))
+    assert str(tmp_path / "study.toml") in str(refusal.value) and where in str(refusal.value)
+
+
+@pytest.mark.parametrize("text", ["", "name =", "name = 1\nname = 2", "[[fields]", "\x00", "a = " + "[" * 5000])
+def test_what_is_no_toml_or_empty_is_refused_with_the_file(tmp_path, text):
+    with pytest.raises(StudyError) as refusal:
+        load(tmp_path, text)
+    assert str(tmp_path / "study.toml") in str(refusal.value)
+
+
+def test_an_absent_file_a_folder_and_wrong_bytes_are_refused_with_the_path(tmp_path):
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes(b'name = "\xe9"')
+    for path in (tmp_path / "absent.toml", tmp_path, latin):
+        with pytest.raises(StudyError, match="a readable study file was expected") as refusal:
+            load_study_file(path)
+        assert str(path) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "message"),
+    [
+        ("epsilon = 0.1", "epsilon = 0", InvalidEpsilon, "epsilon must be positive"),
+        ("epsilon = 0.1", "epsilon = nan", StudyError, "epsilon must be a number.*got 'NaN'"),
+        ("epsilon = 0.1", "epsilon = -inf", StudyError, "epsilon must be a number"),
+        ('edges = "3n"', "edges = 0.5", StudyError, "edges must be"),
+        ('"kendall_tau"', '"mean"', KernelError, "there is no statistic 'mean'"),
+        ('["age", "balance"]', '["age"]', KernelError, "kendall_tau takes 2 field"),
+        ('["age", "balance"]', '["age", "weight"]', UnknownField, "'weight'"),
+        ('name = "balance"', 'name = "age"', StudyError, "a field is named twice"),
+        ("upper = 127", "upper = 1e400", StudyError, "field 'age': upper"),
+        ('name = "south"', 'name = "north"', DuplicateParticipant, "named 'north'"),
+        ("max_colluding = 0", "max_colluding = 2", StudyError, "max_colluding must be between 0 and 1"),
+    ],
+)
+def test_the_study_itself_is_checked(tmp_path, old, new, error, message):
+    with pytest.raises(error, match=message):
+        study(tmp_path, replaced(old, new))
+
+
+def test_large_integers_are_not_cut(tmp_path):
+    with pytest.raises(StudyError, match="99999999999999999999999"):
+        study(tmp_path, replaced("max_colluding = 0", "max_colluding = 99999999999999999999999"))
+
+
+@pytest.mark.parametrize("field", ["age", "mean radius", 'say "x"', "x\\y", "größe", "🦊", "a\nb"])
+@pytest.mark.parametrize("max_colluding", [None, 0])
+def test_a_written_file_is_read_back_as_the_same_study(tmp_path, field, max_colluding):
+    path = write_study_file(
+        tmp_path,
+        name="demo",
+        statistic="gini_mean_difference",
+        columns=[field],
+        fields=[FieldText(field, "-1/3", "1", "1/3")],
+        epsilon="1/2",
+        edges="all",
+        dealer=("dealer", "localhost:1"),
+        nodes=[("node-1", "localhost:2"), ("node-2", "[::1]:3")],
+        max_colluding=max_colluding,
+    )
+    found = load_study_file(path).study("coordinator")
+    assert found.fields == (FieldText(field, "-1/3", "1", "1/3"),) and found.edges == "all"
+    assert found.exact_epsilon == Fraction(1, 2) and found.max_colluding == (1 if max_colluding is None else 0)
+    assert found.dealer == Participant("dealer", "localhost:1") and found.nodes[1] == Participant("node-2", "[::1]:3")
