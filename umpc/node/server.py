@@ -93,19 +93,20 @@ class NodeServer(rpc.NodeServicer):
         try:
             await steps
         except UmpcError as failure:
+            error = failure
             with contextlib.suppress(PeerLost):
                 await send(codec.failure_of(_public(failure, self.identity.name)))
             error = await _first_cause(failure, listener)
-            self._log_failure(run, error)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # by the listener, or by gRPC when the coordinator's connection is gone
             error = await _reason(listener, coordinator)
-            self._log_failure(run, error)
         finally:
             steps.cancel()
             listener.cancel()
-            await asyncio.gather(steps, listener, return_exceptions=True)
+            if error is not None:
+                self._log_failure(run, error)
             if run.study is not None:
                 self.finished(error)
+            await asyncio.gather(steps, listener, return_exceptions=True)
 
     async def Peer(self, requests, context) -> None:
         await self.links.serve(peer_of(context).name, context)
