@@ -1,4 +1,4 @@
-"""DESIGN section 2: who may import whom, read from the source of every file."""
+"""docs/decisions/0001: who may import whom, read from the source of every file."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ MAY_IMPORT = {
 
 SHELLS = (
     "umpc/node/server.py",
+    "umpc/node/links.py",
     "umpc/node/material.py",
     "umpc/node/peers.py",
     "umpc/dealer/server.py",

@@ -214,7 +214,7 @@ def share_samples(seed: str) -> list[np.ndarray]:
 
 
 def test_a_share_is_uniform_even_where_a_node_is_alone_with_its_edges():
-    """A disconnected E would otherwise reveal partial sums (DESIGN section 4)."""
+    """A disconnected E would otherwise reveal partial sums."""
     samples = share_samples("alone")
     p = min(homogeneity(*samples), *(uniformity(sample, 16) for sample in samples))
     assert p > ALPHA, f"p = {p:.1e}, N = {RUNS} per data set, seed 'alone'"

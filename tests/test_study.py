@@ -381,7 +381,7 @@ def test_text_becomes_an_exact_number(text, value):
     ids=lambda text: repr(text[:20]),
 )
 def test_everything_else_is_refused_by_name_and_in_short(text):
-    with pytest.raises(StudyError, match="epsilon must be a number such as 3, 0.01 or") as refusal:
+    with pytest.raises(StudyError, match=r"epsilon must be a number such as 3, 0.01 or") as refusal:
         exact(text, "epsilon")
     assert len(str(refusal.value)) < MAX_NUMBER + 100
 

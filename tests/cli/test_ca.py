@@ -15,9 +15,7 @@ from umpc.transport.authority import load_identity
 
 def run(*arguments):
     """Output of a command; its failure as the exception that `umpc` turns into an exit code."""
-    result = CliRunner().invoke(
-        ca, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False
-    )
+    result = CliRunner().invoke(ca, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False)
     return result.output
 
 
@@ -77,10 +75,7 @@ def test_issue_makes_everything_at_once(authority, tmp_path):
 
 def test_show_gives_the_same_authority_for_everybody(authority, tmp_path):
     run("issue", "--authority", authority, "--name", "d", "--role", "dealer", tmp_path / "d")
-    shown = [
-        run("show", path)
-        for path in (tmp_path / "d", tmp_path / "d/cert.pem", authority, authority / "ca.pem")
-    ]
+    shown = [run("show", path) for path in (tmp_path / "d", tmp_path / "d/cert.pem", authority, authority / "ca.pem")]
     authorities = {line for text in shown for line in text.splitlines() if line.startswith("authority")}
     assert len(authorities) == 1
     assert shown[0] == shown[1] and "role         dealer" in shown[0] and "valid until" in shown[0]

@@ -106,9 +106,7 @@ def test_a_shift_costs_log_ratio_per_unit(log_ratio, x, shift):
     if here and there:
         assert math.log(here) - math.log(there) <= float(log_ratio * abs(shift)) + 1e-9
     if law.pmf(abs(shift)):
-        assert math.log(law.pmf(0)) - math.log(law.pmf(shift)) == pytest.approx(
-            float(log_ratio * abs(shift)), abs=1e-9
-        )
+        assert math.log(law.pmf(0)) - math.log(law.pmf(shift)) == pytest.approx(float(log_ratio * abs(shift)), abs=1e-9)
 
 
 def test_tiny_log_ratio_is_stable():

@@ -241,8 +241,13 @@ def decimal_tail_is(shape: Fraction, log_ratio: Fraction, k: int) -> bool:
 
 @pytest.mark.parametrize(
     ("shape", "log_ratio"),
-    [(Fraction(0), Fraction(1)), (Fraction(-1, 2), Fraction(1)), (Fraction(1), Fraction(0)),
-     (Fraction(1), Fraction(-1)), (Fraction(1), LEAST_LOG_RATIO / 2)],
+    [
+        (Fraction(0), Fraction(1)),
+        (Fraction(-1, 2), Fraction(1)),
+        (Fraction(1), Fraction(0)),
+        (Fraction(1), Fraction(-1)),
+        (Fraction(1), LEAST_LOG_RATIO / 2),
+    ],
 )
 def test_parameters_out_of_range_are_refused(shape, log_ratio):
     with pytest.raises(LocalProtocolError, match="expected a Polya law"):

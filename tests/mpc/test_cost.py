@@ -63,7 +63,7 @@ def check(study, counts) -> None:
 
 
 def test_an_edge_of_kendall_costs_eight_bits_online():
-    """DESIGN section 4: 4 bits each way, beside the masked fields once per record."""
+    """docs/protocol.md: 4 bits each way, beside the masked fields once per record."""
     study, costs = make_study(KENDALL), []
     for rows in (80, 160):
         counts = [rows, 80]

@@ -23,7 +23,7 @@ def plan_of(kernel, ring=SMALL, **fields) -> PairPlan:
 
 
 def test_kendall_is_two_comparisons_four_bits_and_eight_products_of_masks():
-    """DESIGN section 4: masked fields (round 1), 4 bits per edge (round 2)."""
+    """docs/protocol.md: masked fields (round 1), 4 bits per edge (round 2)."""
     plan = compile_pair(KERNELS["kendall_tau"], SMALL)
     assert [(wire.width) for wire in plan.wires] == [4, 5]  # x in 0..5, y in -4..4 halves
     assert [(c.width, c.less is not None, c.equal is not None) for c in plan.comparisons] == [
@@ -44,7 +44,7 @@ def test_a_distance_opens_one_bit_and_sends_its_wire_at_the_rings_width():
 
 
 def test_a_width_is_what_the_domain_needs():
-    """Age 0..127 is compared with 8 bits (DESIGN section 3)."""
+    """Age 0..127 is compared with 8 bits."""
     for upper, width in ((1, 2), (127, 8), (128, 9), (2**40, 42)):
         plan = plan_of(lambda a, b: a.age == b.age, age=("0", str(upper)))
         assert plan.comparisons[0].width == width

@@ -41,14 +41,23 @@ def refused(site: Path, text: str, *parts: str) -> None:
 
 def test_defaults(site):
     assert load(site, HEAD + DATA + BUDGET) == NodeConfig(
-        file=site / "node.toml", name="a", listen="127.0.0.1:0", identity=site / "id",
-        source=TableSource(site / "bank.csv", None, ("",)), clip=False, dataset="bank", epsilon=Fraction(5),
-        ledger=site / "a-ledger.sqlite")
+        file=site / "node.toml",
+        name="a",
+        listen="127.0.0.1:0",
+        identity=site / "id",
+        source=TableSource(site / "bank.csv", None, ("",)),
+        clip=False,
+        dataset="bank",
+        epsilon=Fraction(5),
+        ledger=site / "a-ledger.sqlite",
+    )
 
 
 def test_every_key(site):
     (site / "sub").mkdir()
-    config = load(site, f"""
+    config = load(
+        site,
+        f"""
         name = "Hospital_a.1-x"
         listen = "[::1]:7001"
         identity = "{site}/id"
@@ -61,7 +70,8 @@ def test_every_key(site):
         name = "Patients 2024"
         [budget]
         epsilon = "1/3"
-        """)
+        """,
+    )
     assert config.source == TableSource(site / "bank.csv", "\t", ("", "NA"))
     assert (config.name, config.listen, config.clip) == ("Hospital_a.1-x", "[::1]:7001", True)
     assert (config.dataset, config.ledger) == ("Patients 2024", site / "sub" / "budget.sqlite")
@@ -78,61 +88,113 @@ def test_what_the_configuration_names_can_be_loaded(site):
     assert load_records(load(site, HEAD + DATA + BUDGET).source, [], node="a").count == 1
 
 
-@pytest.mark.parametrize(("written", "value"), [
-    ("5", "5"), ("0.1", "1/10"), ('"0.1"', "1/10"), ('"1/3"', "1/3"), ("1e-3", "1/1000"), ("2.50e1", "25"),
-    ("1_000", "1000"), ("0.3333333333333333333", "3333333333333333333/10000000000000000000"),
-])
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("5", "5"),
+        ("0.1", "1/10"),
+        ('"0.1"', "1/10"),
+        ('"1/3"', "1/3"),
+        ("1e-3", "1/1000"),
+        ("2.50e1", "25"),
+        ("1_000", "1000"),
+        ("0.3333333333333333333", "3333333333333333333/10000000000000000000"),
+    ],
+)
 def test_epsilon_is_exact(site, written, value):
     assert load(site, HEAD + DATA + f"[budget]\nepsilon = {written}").epsilon == Fraction(value)
 
 
-@pytest.mark.parametrize("written", [
-    "0", "0.0", "-1", "-0.5", "inf", "nan", "true", "[1]", '"1/0"', '"-1/3"', '"one"', '"1/"', '"1e3"',
-    '" 1"', '"٣"', "1e999999999", "1e-999999999", "1" * 31, '""', "2020-01-01",
-])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "0",
+        "0.0",
+        "-1",
+        "-0.5",
+        "inf",
+        "nan",
+        "true",
+        "[1]",
+        '"1/0"',
+        '"-1/3"',
+        '"one"',
+        '"1/"',
+        '"1e3"',
+        '" 1"',
+        '"٣"',
+        "1e999999999",
+        "1e-999999999",
+        "1" * 31,
+        '""',
+        "2020-01-01",
+    ],
+)
 def test_epsilon_refused(site, written):
-    refused(site, HEAD + DATA + f"[budget]\nepsilon = {written}",
-            "'budget.epsilon'", "a number above 0", "came")
+    refused(site, HEAD + DATA + f"[budget]\nepsilon = {written}", "'budget.epsilon'", "a number above 0", "came")
 
 
-@pytest.mark.parametrize(("text", "parts"), [
-    (HEAD + 'listn = "x:1"\n' + DATA + BUDGET, ["unknown key 'listn'", "did you mean 'listen'?"]),
-    (HEAD + DATA + "clips = true\n" + BUDGET, ["unknown key 'data.clips'", "did you mean 'clip'?"]),
-    (HEAD + DATA + BUDGET + "epsilom = 1\n", ["unknown key 'budget.epsilom'", "'epsilon'"]),
-    (HEAD + DATA + BUDGET + "zzz = 1\n", ["unknown key 'budget.zzz'", "known are epsilon."]),
-    (HEAD + DATA + BUDGET + "[extra]\n", ["unknown key 'extra'"]),
-])
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (HEAD + 'listn = "x:1"\n' + DATA + BUDGET, ["unknown key 'listn'", "did you mean 'listen'?"]),
+        (HEAD + DATA + "clips = true\n" + BUDGET, ["unknown key 'data.clips'", "did you mean 'clip'?"]),
+        (HEAD + DATA + BUDGET + "epsilom = 1\n", ["unknown key 'budget.epsilom'", "'epsilon'"]),
+        (HEAD + DATA + BUDGET + "zzz = 1\n", ["unknown key 'budget.zzz'", "known are epsilon."]),
+        (HEAD + DATA + BUDGET + "[extra]\n", ["unknown key 'extra'"]),
+    ],
+)
 def test_unknown_keys_are_refused_with_a_suggestion(site, text, parts):
     refused(site, text, *parts)
 
 
-@pytest.mark.parametrize(("text", "key"), [
-    ('identity = "id"\n' + DATA + BUDGET, "'name'"), ('name = "a"\n' + DATA + BUDGET, "'identity'"),
-    (HEAD + BUDGET, "'data'"), (HEAD + DATA, "'budget'"), (HEAD + "[data]\n" + BUDGET, "'data.path'"),
-    (HEAD + DATA + "[budget]\n", "'budget.epsilon'"),
-])
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('identity = "id"\n' + DATA + BUDGET, "'name'"),
+        ('name = "a"\n' + DATA + BUDGET, "'identity'"),
+        (HEAD + BUDGET, "'data'"),
+        (HEAD + DATA, "'budget'"),
+        (HEAD + "[data]\n" + BUDGET, "'data.path'"),
+        (HEAD + DATA + "[budget]\n", "'budget.epsilon'"),
+    ],
+)
 def test_missing_keys(site, text, key):
     refused(site, text, f"key {key} is missing", "was expected")
 
 
 @pytest.mark.parametrize("written", ["5", '""', '"../a"', '"a b"', '"-a"', '"ä"', '"a\\n"', f'"{"a" * 64}"'])
 def test_names(site, written):
-    refused(site, f'name = {written}\nidentity = "id"\n' + DATA + BUDGET, "key 'name'", "letters, digits",
-            f"{written.replace(chr(34), chr(39))} came")
+    refused(
+        site,
+        f'name = {written}\nidentity = "id"\n' + DATA + BUDGET,
+        "key 'name'",
+        "letters, digits",
+        f"{written.replace(chr(34), chr(39))} came",
+    )
 
 
-@pytest.mark.parametrize("listen", ["7001", "localhost", "localhost:", ":7001", "h:65536", "h:-1", "::1:70",
-                                    "a b:1", ""])
+@pytest.mark.parametrize(
+    "listen", ["7001", "localhost", "localhost:", ":7001", "h:65536", "h:-1", "::1:70", "a b:1", ""]
+)
 def test_listen(site, listen):
     refused(site, f'listen = "{listen}"\n' + HEAD + DATA + BUDGET, "key 'listen'", "host:port", repr(listen))
 
 
-@pytest.mark.parametrize(("line", "key", "came"), [
-    ('delimiter = ";;"', "delimiter", "';;'"), ('delimiter = ""', "delimiter", "''"),
-    ("delimiter = '\"'", "delimiter", "'\"'"), ('delimiter = "."', "delimiter", "'.'"),
-    ('missing = "NA"', "missing", "'NA'"), ("missing = [-1]", "missing", "[-1]"),
-    ('clip = "yes"', "clip", "'yes'"), ("clip = 1", "clip", "1"), ('name = ""', "name", "''"),
-])
+@pytest.mark.parametrize(
+    ("line", "key", "came"),
+    [
+        ('delimiter = ";;"', "delimiter", "';;'"),
+        ('delimiter = ""', "delimiter", "''"),
+        ("delimiter = '\"'", "delimiter", "'\"'"),
+        ('delimiter = "."', "delimiter", "'.'"),
+        ('missing = "NA"', "missing", "'NA'"),
+        ("missing = [-1]", "missing", "[-1]"),
+        ('clip = "yes"', "clip", "'yes'"),
+        ("clip = 1", "clip", "1"),
+        ('name = ""', "name", "''"),
+    ],
+)
 def test_values_under_data(site, line, key, came):
     refused(site, HEAD + DATA + line + "\n" + BUDGET, f"key 'data.{key}'", "was expected", f"{came} came")
 

@@ -127,8 +127,7 @@ def test_sums_are_exact(path):
             ledger.reserve(A, Fraction(1, 10**12))
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), 0.1, 1, Fraction(1, 1 << 128),
-                                     Fraction(10) ** 5000])
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1), 0.1, 1, Fraction(1, 1 << 128), Fraction(10) ** 5000])
 def test_epsilon_is_an_exact_positive_fraction(path, epsilon):
     with opened(path) as ledger, pytest.raises(InvalidEpsilon, match="was expected"):
         ledger.reserve(A, epsilon)
@@ -168,7 +167,7 @@ def test_a_changed_total_is_a_row(path):
         ledger.charge(A, b"", b"")
     with opened(path, Fraction(15, 2)) as ledger:
         assert ledger.balance() == balance("15/2", 4, 0, "7/2")
-    with opened(path, Fraction(3)) as ledger:            # lowered below what is spent
+    with opened(path, Fraction(3)) as ledger:  # lowered below what is spent
         assert ledger.balance() == balance(3, 4, 0, 0)
         assert kinds(ledger) == ["genesis", "total", "reserve", "charge", "total", "total"]
         with pytest.raises(InsufficientBudget, match="and 0 is left of 3"):
@@ -200,8 +199,14 @@ def test_a_closed_ledger_refuses(path):
     ledger = opened(path)
     ledger.close()
     ledger.close()
-    for call in (ledger.balance, ledger.history, ledger.verify, lambda: ledger.reserve(A, TOTAL),
-                 lambda: ledger.released(A), lambda: ledger.cancel(A)):
+    for call in (
+        ledger.balance,
+        ledger.history,
+        ledger.verify,
+        lambda: ledger.reserve(A, TOTAL),
+        lambda: ledger.released(A),
+        lambda: ledger.cancel(A),
+    ):
         with pytest.raises(LedgerError, match="it was closed"):
             call()
 
@@ -237,8 +242,9 @@ def test_a_draft_left_by_a_crash_is_replaced(path):
 def test_after_a_failed_write_the_disk_alone_counts(path):
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1))
-        ledger._db.execute("CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger "
-                           "BEGIN SELECT RAISE(FAIL, 'full'); END")
+        ledger._db.execute(
+            "CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger BEGIN SELECT RAISE(FAIL, 'full'); END"
+        )
         with pytest.raises(LedgerError, match="the system refused") as caught:
             ledger.charge(A, b"", b"share")
         assert "full" in caught.value.detail and "full" not in caught.value.message
@@ -290,19 +296,36 @@ def tampered(path: Path, *statements: str) -> str:
     return start.value.message
 
 
-@pytest.mark.parametrize(("column", "value"), [
-    ("at", "'2020-01-01'"), ("kind", "'cancel'"), ("study", "x'00'"), ("epsilon", "'1/3'"),
-    ("epsilon", "'2/4'"), ("epsilon", "x'312f32'"), ("attempt", "x''"), ("share", "x'00'"),
-    ("share", "'share'"), ("note", "'x'"), ("hash", "x'00'"), ("hash", "'text'"), ("seq", "60"),
-])
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("at", "'2020-01-01'"),
+        ("kind", "'cancel'"),
+        ("study", "x'00'"),
+        ("epsilon", "'1/3'"),
+        ("epsilon", "'2/4'"),
+        ("epsilon", "x'312f32'"),
+        ("attempt", "x''"),
+        ("share", "x'00'"),
+        ("share", "'share'"),
+        ("note", "'x'"),
+        ("hash", "x'00'"),
+        ("hash", "'text'"),
+        ("seq", "60"),
+    ],
+)
 def test_an_edited_cell(path, column, value):
     assert "row 6 is wrong" in tampered(path, f"UPDATE ledger SET {column} = {value} WHERE seq = 6")
 
 
-@pytest.mark.parametrize(("row", "fault"), [
-    (1, "row 1 is wrong: row 2 stands in its place"), (5, "row 5 is wrong: row 6 stands in its place"),
-    (8, "agree with row 7, the last one; row 8 is missing"),
-])
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (1, "row 1 is wrong: row 2 stands in its place"),
+        (5, "row 5 is wrong: row 6 stands in its place"),
+        (8, "agree with row 7, the last one; row 8 is missing"),
+    ],
+)
 def test_a_deleted_row(path, row, fault):
     assert fault in tampered(path, f"DELETE FROM ledger WHERE seq = {row}")
 
@@ -320,14 +343,22 @@ def test_an_edited_row_that_is_hashed_anew_breaks_the_next(path):
 
 
 def test_a_deleted_row_whose_gap_is_closed(path):
-    message = tampered(path, "DELETE FROM ledger WHERE seq = 5", "UPDATE ledger SET seq = -seq WHERE seq > 5",
-                       "UPDATE ledger SET seq = -seq - 1 WHERE seq < 0")
+    message = tampered(
+        path,
+        "DELETE FROM ledger WHERE seq = 5",
+        "UPDATE ledger SET seq = -seq WHERE seq > 5",
+        "UPDATE ledger SET seq = -seq - 1 WHERE seq < 0",
+    )
     assert "row 5 is wrong: its content does not agree with its hash" in message
 
 
 def test_exchanged_rows(path):
-    message = tampered(path, "UPDATE ledger SET seq = -4 WHERE seq = 4",
-                       "UPDATE ledger SET seq = 4 WHERE seq = 6", "UPDATE ledger SET seq = 6 WHERE seq = -4")
+    message = tampered(
+        path,
+        "UPDATE ledger SET seq = -4 WHERE seq = 4",
+        "UPDATE ledger SET seq = 4 WHERE seq = 6",
+        "UPDATE ledger SET seq = 6 WHERE seq = -4",
+    )
     assert "row 4 is wrong" in message
 
 
@@ -336,8 +367,9 @@ def test_an_inserted_row(path):
     assert "row 9 is wrong" in tampered(path, f"{copied} WHERE seq = 8")
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM head", "UPDATE head SET seq = 7",
-                                       "UPDATE head SET hash = x'00'", "DELETE FROM ledger"])
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM head", "UPDATE head SET seq = 7", "UPDATE head SET hash = x'00'", "DELETE FROM ledger"]
+)
 def test_the_head(path, statement):
     assert "head" in tampered(path, statement)
 
@@ -354,8 +386,10 @@ def test_a_row_from_elsewhere_stops_the_next_write(path):
             ledger.reserve(A, Fraction(1))
 
 
-@pytest.mark.parametrize(("kind", "study"), [("charge", B), ("charge", A), ("cancel", A), ("reserve", A),
-                                             ("release", B), ("genesis", b""), ("refund", A)])
+@pytest.mark.parametrize(
+    ("kind", "study"),
+    [("charge", B), ("charge", A), ("cancel", A), ("reserve", A), ("release", B), ("genesis", b""), ("refund", A)],
+)
 def test_rows_with_right_hashes_still_have_to_make_sense(path, kind, study):
     """Who can compute hashes can rewrite history, but not into an impossible one."""
     with opened(path) as ledger:
@@ -377,7 +411,7 @@ def test_a_file_taken_back_whole_is_noticed_by_the_running_node_only(path):
             ledger.verify()
         with pytest.raises(LedgerError, match="somebody else wrote"):
             ledger.reserve(B, Fraction(1))
-    with opened(path) as ledger:                         # no hash chain can know better: see the docstring
+    with opened(path) as ledger:  # no hash chain can know better: see the docstring
         assert ledger.balance().spent == 0
 
 
@@ -439,7 +473,7 @@ for i in range(100000):
 """
     said = killed(path, body, lines=20)
     with opened(path) as ledger:
-        charged = len(said)                              # whoever may have seen a share, its charge is there
+        charged = len(said)  # whoever may have seen a share, its charge is there
         assert ledger.balance().spent in (Fraction(charged, 100000), Fraction(charged + 1, 100000))
         assert all(ledger.released(int(i).to_bytes(4, "big")) for i in said)
         assert ledger.balance().reserved == 0

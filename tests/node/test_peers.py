@@ -36,7 +36,7 @@ def test_the_same_frame_twice_is_accepted_and_a_different_one_names_the_peer():
         box = Mailbox("north")
         box.put(frame())
         box.put(frame())
-        with pytest.raises(RemoteProtocolError, match="open_bits of cell .* chunk 0 from north came twice") as caught:
+        with pytest.raises(RemoteProtocolError, match=r"open_bits of cell .* chunk 0 from north came twice") as caught:
             box.put(frame(payload=b"\x02"))
         assert (caught.value.culprit, caught.value.step) == ("north", "open_bits")
         assert await box.get(frame().key) == frame()

@@ -18,7 +18,7 @@ from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
 BALANCE = FieldSchema("account balance", Fraction(-10000), Fraction(10000), Fraction(1, 100))
-TENTHS = FieldSchema("x", Fraction(-10**6), Fraction(10**6), Fraction(1, 10))
+TENTHS = FieldSchema("x", Fraction(-(10**6)), Fraction(10**6), Fraction(1, 10))
 
 
 def table(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
@@ -67,9 +67,11 @@ def digits(text: str) -> set[str]:
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_quoted_names_with_spaces_and_any_delimiter(tmp_path, delimiter, newline):
-    rows = [['"id, text; x; y; z"', '"account balance"', '"age"'],
-            ['"a;b,c|d"', "12.34", "30"],
-            ['"q""q"', "-0.5", " 41 "]]
+    rows = [
+        ['"id, text; x; y; z"', '"account balance"', '"age"'],
+        ['"a;b,c|d"', "12.34", "30"],
+        ['"q""q"', "-0.5", " 41 "],
+    ]
     path = table(tmp_path, newline.join(delimiter.join(row) for row in rows) + newline)
     records = load(path, AGE, BALANCE)
     assert columns(records) == {"age": [30, 41], "account balance": [1234, -50]}
@@ -84,9 +86,12 @@ def test_the_shape_of_the_bank_data(tmp_path):
 
 
 def test_parquet(tmp_path):
-    path = parquet(tmp_path, """SELECT * FROM (VALUES (30::TINYINT, 1.25::DECIMAL(9,2), 0.1::FLOAT, 'u', [1]),
+    path = parquet(
+        tmp_path,
+        """SELECT * FROM (VALUES (30::TINYINT, 1.25::DECIMAL(9,2), 0.1::FLOAT, 'u', [1]),
         (NULL, 0, 0, 'v', []), (41, -0.01, 2.5::FLOAT, NULL, NULL)
-        ) t(age, "account balance", x, job, list)""")
+        ) t(age, "account balance", x, job, list)""",
+    )
     records = load(path, AGE, BALANCE, TENTHS)
     assert columns(records) == {"age": [30, 41], "account balance": [125, -1], "x": [1, 25]}
     assert records.dropped == 1
@@ -136,8 +141,12 @@ def test_order_is_kept_over_many_rows(tmp_path):
 
 def test_nothing_is_spilled_to_disk_or_fetched_from_the_network():
     with _connect() as connection:
-        for setting, value in (("temp_directory", ""), ("preserve_insertion_order", True),
-                               ("autoinstall_known_extensions", False), ("autoload_known_extensions", False)):
+        for setting, value in (
+            ("temp_directory", ""),
+            ("preserve_insertion_order", True),
+            ("autoinstall_known_extensions", False),
+            ("autoload_known_extensions", False),
+        ):
             assert connection.execute("SELECT current_setting(?)", [setting]).fetchone() == (value,)
 
 
@@ -179,20 +188,38 @@ def test_every_row_dropped_is_no_error(tmp_path):
 # --- units ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("resolution", "text", "units"), [
-    ("1", "0.5", 0), ("1", "1.5", 2), ("1", "2.5", 2), ("1", "-0.5", 0), ("1", "-1.5", -2), ("1", "2.49", 2),
-    ("1/10", "0.35", 4), ("1/10", "0.25", 2), ("1/100", "1.015", 102), ("1/100", "-1.005", -100),
-    ("2", "1", 0), ("2", "3", 2), ("2", "5", 2), ("2", "5.0001", 3), ("1/3", "0.5", 2), ("1/3", "0.1", 0),
-    ("1", "1e3", 1000),
-])
+@pytest.mark.parametrize(
+    ("resolution", "text", "units"),
+    [
+        ("1", "0.5", 0),
+        ("1", "1.5", 2),
+        ("1", "2.5", 2),
+        ("1", "-0.5", 0),
+        ("1", "-1.5", -2),
+        ("1", "2.49", 2),
+        ("1/10", "0.35", 4),
+        ("1/10", "0.25", 2),
+        ("1/100", "1.015", 102),
+        ("1/100", "-1.005", -100),
+        ("2", "1", 0),
+        ("2", "3", 2),
+        ("2", "5", 2),
+        ("2", "5.0001", 3),
+        ("1/3", "0.5", 2),
+        ("1/3", "0.1", 0),
+        ("1", "1e3", 1000),
+    ],
+)
 def test_half_goes_to_even(tmp_path, resolution, text, units):
     step = Fraction(resolution)
     schema = FieldSchema("x", -3000 * step, 3000 * step, step)
     assert columns(load(table(tmp_path, f"x\n{text}\n"), schema)) == {"x": [units]}
 
 
-@given(values=st.lists(st.decimals(-10**6, 10**6, places=3), min_size=1, max_size=30),
-       resolution=st.fractions(Fraction(1, 1000), 1000, max_denominator=1000))
+@given(
+    values=st.lists(st.decimals(-(10**6), 10**6, places=3), min_size=1, max_size=30),
+    resolution=st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),
+)
 def test_units_are_exact_for_the_decimals_written(tmp_path_factory, values, resolution):
     bound = resolution * (10**6 // resolution + 1)
     schema = FieldSchema("x", -bound, bound, resolution)
@@ -213,10 +240,19 @@ def test_clip_moves_to_the_nearer_bound(tmp_path):
 
 # --- refusals ------------------------------------------------------------------------------------------
 
-BAD = [(errors.NotNumeric, "forty"), (errors.NotNumeric, "1.234,5"), (errors.NotNumeric, "true"),
-       (errors.NotNumeric, "0x1F"), (errors.NotANumber, "NaN"), (errors.NotANumber, "inf"),
-       (errors.NotANumber, "-Infinity"), (errors.NotANumber, "1e999"), (errors.OutOfBounds, "-7341"),
-       (errors.OutOfBounds, "127.0001"), (errors.OutOfBounds, "7341")]
+BAD = [
+    (errors.NotNumeric, "forty"),
+    (errors.NotNumeric, "1.234,5"),
+    (errors.NotNumeric, "true"),
+    (errors.NotNumeric, "0x1F"),
+    (errors.NotANumber, "NaN"),
+    (errors.NotANumber, "inf"),
+    (errors.NotANumber, "-Infinity"),
+    (errors.NotANumber, "1e999"),
+    (errors.OutOfBounds, "-7341"),
+    (errors.OutOfBounds, "127.0001"),
+    (errors.OutOfBounds, "7341"),
+]
 
 
 @pytest.mark.parametrize(("cls", "bad"), BAD)
@@ -225,7 +261,7 @@ def test_a_bad_value_is_shown_to_the_administrator_by_its_row(tmp_path, cls, bad
     error = refused(cls, path)
     assert "field 'age': numbers from 0 to 127 were expected" in error.message
     assert digits(error.message) == {"0", "127"}
-    assert cls is errors.NotANumber or bad not in error.message       # "NaN or infinity" names the fault
+    assert cls is errors.NotANumber or bad not in error.message  # "NaN or infinity" names the fault
     assert "data rows 3, 5 " in error.detail
 
 
@@ -234,10 +270,15 @@ def test_clip_excuses_no_other_fault(tmp_path, cls, bad):
     refused(cls, table(tmp_path, f"age;b\n{bad};1\n"), clip=True)
 
 
-@pytest.mark.parametrize(("cls", "value"), [
-    (errors.NotANumber, "'nan'::DOUBLE"), (errors.NotNumeric, "DATE '2020-01-01'"),
-    (errors.OutOfBounds, "7341"), (errors.NotNumeric, "[1]"),
-])
+@pytest.mark.parametrize(
+    ("cls", "value"),
+    [
+        (errors.NotANumber, "'nan'::DOUBLE"),
+        (errors.NotNumeric, "DATE '2020-01-01'"),
+        (errors.OutOfBounds, "7341"),
+        (errors.NotNumeric, "[1]"),
+    ],
+)
 def test_parquet_is_refused_alike(tmp_path, cls, value):
     error = refused(cls, parquet(tmp_path, f"SELECT {value} AS age"))
     assert digits(error.message) == {"0", "127"} and "data rows 1 " in error.detail
@@ -288,15 +329,21 @@ def test_another_format(tmp_path, name):
     assert ".csv, .tsv, .parquet" in refused(errors.DataError, table(tmp_path, "age\n1\n", name)).message
 
 
-@pytest.mark.parametrize(("name", "content"), [
-    ("short.csv", "age,b\n31,2\n4567\n"), ("long.csv", "age,b\n31,2\n4567,1,2\n"),
-    ("open.csv", 'age,b\n4567,"x\n'), ("open-header.csv", '"age,b\n4567,1\n'),
-    ("latin.csv", b"age,b\n4567,\xe9\n"), ("latin-header.csv", b"age,\xe9\n4567,1\n"),
-    ("fake.parquet", "4567"),
-])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("short.csv", "age,b\n31,2\n4567\n"),
+        ("long.csv", "age,b\n31,2\n4567,1,2\n"),
+        ("open.csv", 'age,b\n4567,"x\n'),
+        ("open-header.csv", '"age,b\n4567,1\n'),
+        ("latin.csv", b"age,b\n4567,\xe9\n"),
+        ("latin-header.csv", b"age,\xe9\n4567,1\n"),
+        ("fake.parquet", "4567"),
+    ],
+)
 def test_an_unreadable_file_shows_its_text_in_detail_only(tmp_path, name, content):
     error = refused(errors.DataError, table(tmp_path, content, name))
-    assert digits(error.message) == {"8"}            # of UTF-8
+    assert digits(error.message) == {"8"}  # of UTF-8
     assert len(error.detail) > len(str(tmp_path / name)) + 2
 
 

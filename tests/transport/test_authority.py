@@ -67,9 +67,7 @@ def test_the_default_life_is_90_days_and_never_beyond_the_authority(authority, t
     csr = request("a", "node", tmp_path / "a").read_bytes()
 
     def until(**kw):
-        return x509.load_pem_x509_certificate(
-            authority.sign(csr, name="a", role="node", **kw)
-        ).not_valid_after_utc
+        return x509.load_pem_x509_certificate(authority.sign(csr, name="a", role="node", **kw)).not_valid_after_utc
 
     assert until(now=NOW) == NOW + timedelta(days=90)
     assert until(now=NOW, days=36500) == authority.cert.not_valid_after_utc

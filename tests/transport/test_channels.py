@@ -93,9 +93,7 @@ def test_an_absent_server_is_reported_in_time(site):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     start = time.monotonic()
-    with pytest.raises(
-        PeerUnavailable, match=f"node 'a' at {address} cannot be reached, connection refused"
-    ) as caught:
+    with pytest.raises(PeerUnavailable, match=f"node 'a' at {address} cannot be reached, connection refused") as caught:
         asyncio.run(connect(site("b"), "a", "node", address, 1))
     assert 1 <= time.monotonic() - start < 5
     assert caught.value.culprit == "a"
@@ -198,9 +196,7 @@ def test_a_port_in_use_is_refused(site, host):
         identity = site("a")
         async with serving(identity) as (address, _):
             listen = f"{host}:{address.rpartition(':')[2]}"
-            with pytest.raises(
-                AddressInUse, match=f"cannot listen on {listen}: another process .*choose another"
-            ):
+            with pytest.raises(AddressInUse, match=f"cannot listen on {listen}: another process .*choose another"):
                 await bind(make_server(identity, ALLOWED), identity, listen)
 
     asyncio.run(scenario())
@@ -219,9 +215,7 @@ def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site, monkeyp
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(
-    "listen", ["192.0.2.1:7443", "no-such-host.invalid:7443", "localhost", "::1:7443", "a:x"]
-)
+@pytest.mark.parametrize("listen", ["192.0.2.1:7443", "no-such-host.invalid:7443", "localhost", "::1:7443", "a:x"])
 def test_an_address_that_is_not_ours_is_refused(site, listen):
     async def scenario():
         await bind(make_server(site("a"), ALLOWED), site("a"), listen)

@@ -1,4 +1,4 @@
-"""DESIGN section 8: "A stopped peer is noticed in seconds"; and a busy one is left in peace."""
+"""A stopped peer is noticed in seconds, on both sides; and a busy one is left in peace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DESIGN section 8: "mutual TLS 1.3 with a role in the certificate". The other side is Python's own ssl."""
+"""Mutual TLS 1.3 with a role in the certificate. The other side is Python's own ssl."""
 
 from __future__ import annotations
 

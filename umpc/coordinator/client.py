@@ -53,7 +53,7 @@ async def run_study(study: Study, identity: Identity, tell: Tell = lambda step, 
 
 
 class Conductor:
-    """Leads all nodes through the steps of DESIGN section 7."""
+    """Leads all nodes through the steps of docs/protocol.md."""
 
     def __init__(self, session: CoordinatorSession, links: list[NodeLink], tell: Tell, started: float):
         self.session, self.links, self.tell, self.started = session, links, tell, started

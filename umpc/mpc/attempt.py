@@ -1,6 +1,6 @@
 """One attempt at a study: the joint seed and all that follows from it, the same at every process.
 
-Commit and reveal (DESIGN section 7, step 2): every node commits to 32 random bytes, sees everybody's commitment,
+Commit and reveal (docs/protocol.md, step agree): every node commits to 32 random bytes, sees everybody's commitment,
 opens its own, and checks all openings. The joint seed is the hash of all openings, so it is uniform as long as one
 node is honest, and nobody chooses it. The attempt's identity covers study, commitments, record counts, key agreement
 and seed; peers and dealer refuse anything of another attempt.

@@ -1,7 +1,7 @@
 """The sign gate: is a masked difference below zero, is it zero? (Boyle et al. 2021, eprint 2020/1392, section 3)
 
 Two parties know d̂ = d + r mod 2^w; the dealer knows r and gave each a key. Each computes, alone, an XOR
-share of [d < 0] and of [d = 0], because (DESIGN section 4)
+share of [d < 0] and of [d = 0], because
 
     [d < 0] = msb(d̂) ⊕ msb(r) ⊕ [d̂_low < r_low]        d in [−2^(w−1), 2^(w−1)),  low = the w−1 low bits
     [d = 0] = [d̂ = r]

@@ -1,4 +1,4 @@
-"""What coordinator and node say to each other in one study, step by step (DESIGN section 7).
+"""What coordinator and node say to each other in one study, step by step (docs/protocol.md).
 
 | coordinator | node | step |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""From a kernel's normal form to what two owners of a pair do: wires, comparisons, terms (DESIGN section 4).
+"""From a kernel's normal form to what two owners of a pair do: wires, comparisons, terms.
 
     kernel = first_local(a) + second_local(b) + constant + Σ terms
     term   = coefficient · Π opened bits · Π linear forms of masked wires

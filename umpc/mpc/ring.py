@@ -1,6 +1,6 @@
 """Arithmetic in Z_{2^w} for the two widths that numpy wraps for free, and packing of narrow values.
 
-The paper writes F_{2^ℓ}; sums of integers need the ring (DESIGN section 4).
+The paper writes F_{2^ℓ}; sums of integers need the ring.
 """
 
 from __future__ import annotations

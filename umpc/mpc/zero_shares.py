@@ -1,7 +1,7 @@
 """Pairwise zero shares: one mask per node that makes its final share uniform, and all masks sum to zero.
 
 Bonawitz et al. 2017 (secure aggregation), without dropouts. Every pair of nodes agrees on a seed by X25519; the lower
-adds the pair's mask, the higher subtracts it. Without it a disconnected E would reveal partial sums (DESIGN section 4).
+adds the pair's mask, the higher subtracts it. Without it a disconnected E would reveal partial sums.
 Whoever lacks the secret key of two nodes sees their shares as uniform given their sum.
 """
 

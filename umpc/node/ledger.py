@@ -1,6 +1,6 @@
 """The privacy budget of one data set, on disk: what was spent, what is reserved, what was released.
 
-DESIGN section 7, steps 1 and 6. Invariant: ledger epsilon >= true epsilon at every instant. A reservation
+docs/protocol.md, steps propose and release. Invariant: ledger epsilon >= true epsilon at every instant. A reservation
 comes before the run; the charge is committed and fsynced together with the noisy share before the share's
 first byte leaves; nothing is refunded after that.
 

@@ -1,4 +1,4 @@
-"""A site's table, read into the integers that the study computes with (DESIGN sections 1 and 3).
+"""A site's table, read into the integers that the study computes with.
 
 CSV and Parquet go through DuckDB. Only the study's columns are read; a row that lacks one of them is
 dropped; a row that does not fit the study's schema stops the node.

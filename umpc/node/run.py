@@ -1,6 +1,6 @@
 """One study at one node, from proposal to release: the session's steps with their network and ledger.
 
-The order that matters (DESIGN section 7): reserve before anything is computed; charge, on disk, before the first byte
+The order that matters (docs/protocol.md): reserve before anything is computed; charge, on disk, before the first byte
 of the noisy share leaves; give a reservation back on every failure before the charge, never after.
 """
 

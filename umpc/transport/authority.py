@@ -1,7 +1,7 @@
 """The consortium's certificate authority, and the identity of one process.
 
 A certificate says CN=<name>, DNS:<name>.<role>.umpc and DNS:any.<role>.umpc; a client dials the first, so
-name and role of its server are verified by the handshake whatever the address (DESIGN section 8). Keys are
+name and role of its server are verified by the handshake whatever the address. Keys are
 ECDSA P-256 and made at the site:
 
     site$      umpc ca request …      key.pem (stays), request.csr (travels)

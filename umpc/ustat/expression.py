@@ -1,6 +1,6 @@
 """Kernels as immutable expressions over the fields of k records, and the one visitor they share.
 
-A kernel says what is computed; how is up to an interpreter (DESIGN section 3): numpy in the clear,
+A kernel says what is computed; how is up to an interpreter: numpy in the clear,
 intervals, polynomials for shares, text. An interpreter is a class with one method per node kind;
 `interpret` walks the expression once and evaluates equal subexpressions once.
 """

@@ -1,7 +1,7 @@
 """Edges by their owners.
 
 Records are numbered through the nodes in the study's order. All edges with the same set of owning nodes form
-a cell and run as one vectorised batch (DESIGN section 4). A cell hands out its edges range by range, so the
+a cell and run as one vectorised batch. A cell hands out its edges range by range, so the
 complete graph never exists in memory.
 """
 

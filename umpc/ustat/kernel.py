@@ -1,4 +1,4 @@
-"""A kernel with everything that follows from its expression and the schema (DESIGN section 3)."""
+"""A kernel with everything that follows from its expression and the schema."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The exact interval of a kernel, by interval arithmetic over its expression.
 
-From it follow the sensitivity Δf = hi − lo under replace-one adjacency (Kendall: 2, not 1; DESIGN section 3)
+From it follow the sensitivity Δf = hi − lo under replace-one adjacency (Kendall: 2, not 1)
 and the proof that sums fit the ring. Interval arithmetic never reports an interval that is too small; it may
 report one that is too large where a subexpression occurs twice.
 """

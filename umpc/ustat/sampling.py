@@ -1,4 +1,4 @@
-"""Edge sets drawn from a joint seed: which pairs the statistic averages over (DESIGN section 5).
+"""Edge sets drawn from a joint seed: which pairs the statistic averages over.
 
 `balanced` is BalancedSamp of Sinh & Ramon 2025, appendix F: distinct edges, no record in more than
 ⌈k|E|/n⌉ of them, so that one record changes the sum by at most ⌈k|E|/n⌉·Δf. Departure: the paper's loop is

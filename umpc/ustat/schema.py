@@ -1,7 +1,7 @@
 """What values a field may hold: a fixed-point number with bounds and a resolution.
 
 A value x travels as the integer x / resolution, so all arithmetic is exact. A difference of two such
-integers needs only the bits of its own domain (DESIGN section 3): age 0..127 is compared with 8 bits.
+integers needs only the bits of its own domain: age 0..127 is compared with 8 bits.
 """
 
 from __future__ import annotations
