@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from umpc.errors import AlreadyReleased, InsufficientBudget, InvalidEpsilon, LedgerError
-from umpc.node.ledger import Balance, Ledger, Release, _hash
+from umpc.node.chain import Balance, row_hash
+from umpc.node.ledger import Ledger, Release
 
 TOTAL = Fraction(5)
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
@@ -336,7 +337,7 @@ def test_an_edited_row_that_is_hashed_anew_breaks_the_next(path):
         ledger.cancel(A)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             before, row = other.execute("SELECT * FROM ledger WHERE seq IN (2, 3) ORDER BY seq")
-            digest = _hash(before[-1], (*row[:7], "edited"))
+            digest = row_hash(before[-1], (*row[:7], "edited"))
             other.execute("UPDATE ledger SET note = 'edited', hash = ? WHERE seq = 3", (digest,))
         with pytest.raises(LedgerError, match="row 4 is wrong: its content does not agree with its hash"):
             ledger.verify()

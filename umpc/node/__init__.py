@@ -4,8 +4,12 @@
 |---|---|
 | `session.py` | the sans-IO session: what the node says and computes at each step |
 | `records.py` | the site's table, through DuckDB, into integers |
-| `ledger.py` | the privacy budget: reserve, charge, release |
+| `ledger.py` | the privacy budget on disk: reserve, charge, release |
+| `chain.py` | the ledger's rows: the account they add up to, and their hashes |
 | `config.py` | the site's configuration file |
-| `server.py` | the gRPC shell: one study from proposal to release |
-| `peers.py` | the links to other nodes: rounds by key, repeated and missing frames |
+| `run.py` | one study from proposal to release: the session's steps with their network and ledger |
+| `server.py` | the gRPC shell: who may call, and the end of everything that a peer's end ends |
+| `links.py` | where links between nodes are made |
+| `peers.py` | a link: frames by their place, repeated and missing ones |
+| `material.py` | the dealer's material, read ahead up to a window |
 """

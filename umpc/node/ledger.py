@@ -16,12 +16,10 @@ hashes, for there is no key. Who wants to prove more keeps the last row's hash e
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,10 +27,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from umpc.errors import AlreadyReleased, InsufficientBudget, InvalidEpsilon, LedgerError
+from umpc.node.chain import FIRST_HASH, Account, Balance, Row, exact_text, fault, row_of, sealed
 
 EPSILON_BITS = 128
 """An epsilon's numerator and denominator have at most so many bits: no study can bloat the ledger."""
-FIRST_HASH = hashlib.sha256(b"umpc ledger 1").digest()
 COLUMNS = "seq, at, kind, study, epsilon, attempt, share, note, hash"
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 TABLES = (
@@ -44,36 +42,11 @@ TABLES = (
 
 
 @dataclass(frozen=True)
-class Balance:
-    """total = spent + reserved + left, unless the total was lowered below the rest: then left = 0."""
-
-    total: Fraction
-    spent: Fraction
-    reserved: Fraction
-    left: Fraction
-
-
-@dataclass(frozen=True)
 class Release:
     """What the node released for a study, and releases again when it is asked again."""
 
     attempt: bytes
     share: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the history. `kind`: genesis, total, reserve, cancel, charge or release."""
-
-    seq: int
-    at: str
-    kind: str
-    study: bytes
-    epsilon: Fraction | None
-    attempt: bytes
-    share: bytes = field(repr=False)
-    note: str
-    hash: bytes
 
 
 class Ledger:
@@ -178,7 +151,7 @@ class Ledger:
     def history(self) -> list[Row]:
         """Every row, oldest first."""
         with self._held():
-            return [_row(values) for values in self._rows()]
+            return [row_of(values) for values in self._rows()]
 
     def verify(self) -> None:
         """Reads the whole file again. Raises: LedgerError, which names the first bad row."""
@@ -200,7 +173,7 @@ class Ledger:
             leftover.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
         with closing(_connect(draft)) as db:
-            row = _sealed(FIRST_HASH, (1, self._clock(), "genesis", b"", "", b"", b"", self._dataset))
+            row = sealed(FIRST_HASH, (1, self._clock(), "genesis", b"", "", b"", b"", self._dataset))
             db.execute("BEGIN IMMEDIATE")
             for statement in TABLES:
                 db.execute(statement)
@@ -237,7 +210,7 @@ class Ledger:
         A failure closes the ledger for good: disk and memory could differ, and only the disk counts.
         """
         seq, last = self._head
-        row = _sealed(last, (seq + 1, self._clock(), kind, study, _text(epsilon), attempt, share, note))
+        row = sealed(last, (seq + 1, self._clock(), kind, study, exact_text(epsilon), attempt, share, note))
         self._usable = False
         with self._held(check=False):
             self._db.execute("BEGIN IMMEDIATE")
@@ -249,19 +222,19 @@ class Ledger:
                 self._db.execute("ROLLBACK")
                 raise self._damaged(f"row {seq} was expected to be the last, and somebody else wrote here")
             self._db.execute("COMMIT")
-        self._account.apply(_row(row))
+        self._account.apply(row_of(row))
         self._head = (seq + 1, row[-1])
         self._usable = True
 
     def _rows(self) -> Iterator[tuple]:
         return self._db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq")
 
-    def _replay(self) -> tuple[_Account, tuple[int, bytes]]:
+    def _replay(self) -> tuple[Account, tuple[int, bytes]]:
         """The account and (seq, hash) of the last row, from the file alone; or the first wrong row."""
-        account, seq, last = _Account(), 0, FIRST_HASH
+        account, seq, last = Account(), 0, FIRST_HASH
         for row in self._rows():
             seq += 1
-            if reason := _fault(row, seq, last) or account.apply(_row(row)):
+            if reason := fault(row, seq, last) or account.apply(row_of(row)):
                 raise self._damaged(f"row {seq} is wrong: {reason}")
             last = row[-1]
         head = self._db.execute("SELECT seq, hash FROM head").fetchall()
@@ -298,78 +271,6 @@ class Ledger:
 
     def _study(self, study: bytes) -> str:
         return f"ledger of data set {self._dataset!r}, study {study.hex()[:16]}"
-
-
-class _Account:
-    """The balance as the rows tell it. The same code reads the file and follows the running node."""
-
-    def __init__(self) -> None:
-        self.dataset, self.total, self.spent = "", Fraction(0), Fraction(0)
-        self.open: dict[bytes, Fraction] = {}  # reserved and neither charged nor cancelled
-        self.charged: dict[bytes, int] = {}  # study -> seq of its charge
-
-    def balance(self) -> Balance:
-        reserved = sum(self.open.values(), Fraction(0))
-        left = max(self.total - self.spent - reserved, Fraction(0))
-        return Balance(self.total, self.spent, reserved, left)
-
-    def apply(self, row: Row) -> str:
-        """Follows one row. Returns why the row cannot stand here, or nothing."""
-        study, epsilon = row.study, row.epsilon
-        match row.kind:
-            case "genesis" if row.seq == 1:
-                self.dataset = row.note
-                return ""
-            case "total" if epsilon is not None:
-                self.total = epsilon
-            case "reserve" if epsilon is not None and study not in self.open and study not in self.charged:
-                self.open[study] = epsilon
-            case "cancel" if epsilon is not None and self.open.get(study) == epsilon:
-                del self.open[study]
-            case "charge" if epsilon is not None and self.open.get(study) == epsilon:
-                self.spent += self.open.pop(study)
-                self.charged[study] = row.seq
-            case "release" if study in self.charged:
-                pass
-            case _:
-                return f"{row.kind!r} cannot follow the rows before it"
-        return "" if row.seq > 1 else "the first row was expected to be the genesis"
-
-
-# --- rows and their hashes -----------------------------------------------------------------------------
-
-
-def _sealed(previous: bytes, values: tuple) -> tuple:
-    return (*values, _hash(previous, values))
-
-
-def _hash(previous: bytes, values: Iterable[int | str | bytes]) -> bytes:
-    """SHA-256 over the previous hash and each value as type, length, bytes: no two rows encode alike."""
-    digest = hashlib.sha256(previous)
-    for value in values:
-        data = value if isinstance(value, bytes) else str(value).encode()
-        digest.update(type(value).__name__[:1].encode() + len(data).to_bytes(8, "big") + data)
-    return digest.digest()
-
-
-def _fault(row: tuple, seq: int, previous: bytes) -> str:
-    """What is wrong with a row by itself, or nothing."""
-    if row[0] != seq:
-        return f"row {row[0]} stands in its place"
-    if row[-1] != _hash(previous, row[:-1]):
-        return "its content does not agree with its hash"
-    if row[4] and not re.fullmatch(r"[1-9][0-9]*/[1-9][0-9]*", row[4]):
-        return "its epsilon is not a fraction"
-    return ""
-
-
-def _row(values: tuple) -> Row:
-    seq, at, kind, study, epsilon, attempt, share, note, digest = values
-    return Row(seq, at, kind, study, Fraction(epsilon) if epsilon else None, attempt, share, note, digest)
-
-
-def _text(epsilon: Fraction | None) -> str:
-    return "" if epsilon is None else f"{epsilon.numerator}/{epsilon.denominator}"
 
 
 def _show(epsilon: Fraction) -> str:
