@@ -127,6 +127,24 @@ def test_a_node_where_the_dealer_should_be_is_refused(running):
     refused(running, e.CertificateError, "dealer", dealer=("dealer", running.served["node-1"].address), name="wrong")
 
 
+def test_a_check_says_what_a_study_means_and_who_answers(running):
+    address = running.served["node-1"].address
+    file = running.study_file(nodes=[("node-1", address), ("node-2", "127.0.0.1:1")])
+    ended = subprocess.run(
+        [*UMPC, "study", "check", str(file), "--contact"], capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    for words in (
+        "sign(a.age - b.age) * sign(a.balance - b.balance)",
+        "range        [-1, 1]",
+        "sensitivity  2 per edge",
+    ):
+        assert words in ended.stdout
+    answers = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines()[-3:])
+    assert answers["dealer"].startswith("answers, umpc") and answers["node-1"].startswith("answers, umpc")
+    assert "127.0.0.1:1" in answers["node-2"]
+
+
 def test_the_same_study_asked_again_gets_the_same_bytes_and_costs_nothing(running):
     first = running.run(name="again", epsilon="1/2")
     second = running.run(name="again", epsilon="1/2")

@@ -69,8 +69,11 @@ def run(file: Path, style: str) -> None:
 
 @study.command()
 @click.argument("file", type=FILE)
-def check(file: Path) -> None:
-    """Say what the study in FILE computes, before anybody is asked.
+@click.option(
+    "--contact", is_flag=True, help="Also call the dealer and all nodes, and say who answers and who does not."
+)
+def check(file: Path, contact: bool) -> None:
+    """Say what the study in FILE computes, before any node is asked to take part.
 
     Shows the kernel, its range and sensitivity, the study's hash, and who takes part.
     """
@@ -78,7 +81,8 @@ def check(file: Path) -> None:
     from umpc.transport.authority import load_identity
 
     entries = load_study_file(file)
-    checked = entries.study(load_identity(entries.identity, "coordinator").name)
+    identity = load_identity(entries.identity, "coordinator")
+    checked = entries.study(identity.name)
     kernel = checked.parsed_kernel
     click.echo(f"study        {checked.name}, hash {checked.hash.hex()}")
     click.echo(f"kernel       {kernel.text}")
@@ -87,3 +91,8 @@ def check(file: Path) -> None:
     click.echo(f"epsilon      {checked.epsilon}, noise of {checked.honest} of {len(checked.nodes)} nodes suffices")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; dealer {checked.dealer.name}")
+    if contact:
+        from umpc.coordinator.client import greet
+
+        for name, answer in asyncio.run(greet(checked, identity)):
+            click.echo(f"{name:<12} {answer}")

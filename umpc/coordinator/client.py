@@ -17,6 +17,7 @@ from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
 from umpc.mpc import messages as m
 from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Participant, Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
@@ -50,6 +51,26 @@ async def run_study(study: Study, identity: Identity, tell: Tell = lambda step, 
         raise
     finally:
         await asyncio.gather(*(link.close() for link in links))
+
+
+async def greet(study: Study, identity: Identity) -> list[tuple[str, str]]:
+    """Who of a study's dealer and nodes answers: (name, its software's version, or the reason why it does not)."""
+
+    async def ask(role: str, participant: Participant) -> tuple[str, str]:
+        try:
+            channel = await connect(identity, participant.name, role, participant.address, CONNECT_SECONDS)
+        except UmpcError as error:
+            return participant.name, error.message
+        stub = rpc.NodeStub(channel) if role == "node" else rpc.DealerStub(channel)
+        try:
+            reply = await stub.Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            return participant.name, error_of(error, participant.name, "hello").message
+        finally:
+            await channel.close()
+        return participant.name, f"answers, umpc {reply.version}"
+
+    return await asyncio.gather(ask("dealer", study.dealer), *(ask("node", node) for node in study.nodes))
 
 
 class Conductor:
