@@ -108,8 +108,6 @@ def test_the_identity_is_found_beside_the_file(tmp_path):
 
 REQUIRED = {
     'name = "kendall-2026"\n': "name",
-    'statistic = "kendall_tau"\n': "statistic",
-    'columns = ["age", "balance"]\n': "columns",
     "epsilon = 0.1\n": "epsilon",
     'identity = "coordinator"\n': "identity",
     'name = "age"\n': "name` - at `$.fields",
@@ -128,6 +126,34 @@ def test_a_missing_key_is_named_with_the_file(tmp_path, line):
         load(tmp_path, replaced(line, ""))
     message = str(refusal.value)
     assert str(tmp_path / "study.toml") in message and f"missing required field `{REQUIRED[line]}" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "words"),
+    [
+        ('statistic = "kendall_tau"\n', "", "one of `statistic` and `kernel`"),
+        (
+            'statistic = "kendall_tau"\n',
+            'statistic = "kendall_tau"\nkernel = "k.py:f"\n',
+            "one of `statistic` and `kernel`",
+        ),
+        ('statistic = "kendall_tau"\n', 'kernel = "k.py:f"\n', "`columns` goes with `statistic`"),
+        ('columns = ["age", "balance"]\n', "", "`columns` goes with `statistic`"),
+    ],
+)
+def test_a_study_is_of_a_statistic_over_columns_or_of_a_kernel(tmp_path, line, instead, words):
+    with pytest.raises(StudyError) as refusal:
+        load(tmp_path, replaced(line, instead))
+    assert str(tmp_path / "study.toml") in str(refusal.value) and words in str(refusal.value)
+
+
+def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
+    (tmp_path / "k.py").write_text("def product(a, b):\n    return a.age * b.age\n")
+    text = replaced('statistic = "kendall_tau"\n', 'kernel = "k.py:product"\n').replace(
+        'columns = ["age", "balance"]\n', ""
+    )
+    study = load(tmp_path, text).study("coordinator")
+    assert (study.statistic, study.kernel) == ("product", "a.age * b.age")
 
 
 LINES = {

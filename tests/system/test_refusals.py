@@ -127,6 +127,14 @@ def test_a_node_where_the_dealer_should_be_is_refused(running):
     refused(running, e.CertificateError, "dealer", dealer=("dealer", running.served["node-1"].address), name="wrong")
 
 
+def test_a_kernel_of_ones_own_runs_and_nodes_get_its_expression(running):
+    (running.folder / "kernels.py").write_text("def apart(a, b):\n    return abs(a.age - b.age) + 1\n")
+    outcome = running.run(name="own", epsilon="1/1000", statistic=None, columns=None, kernel="kernels.py:apart")
+    assert outcome.code == 0, outcome.error
+    assert outcome.report["statistic"] == "apart"
+    assert "kernel abs(a.age - b.age) + 1, range [1, 128]" in running.log("node-1")
+
+
 def test_a_check_says_what_a_study_means_and_who_answers(running):
     address = running.served["node-1"].address
     file = running.study_file(nodes=[("node-1", address), ("node-2", "127.0.0.1:1")])

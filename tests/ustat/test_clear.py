@@ -79,6 +79,8 @@ X, Y = ex.Field(0, "x"), ex.Field(1, "y")
         (X, Y),
         (X, ex.Multiply(X, X)),
         (ex.Multiply(X, X), ex.Constant(Fraction(1 << 104))),
+        (ex.Multiply(X, ex.Constant(Fraction(1 << 11))), ex.Constant(Fraction(0))),
+        (ex.Multiply(X, ex.Constant(Fraction(1 << 12))), ex.Constant(Fraction(0))),
         (ex.Multiply(X, ex.Constant(Fraction(10**30))), X),
         (ex.Constant(Fraction(1, 10**31)), ex.Multiply(X, ex.Constant(Fraction(1, 10**30 + 1)))),
         (ex.Sign(ex.Subtract(Y, X)), ex.Constant(Fraction(0))),

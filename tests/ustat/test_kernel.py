@@ -105,8 +105,9 @@ def test_a_bound_between_two_steps_is_rounded_up():
     mixed = kernel(lambda a, b: 3 * a.x * b.x, one("0.5", "1.5", "0.5"))
     assert mixed.unit == Fraction(3, 4)
     assert mixed.sensitivity_units == 8 and mixed.magnitude_units == 9
-    halves = kernel(lambda a, b: 2 * (a.x * b.x - a.x * b.x) + abs(a.x - b.x) * 2, one("0", "1", "1"))
-    assert halves.unit == 2 and halves.sensitivity_units == 3 and halves.magnitude_units == 2
+    wide = kernel(lambda a, b: 4 * abs(a.x - b.x) + (a.x * b.x - a.x * b.x), one("0", "1", "1"))
+    assert (wide.interval.low, wide.interval.high, wide.unit) == (-1, 5, 4)
+    assert wide.sensitivity_units == 2 and wide.magnitude_units == 2
 
 
 @pytest.mark.parametrize("text", ["abs(a.x - b.x) + c.x", "abs(a.x - b.x) + c.x * 0", "abs(a.x - b.x) + (c.x == c.x)"])

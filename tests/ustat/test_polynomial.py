@@ -84,6 +84,8 @@ def test_terms_are_sorted_without_zeros_and_bits_without_powers(node):
         (lambda a, b: (a.age < b.age) | (a.age == b.age), lambda a, b: a.age <= b.age),
         (lambda a, b: select(a.age == b.age, a.age, 0), lambda a, b: select(b.age == a.age, b.age, 0)),
         (lambda a, b: sign(a.age - b.age) + sign(b.age - a.age), lambda a, b: 0),
+        (lambda a, b: a.age * a.age * (a.age == b.age), lambda a, b: b.age * b.age * (a.age == b.age)),
+        (lambda a, b: a.age * a.age * (2 * a.age == 3), lambda a, b: (2 * a.age == 3) * Fraction(9, 4)),
     ],
 )
 def test_equal_kernels_have_one_normal_form(left, right):

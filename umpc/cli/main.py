@@ -17,6 +17,7 @@ COMMANDS = {
     "study": ("umpc.cli.study", "study"),
     "node": ("umpc.cli.serve", "node"),
     "dealer": ("umpc.cli.serve", "dealer"),
+    "kernels": ("umpc.cli.kernels", "kernels"),
     "ca": ("umpc.cli.ca", "ca"),
 }
 

@@ -6,4 +6,5 @@
 | `report.py` | the result: estimate, errors, cost predicted and measured |
 | `client.py` | the gRPC shell: one stream to every node, deadlines, who went away |
 | `studyfile.py` | study.toml, as people write it |
+| `kernelfile.py` | one's own kernel: a Python file and function, traced here and nowhere else |
 """

@@ -32,8 +32,10 @@ from pathlib import Path
 
 import msgspec
 
+from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
 from umpc.study import FieldText, Participant, Study
+from umpc.ustat.expression import Expression
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -49,13 +51,14 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: str
-    statistic: str
-    columns: list[str]
     fields: list[_FieldEntry]
     epsilon: Number
     dealer: Participant
     nodes: list[Participant]
     identity: str
+    statistic: str | None = None
+    columns: list[str] | None = None
+    kernel: str | None = None
     edges: Number = "2n"
     max_colluding: int | None = None
     seconds_per_step: int = 600
@@ -73,10 +76,11 @@ class StudyFile:
         """The study document, checked. Raises: StudyError and its kinds."""
         entries = self.entries
         nodes = tuple(entries.nodes)
+        statistic, expression = self._kernel()
         study = Study(
             name=entries.name,
-            statistic=entries.statistic,
-            kernel=to_text(find_statistic(entries.statistic).expression(entries.columns)),
+            statistic=statistic,
+            kernel=to_text(expression),
             fields=tuple(FieldText(f.name, str(f.lower), str(f.upper), str(f.resolution)) for f in entries.fields),
             epsilon=str(entries.epsilon),
             edges=str(entries.edges),
@@ -87,6 +91,13 @@ class StudyFile:
             seconds_per_step=entries.seconds_per_step,
         )
         return study.check()
+
+    def _kernel(self) -> tuple[str, Expression]:
+        """The statistic's name and its kernel: one of the library, or one's own function, traced here and now."""
+        entries = self.entries
+        if entries.statistic is not None:
+            return entries.statistic, find_statistic(entries.statistic).expression(entries.columns or [])
+        return entries.kernel.rpartition(":")[2], load_kernel(entries.kernel, self.path.parent)
 
 
 def load_study_file(path: Path) -> StudyFile:
@@ -102,6 +113,10 @@ def load_study_file(path: Path) -> StudyFile:
         raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
+    if (entries.statistic is None) == (entries.kernel is None):
+        raise StudyError(f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean")
+    if (entries.statistic is None) != (entries.columns is None):
+        raise StudyError(f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. Correct that")
     return StudyFile(path, (path.parent / entries.identity).resolve(), entries)
 
 
@@ -118,25 +133,27 @@ def write_study_file(
     folder: Path,
     *,
     name: str,
-    statistic: str,
-    columns: Sequence[str],
     fields: Sequence[FieldText],
     epsilon: str,
     edges: str,
     dealer: tuple[str, str],
     nodes: Sequence[tuple[str, str]],
+    statistic: str | None = None,
+    columns: Sequence[str] = (),
+    kernel: str | None = None,
     max_colluding: int | None = None,
 ) -> Path:
-    """study.toml for participants given as (name, address)."""
+    """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
     text = json.dumps  # JSON strings and lists of strings are TOML too
     lines = [
         f"name = {text(name)}",
-        f"statistic = {text(statistic)}",
-        f"columns = {text(list(columns), ensure_ascii=False)}",
         f"epsilon = {text(epsilon)}",
         f"edges = {text(edges)}",
         'identity = "coordinator"',
     ]
+    if statistic is not None:
+        lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns), ensure_ascii=False)}"]
+    lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
     for field in fields:
         lines += ["[[fields]]", f"name = {text(field.name, ensure_ascii=False)}", f"lower = {text(field.lower)}"]

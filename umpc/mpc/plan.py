@@ -211,8 +211,8 @@ class _Compiler:
             owners = {record for atom, _ in monomial for record in atom.records}
             if len(owners) > 1:
                 raise KernelError(
-                    "a comparison of products of two records' fields is not supported yet; compare sums of each "
-                    "record's own values, such as a.x - b.x"
+                    "a comparison of what mixes two records in a product, an abs or a select is not supported yet; "
+                    "compare sums of each record's own values: abs(a.x - b.x) < 5 is (a.x - b.x < 5) & (b.x - a.x < 5)"
                 )
             if owners:
                 parts[min(owners)][monomial] = coefficient

@@ -126,6 +126,8 @@ class StudyRun:
         try:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
             log.info("study %s accepted: %d records, %d rows dropped", self._label, records.count, records.dropped)
+            kernel = study.parsed_kernel
+            log.info("kernel %s, range [%s, %s]", kernel.text, kernel.interval.low, kernel.interval.high)
             await self._send(m.Accepted(study.hash, session.accept()))
             await self._agree(session)
             await self._prepare(session)

@@ -1,0 +1,57 @@
+"""`umpc kernels`: the library, and what a kernel of one's own means and costs."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from umpc.cli.kernels import kernels
+from umpc.errors import KernelError, StudyError
+from umpc.ustat.statistics import LIBRARY
+
+SOURCE = """\
+from umpc.ustat.tracing import select
+
+def close_in_age(a, b):
+    near = (a.age - b.age < 5) & (b.age - a.age < 5)
+    return select(near, abs(a.balance - b.balance), 0)
+
+def lopsided(a, b):
+    return a.age - b.age
+"""
+FIELDS = ("--field", "age=0:127", "--field", "balance=0:1000:0.5")
+
+
+def explain(tmp_path, monkeypatch, *arguments: str):
+    (tmp_path / "kernels.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    return CliRunner().invoke(kernels, ["explain", *arguments])
+
+
+def test_the_library_is_listed_with_formulas_and_citations():
+    output = CliRunner().invoke(kernels).output
+    for statistic in LIBRARY.values():
+        assert statistic.name in output and statistic.citation in output
+    assert "sign(a.x - b.x) * sign(a.y - b.y)" in output
+
+
+def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeypatch):
+    output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
+    for words in (
+        "range         [0, 1000], in steps of 1/2",
+        "sensitivity   1000 per pair",
+        "comparisons   9 bits, 9 bits, 12 bits",
+        "rounds        3",
+    ):
+        assert words in output, output
+
+
+def test_a_refused_kernel_says_why(tmp_path, monkeypatch):
+    refused = explain(tmp_path, monkeypatch, "kernels.py:lopsided", *FIELDS).exception
+    assert isinstance(refused, KernelError) and "not symmetric" in refused.message
+
+
+@pytest.mark.parametrize("field", ["age", "age=1", "=0:1", "age=0:1:1:1", "age=low:high"])
+def test_a_field_that_cannot_be_read_is_refused(tmp_path, monkeypatch, field):
+    refused = explain(tmp_path, monkeypatch, "kernels.py:lopsided", "--field", field).exception
+    assert isinstance(refused, StudyError)
