@@ -133,3 +133,25 @@ def test_a_traced_value_has_no_hash_and_shows_its_text():
     with pytest.raises(TypeError, match="unhashable"):
         hash(value)
     assert isinstance(value == 3, Traced)
+
+
+def test_division_by_a_number_and_small_powers_are_products():
+    assert trace(lambda a, b: (a.x - b.x) / 4) == trace(lambda a, b: (a.x - b.x) * Fraction(1, 4))
+    assert trace(lambda a, b: (a.x - b.x) ** 3) == trace(lambda a, b: (a.x - b.x) * (a.x - b.x) * (a.x - b.x))
+    assert trace(lambda a, b: a.x**1 + b.x) == trace(lambda a, b: a.x + b.x)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (lambda a, b: a.x / b.x, "divides by numbers other than 0 only"),
+        (lambda a, b: a.x / 0, "divides by numbers other than 0 only"),
+        (lambda a, b: 1 / a.x, "cannot divide by data"),
+        (lambda a, b: a.x**-1, "whole numbers from 1 to 8"),
+        (lambda a, b: a.x**0.5, "whole numbers from 1 to 8"),
+        (lambda a, b: a.x**b.x, "whole numbers from 1 to 8"),
+    ],
+)
+def test_what_no_polynomial_is_is_refused(kernel, words):
+    with pytest.raises(KernelError, match=words):
+        trace(kernel)

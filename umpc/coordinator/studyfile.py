@@ -28,6 +28,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -144,7 +145,7 @@ def write_study_file(
     max_colluding: int | None = None,
 ) -> Path:
     """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
-    text = json.dumps  # JSON strings and lists of strings are TOML too
+    text = partial(json.dumps, ensure_ascii=False)  # JSON strings and lists of strings are TOML too
     lines = [
         f"name = {text(name)}",
         f"epsilon = {text(epsilon)}",
@@ -152,11 +153,11 @@ def write_study_file(
         'identity = "coordinator"',
     ]
     if statistic is not None:
-        lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns), ensure_ascii=False)}"]
+        lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns))}"]
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
     for field in fields:
-        lines += ["[[fields]]", f"name = {text(field.name, ensure_ascii=False)}", f"lower = {text(field.lower)}"]
+        lines += ["[[fields]]", f"name = {text(field.name)}", f"lower = {text(field.lower)}"]
         lines += [f"upper = {text(field.upper)}", f"resolution = {text(field.resolution)}"]
     lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
     for node, address in nodes:

@@ -133,6 +133,9 @@ class Interpreter(Generic[T]):
     def subtract(self, left: T, right: T) -> T:
         return self.add(left, self.multiply(self.constant(Fraction(-1)), right))
 
+    def square(self, of: T) -> T:
+        return self.multiply(of, of)
+
     def complement(self, bit: T) -> T:
         return self.subtract(self.constant(Fraction(1)), bit)
 
@@ -172,6 +175,8 @@ def interpret(expression: Expression, interpreter: Interpreter[T]) -> T:
                 return interpreter.add(visit(left), visit(right))
             case Subtract(left, right):
                 return interpreter.subtract(visit(left), visit(right))
+            case Multiply(left, right) if left == right:
+                return interpreter.square(visit(left))
             case Multiply(left, right):
                 return interpreter.multiply(visit(left), visit(right))
             case Less(left, right):

@@ -2,7 +2,7 @@
 
 From it follow the sensitivity Δf = hi − lo under replace-one adjacency (Kendall: 2, not 1)
 and the proof that sums fit the ring. Interval arithmetic never reports an interval that is too small; it may
-report one that is too large where a subexpression occurs twice.
+report one that is too large where a subexpression occurs twice; a product with itself is known to be a square.
 """
 
 from __future__ import annotations
@@ -56,6 +56,10 @@ class _Intervals(Interpreter[Interval]):
     def multiply(self, left: Interval, right: Interval) -> Interval:
         corners = [x * y for x in (left.low, left.high) for y in (right.low, right.high)]
         return Interval(min(corners), max(corners))
+
+    def square(self, of: Interval) -> Interval:
+        root = self.absolute(of)
+        return Interval(root.low**2, root.high**2)
 
     def less(self, left: Interval, right: Interval) -> Interval:
         if left.high < right.low:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from umpc.errors import KernelError
@@ -39,6 +40,30 @@ def _gini_mean_difference(x: str) -> Callable[..., Any]:
     return lambda a, b: abs(a[x] - b[x])
 
 
+def _variance(x: str) -> Callable[..., Any]:
+    return lambda a, b: (a[x] - b[x]) * (a[x] - b[x]) * Fraction(1, 2)
+
+
+def _covariance(x: str, y: str) -> Callable[..., Any]:
+    return lambda a, b: (a[x] - b[x]) * (a[y] - b[y]) * Fraction(1, 2)
+
+
+def _duplicate_pair_ratio(x: str) -> Callable[..., Any]:
+    return lambda a, b: a[x] == b[x]
+
+
+def _rand_index(x: str, y: str) -> Callable[..., Any]:
+    def kernel(a: Any, b: Any) -> Any:
+        together, also = a[x] == b[x], a[y] == b[y]
+        return (together & also) | (~together & ~also)
+
+    return kernel
+
+
+def _wilcoxon_signed_rank(x: str) -> Callable[..., Any]:
+    return lambda a, b: (sign(a[x] + b[x]) + 1) * Fraction(1, 2)
+
+
 LIBRARY = {
     statistic.name: statistic
     for statistic in (
@@ -55,6 +80,41 @@ LIBRARY = {
             ("x",),
             "Gini 1912; Sinh & Ramon 2025, A.5.2",
             _gini_mean_difference,
+        ),
+        Statistic(
+            "variance",
+            "Variance, unbiased",
+            ("x",),
+            "Hoeffding 1948, as the mean of (x − x')²/2",
+            _variance,
+        ),
+        Statistic(
+            "covariance",
+            "Covariance, unbiased",
+            ("x", "y"),
+            "Hoeffding 1948, as the mean of (x − x')(y − y')/2",
+            _covariance,
+        ),
+        Statistic(
+            "duplicate_pair_ratio",
+            "Ratio of pairs with equal values",
+            ("x",),
+            "Sinh & Ramon 2025, section 6; minus its logarithm is the Rényi entropy of order 2",
+            _duplicate_pair_ratio,
+        ),
+        Statistic(
+            "rand_index",
+            "Rand index of two clusterings",
+            ("x", "y"),
+            "Rand 1971: pairs on which both clusterings agree (not Sinh & Ramon 2025, A.5.4, see docs/papers.md)",
+            _rand_index,
+        ),
+        Statistic(
+            "wilcoxon_signed_rank",
+            "Wilcoxon's signed rank, pair form",
+            ("x",),
+            "Tukey 1949: pairs whose sum is positive, zero counted half",
+            _wilcoxon_signed_rank,
         ),
     )
 }

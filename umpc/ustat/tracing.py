@@ -61,6 +61,25 @@ class Traced:
     def __rmul__(self, other: Any) -> Traced:
         return Traced(ex.Multiply(lift(other), self.node))
 
+    def __truediv__(self, other: Any) -> Traced:
+        divisor = lift(other)
+        if not isinstance(divisor, ex.Constant) or divisor.value == 0:
+            raise KernelError(
+                f"a kernel divides by numbers other than 0 only, not by {other!r}; divide after the release"
+            )
+        return Traced(ex.Multiply(self.node, ex.Constant(1 / divisor.value)))
+
+    def __rtruediv__(self, other: Any) -> Traced:
+        raise KernelError(f"a kernel cannot divide by data: {other!r} / {self!r}; divide after the release")
+
+    def __pow__(self, power: Any) -> Traced:
+        if not isinstance(power, int) or not 1 <= power <= 8:
+            raise KernelError(f"a kernel's powers are whole numbers from 1 to 8, got {power!r}")
+        product = self.node
+        for _ in range(power - 1):
+            product = ex.Multiply(product, self.node)
+        return Traced(product)
+
     def __abs__(self) -> Traced:
         return Traced(ex.Absolute(self.node))
 
