@@ -35,8 +35,8 @@ proto: $(VENV)/.dev  ## Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
 
 install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local)
-	@mkdir -p $(PREFIX)/bin && ln -sf $(abspath $(BIN))/umpc $(PREFIX)/bin/umpc
-	@echo "umpc is $(PREFIX)/bin/umpc"
+	@mkdir -p "$(PREFIX)/bin" && ln -sf "$$PWD/$(BIN)/umpc" "$(PREFIX)/bin/umpc"
+	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
 clean:  ## remove what these commands made
 	rm -rf $(VENV) build dist *.egg-info

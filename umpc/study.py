@@ -99,7 +99,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
-        return exact(self.epsilon, "epsilon")
+        try:
+            return exact(self.epsilon, "epsilon")
+        except StudyError as error:
+            raise InvalidEpsilon(error.message) from error
 
     @property
     def honest(self) -> int:

@@ -58,7 +58,7 @@ def test_every_key(site):
     config = load(
         site,
         f"""
-        name = "Hospital_a.1-x"
+        name = "hospital-a-1"
         listen = "[::1]:7001"
         identity = "{site}/id"
         ledger = "sub/budget.sqlite"
@@ -73,7 +73,7 @@ def test_every_key(site):
         """,
     )
     assert config.source == TableSource(site / "bank.csv", "\t", ("", "NA"))
-    assert (config.name, config.listen, config.clip) == ("Hospital_a.1-x", "[::1]:7001", True)
+    assert (config.name, config.listen, config.clip) == ("hospital-a-1", "[::1]:7001", True)
     assert (config.dataset, config.ledger) == ("Patients 2024", site / "sub" / "budget.sqlite")
     assert config.identity == site / "id"
 
@@ -169,7 +169,7 @@ def test_names(site, written):
         site,
         f'name = {written}\nidentity = "id"\n' + DATA + BUDGET,
         "key 'name'",
-        "letters, digits",
+        "a-z, 0-9",
         f"{written.replace(chr(34), chr(39))} came",
     )
 
@@ -239,14 +239,14 @@ def test_the_template_is_accepted_once_its_paths_exist(site):
     refused(site, text, "'data.path'")
     (site / "data.csv").write_text("age\n")
     refused(site, text, "'identity'")
-    (site / "id").rename(site / "identity")
+    (site / "id").rename(site / "site")
     config = load(site, text)
     assert (config.name, config.dataset, config.epsilon) == ("hospital-a", "data", Fraction(5))
 
 
 def test_what_the_template_comments_out_is_accepted_too(site):
     (site / "data.csv").write_text("age\n")
-    (site / "id").rename(site / "identity")
+    (site / "id").rename(site / "site")
     lines = template("b").splitlines()
     config = load(site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines))
     assert config.source == TableSource(site / "data.csv", ";", ("", "NA"))
@@ -254,5 +254,5 @@ def test_what_the_template_comments_out_is_accepted_too(site):
 
 
 def test_a_template_for_a_name_that_no_node_may_have():
-    with pytest.raises(ConfigError, match="letters"):
+    with pytest.raises(ConfigError, match="a-z"):
         template('a"b')

@@ -88,7 +88,7 @@ def test_a_node_that_dies_at_the_release_leaves_no_result(lab, point):
 def test_a_study_that_only_some_released_is_not_run_again(lab):
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-charge:kill"}}).start()
     assert here.run().code == PeerLost.exit_code
-    here.wait_for_log("node-1", "released")
+    here.wait_for_log("node-1", "charged, the share leaves")
     here.deployment._environment = {}
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
@@ -113,3 +113,15 @@ def test_a_node_that_is_away_is_named(lab):
     outcome = here.run(nodes=[("node-1", address), ("node-2", "127.0.0.1:1")])
     assert outcome.code == PeerUnavailable.exit_code, outcome.error
     assert "node-2" in outcome.last_line and "127.0.0.1:1" in outcome.last_line
+
+
+def test_every_node_tells_of_its_charge_and_ends_well(lab):
+    """The coordinator hangs up as soon as it has all shares; no node may take that for an abort."""
+    here = lab(3)
+    outcomes = [here.start().run(name="first")] + [here.run(name=f"study-{number}") for number in range(8)]
+    assert [outcome.code for outcome in outcomes] == [0] * 9
+    for name in here.names:
+        assert here.log(name).count("charged, the share leaves") == 9
+        assert "ended in step" not in here.log(name)
+    here.stop()
+    assert all(here.spent(name) == 9 for name in here.names)

@@ -141,7 +141,7 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
     ended = subprocess.run(
         [*UMPC, "study", "check", str(file), "--contact"], capture_output=True, text=True, timeout=60
     )
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == e.PeerUnavailable.exit_code, ended.stderr
     for words in (
         "sign(a.age - b.age) * sign(a.balance - b.balance)",
         "range        [-1, 1]",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.errors import ConfigError
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def _folder(keep: Path | None):
         with tempfile.TemporaryDirectory(prefix="umpc-demo-") as name:
             yield Path(name)
     else:
+        if keep.exists():
+            raise ConfigError(f"{keep} exists already; --keep makes a new folder, so give the name of one")
         keep.mkdir(parents=True)
         yield keep.resolve()
 
@@ -99,7 +102,6 @@ def _run(
     deployment = Deployment(folder)
     paths = table.split(folder, nodes)
     with ended_with_us(deployment.processes):
-        _tell(f"starting a dealer and {nodes} node{'s' if nodes > 1 else ''}")
         file = write_study_file(
             folder,
             name="demo",
@@ -113,6 +115,7 @@ def _run(
             max_colluding=max_colluding,
         )
         study = load_study_file(file).study("coordinator")  # refused before any process starts
+        _tell(f"starting a dealer and {nodes} node{'s' if nodes > 1 else ''}")
         deployment.start_dealer()
         for path in paths:
             deployment.start_node(path.stem, path, str(study.exact_epsilon))

@@ -67,6 +67,11 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
             f"{config} names this node {loaded.name!r}, its certificate is for {identity.name!r}; make them agree"
         )
     with contextlib.closing(Ledger(loaded.ledger, loaded.dataset, loaded.epsilon)) as ledger:
+        balance = ledger.balance()
+        logging.getLogger("umpc.node").info(
+            "budget of data set %r: %s in all, %s spent, %s left (%s)",
+            *(loaded.dataset, balance.total, balance.spent, balance.left, loaded.ledger),
+        )
 
         def add(server, finished) -> None:
             rpc.add_NodeServicer_to_server(NodeServer(loaded, identity, ledger, finished), server)

@@ -89,7 +89,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         ("bytes offline", f"{report.bytes_offline:,}", f"predicted {report.bytes_offline_predicted:,}"),
         ("seconds online", f"{report.seconds_online:.3f}", "first masked field to last share, charge included"),
         ("seconds offline", f"{report.seconds_offline:.3f}", "joint seed, E, material"),
-        ("seconds in all", f"{report.seconds_total:.3f}", ""),
+        ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
     ]
 
 

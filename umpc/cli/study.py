@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from umpc.study import Study
+    from umpc.transport.authority import Identity
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FORMAT = click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -19,7 +24,7 @@ def study() -> None:
     \b
     Example of study.toml:
       name = "kendall-2026"               # a new name is a new study, with new noise and a new charge
-      statistic = "kendall_tau"           # or gini_mean_difference
+      statistic = "kendall_tau"           # see `umpc kernels`; or kernel = "kernels.py:mine"
       columns = ["age", "balance"]        # the statistic's fields, as columns of every site's table
       epsilon = 1
       edges = "2n"                        # "2n", "all" or a number of pairs
@@ -92,7 +97,17 @@ def check(file: Path, contact: bool) -> None:
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; dealer {checked.dealer.name}")
     if contact:
-        from umpc.coordinator.client import greet
+        _contact(checked, identity)
 
-        for name, answer in asyncio.run(greet(checked, identity)):
-            click.echo(f"{name:<12} {answer}")
+
+def _contact(study: Study, identity: Identity) -> None:
+    """Print who answers. Raises: the first reason why somebody does not."""
+    from umpc.coordinator.client import greet
+    from umpc.errors import UmpcError
+
+    answers = asyncio.run(greet(study, identity))
+    for name, answer in answers:
+        click.echo(f"{name:<12} {answer}")
+    for _, answer in answers:
+        if isinstance(answer, UmpcError):
+            raise answer

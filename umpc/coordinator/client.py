@@ -25,7 +25,7 @@ from umpc.transport.services import grpc, rpc
 from umpc.transport.status import error_of, lost
 
 T = TypeVar("T")
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 5
 GRACE_SECONDS = 0.5
 """How long the first failure waits for a better one: the process that died itself, not who missed it."""
 ABORT_SECONDS = 1
@@ -53,19 +53,19 @@ async def run_study(study: Study, identity: Identity, tell: Tell = lambda step, 
         await asyncio.gather(*(link.close() for link in links))
 
 
-async def greet(study: Study, identity: Identity) -> list[tuple[str, str]]:
-    """Who of a study's dealer and nodes answers: (name, its software's version, or the reason why it does not)."""
+async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcError]]:
+    """Who of a study's dealer and nodes answers: (name, what it runs, or the reason why it does not answer)."""
 
-    async def ask(role: str, participant: Participant) -> tuple[str, str]:
+    async def ask(role: str, participant: Participant) -> tuple[str, str | UmpcError]:
         try:
             channel = await connect(identity, participant.name, role, participant.address, CONNECT_SECONDS)
         except UmpcError as error:
-            return participant.name, error.message
+            return participant.name, error
         stub = rpc.NodeStub(channel) if role == "node" else rpc.DealerStub(channel)
         try:
             reply = await stub.Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
         except grpc.aio.AioRpcError as error:
-            return participant.name, error_of(error, participant.name, "hello").message
+            return participant.name, error_of(error, participant.name, "hello")
         finally:
             await channel.close()
         return participant.name, f"answers, umpc {reply.version}"
@@ -193,7 +193,11 @@ class NodeLink:
                 await asyncio.wait({self._reader})
 
     async def close(self) -> None:
+        """Hang up: a node that has answered gets a moment to finish what it does."""
         if self._call is not None:
+            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await self._call.done_writing()
+            await asyncio.wait({self._reader}, timeout=ABORT_SECONDS)
             self._call.cancel()
             await asyncio.wait({self._reader})
         if self._channel is not None:
@@ -235,7 +239,7 @@ def most_telling(failures: dict[str, BaseException], step: str) -> UmpcError:
 
     error = min(failures.values(), key=rank)
     charged = "some nodes may have charged epsilon" if step == "release" else "no epsilon was charged"
-    error.message = f"{error.message}. Nothing was released and {charged}."
+    error.message = f"{error.message.rstrip('.')}. Nothing was released and {charged}."
     error.args = (error.message,)
     error.step = error.step or step
     return error

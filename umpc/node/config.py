@@ -24,8 +24,8 @@ KEYS = {
     "budget": ("epsilon",),
 }
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
-NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-NAME_EXPECTED = "letters, digits, '.', '_' and '-', at most 63, a letter or digit first"
+NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+NAME_EXPECTED = "a-z, 0-9 and inner '-', at most 63, as in the certificate"
 EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
 
 
@@ -75,8 +75,8 @@ TEMPLATE = """\
 # The configuration of one umpc node. Paths are relative to this file's folder.
 
 name = "@name@"                    # as in the study's list of participants and in cert.pem
-listen = "127.0.0.1:0"             # host:port; port 0 takes any free one
-identity = "identity"              # the folder with ca.pem, cert.pem and key.pem
+listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes reach this one
+identity = "site"                  # the folder of `umpc ca request`, with ca.pem, cert.pem and key.pem
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 
 [data]

@@ -18,7 +18,7 @@ from umpc.transport.channels import connect
 from umpc.transport.services import grpc, rpc
 from umpc.transport.status import error_of, lost, status_of
 
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 5
 HELLO_SECONDS = 10
 UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""

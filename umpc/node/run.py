@@ -76,6 +76,8 @@ class StudyRun:
         self._pump: asyncio.Task | None = None
         self.study: Study | None = None
         self.step = "propose"
+        self.answered = False
+        """The share is out: whatever the coordinator does now, the study is complete here."""
 
     async def run(self) -> None:
         """All steps. Raises: UmpcError; whatever happens, an uncharged reservation is given back."""
@@ -125,7 +127,8 @@ class StudyRun:
         failpoint("after-reserve")
         try:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
-            log.info("study %s accepted: %d records, %d rows dropped", self._label, records.count, records.dropped)
+            who = f"study {self._label} of {self.coordinator}"
+            log.info("%s accepted: %d records, %d rows dropped", who, records.count, records.dropped)
             kernel = study.parsed_kernel
             log.info("kernel %s, range [%s, %s]", kernel.text, kernel.interval.low, kernel.interval.high)
             await self._send(m.Accepted(study.hash, session.accept()))
@@ -239,15 +242,17 @@ class StudyRun:
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
         failpoint("after-charge")
+        log.info("study %s: epsilon %s charged, the share leaves", self._label, self.study.epsilon)
         await self._send(message)
+        self.answered = True
         failpoint("after-release")
-        await asyncio.to_thread(self.site.ledger.record_release, self.study.hash)
-        log.info("study %s released: epsilon %s charged", self._label, self.study.epsilon)
+        await asyncio.shield(asyncio.to_thread(self.site.ledger.record_release, self.study.hash))
 
     async def _release_again(self, stored: bytes) -> None:
         """The same study asked again gets the same stored bytes, at no cost."""
         self.step = "release"
         await self._send(codec.decode_node(codec.parse(pb.NodeMessage, stored)))
+        self.answered = True
         log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
 
     def _check_caller(self) -> None:

@@ -88,7 +88,7 @@ class NodeServer(rpc.NodeServicer):
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
         run = StudyRun(self.site, coordinator, inbox.get, send)
         steps = asyncio.create_task(run.run())
-        listener = asyncio.create_task(_listen(receive, inbox, steps))
+        listener = asyncio.create_task(_listen(receive, inbox, run, steps))
         error: UmpcError | None = None
         try:
             await steps
@@ -98,7 +98,7 @@ class NodeServer(rpc.NodeServicer):
                 await send(codec.failure_of(_public(failure, self.identity.name)))
             error = await _first_cause(failure, listener)
         except asyncio.CancelledError:  # by the listener, or by gRPC when the coordinator's connection is gone
-            error = await _reason(listener, coordinator)
+            error = None if run.answered else await _reason(listener, coordinator)
         finally:
             steps.cancel()
             listener.cancel()
@@ -143,20 +143,24 @@ class NodeServer(rpc.NodeServicer):
             log.warning("for the administrator only: %s", error.detail)
 
 
-async def _listen(receive: Callable[[], Awaitable], inbox: asyncio.Queue, steps: asyncio.Task) -> UmpcError | None:
-    """Hand the coordinator's messages on; an abort, or the stream's end, ends the run at once."""
+async def _listen(
+    receive: Callable[[], Awaitable], inbox: asyncio.Queue, run: StudyRun, steps: asyncio.Task
+) -> UmpcError | None:
+    """Hand the coordinator's messages on. An abort, or the stream's end, ends the run, unless it is complete."""
+    error: UmpcError | None = None
     try:
         while True:
             message = await receive()
             if isinstance(message, m.Abort):
                 raise StudyAborted(message.reason or "the coordinator ended the study", culprit=message.culprit or None)
             await inbox.put(message)
-    except UmpcError as error:
-        steps.cancel()
-        return error
+    except UmpcError as failure:
+        error = failure
     except (grpc.aio.AioRpcError, grpc.aio.BaseError):
+        pass
+    if not run.answered:
         steps.cancel()
-        return None
+    return error
 
 
 async def _first_cause(failure: UmpcError, listener: asyncio.Task) -> UmpcError:
@@ -181,6 +185,6 @@ def _public(error: UmpcError, node: str) -> UmpcError:
         return type(error)(
             f"{node}: its {type(error).__name__} is for its administrator; see the node's own log", culprit=node
         )
-    if not error.message.startswith(node):
+    if node not in error.message:
         return type(error)(f"{node}: {error.message}", culprit=error.culprit or node, step=error.step)
     return error

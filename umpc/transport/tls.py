@@ -23,6 +23,7 @@ TLS_1_2_SUITES = "ECDHE-PSK-AES128-CBC-SHA"
 _VARIABLE = "GRPC_SSL_CIPHER_SUITES"
 _too_late = "grpc" in sys.modules and os.environ.get(_VARIABLE) != TLS_1_2_SUITES
 os.environ[_VARIABLE] = TLS_1_2_SUITES
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what gRPC has to say, `diagnose` says in one line
 
 import grpc  # noqa: E402  (after the line above, see the docstring)
 import grpc.aio  # noqa: E402

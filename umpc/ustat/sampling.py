@@ -22,6 +22,7 @@ Words = Callable[[int], np.ndarray]
 """Number of words → (words,) uint64, uniform; from the joint seed's stream, the same at every process."""
 
 _RULE = re.compile(r"0*[1-9][0-9]{0,17}n?")
+_ROUNDS = 50
 _SWEEPS = 200
 _RESTARTS = 1000
 
@@ -89,18 +90,30 @@ def _deal_places(records: int, count: int, words: Words, degree: int) -> np.ndar
 
 
 def _mend(edges: np.ndarray, records: int, words: Words) -> np.ndarray | None:
-    """Swap single places between a faulty edge and a random other one until no edge is faulty."""
-    for _ in range(_SWEEPS):
+    """Swap single places between a faulty edge and a random other one until no edge is faulty.
+
+    A swap is carried out only if it gives two sound edges that no edge equals, so sound edges stay sound and only the
+    faulty ones are looked at again. Keys of edges that were swapped away stay in the list of taken keys until the
+    next round, which costs a few chances and saves sorting all edges after every sweep.
+    """
+    for _ in range(_ROUNDS):
         keys, order = _sorted_keys(edges, records)
-        faulty = _faulty(edges, keys, order)
+        faulty, added = _faulty(edges, keys, order), np.empty(0, dtype=np.int64)
         if len(faulty) == 0:
             return np.sort(edges[order], axis=1)
-        _swap(edges, keys, faulty, records, words)
+        for _ in range(_SWEEPS):
+            before = len(faulty)
+            faulty, new = _swap(edges, (keys, added), faulty, records, words)
+            added = np.sort(np.concatenate([added, new]))
+            if len(faulty) == 0 or len(faulty) == before:
+                break
     return None
 
 
-def _swap(edges: np.ndarray, keys: np.ndarray, faulty: np.ndarray, records: int, words: Words) -> None:
-    """One proposal per faulty edge; those that give two new, distinct, sound edges are carried out."""
+def _swap(
+    edges: np.ndarray, taken: tuple[np.ndarray, ...], faulty: np.ndarray, records: int, words: Words
+) -> tuple[np.ndarray, np.ndarray]:
+    """One proposal per faulty edge; the good ones are carried out: (edges that are still faulty, new keys)."""
     degree = edges.shape[1]
     partner = below(len(edges), words(len(faulty)))
     place, other = (below(degree, words(len(faulty))) for _ in range(2))
@@ -108,17 +121,20 @@ def _swap(edges: np.ndarray, keys: np.ndarray, faulty: np.ndarray, records: int,
     usable = np.zeros(len(faulty), dtype=bool)
     usable[first] = True
     usable &= ~np.isin(partner, faulty)
-    faulty, partner, place, other = (array[usable] for array in (faulty, partner, place, other))
+    mended, partner, place, other = (array[usable] for array in (faulty, partner, place, other))
 
-    mine, theirs = edges[faulty].copy(), edges[partner].copy()
-    row = np.arange(len(faulty))
-    mine[row, place], theirs[row, other] = edges[partner, other], edges[faulty, place]
+    mine, theirs = edges[mended].copy(), edges[partner].copy()
+    row = np.arange(len(mended))
+    mine[row, place], theirs[row, other] = edges[partner, other], edges[mended, place]
     proposed = np.concatenate([mine, theirs])
     new_keys = edge_keys(proposed, records)
     _, index, counts = np.unique(new_keys, return_inverse=True, return_counts=True)
-    sound = ~_repeats_a_record(proposed) & (counts[index] == 1) & ~_contains(keys, new_keys)
+    sound = ~_repeats_a_record(proposed) & (counts[index] == 1)
+    for keys in taken:
+        sound &= ~_contains(keys, new_keys)
     accepted = sound[: len(row)] & sound[len(row) :]
-    edges[faulty[accepted]], edges[partner[accepted]] = mine[accepted], theirs[accepted]
+    edges[mended[accepted]], edges[partner[accepted]] = mine[accepted], theirs[accepted]
+    return np.setdiff1d(faulty, mended[accepted], assume_unique=True), new_keys[np.tile(accepted, 2)]
 
 
 def _sorted_keys(edges: np.ndarray, records: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,6 +156,8 @@ def _repeats_a_record(edges: np.ndarray) -> np.ndarray:
 
 
 def _contains(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    if len(keys) == 0:
+        return np.zeros(len(wanted), dtype=bool)
     position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return keys[position] == wanted
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from umpc.errors import KernelError
@@ -41,11 +40,11 @@ def _gini_mean_difference(x: str) -> Callable[..., Any]:
 
 
 def _variance(x: str) -> Callable[..., Any]:
-    return lambda a, b: (a[x] - b[x]) * (a[x] - b[x]) * Fraction(1, 2)
+    return lambda a, b: (a[x] - b[x]) ** 2 / 2
 
 
 def _covariance(x: str, y: str) -> Callable[..., Any]:
-    return lambda a, b: (a[x] - b[x]) * (a[y] - b[y]) * Fraction(1, 2)
+    return lambda a, b: (a[x] - b[x]) * (a[y] - b[y]) / 2
 
 
 def _duplicate_pair_ratio(x: str) -> Callable[..., Any]:
@@ -61,7 +60,7 @@ def _rand_index(x: str, y: str) -> Callable[..., Any]:
 
 
 def _wilcoxon_signed_rank(x: str) -> Callable[..., Any]:
-    return lambda a, b: (sign(a[x] + b[x]) + 1) * Fraction(1, 2)
+    return lambda a, b: (sign(a[x] + b[x]) + 1) / 2
 
 
 LIBRARY = {
