@@ -153,6 +153,18 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
     assert "127.0.0.1:1" in answers["node-2"]
 
 
+def test_a_check_predicts_what_a_run_over_these_records_costs(running):
+    file = running.study_file(name="predicted", epsilon="1/1000", edges="all")
+    command = [*UMPC, "study", "check", str(file), "--records", "60,60"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    report = running.run(name="predicted", epsilon="1/1000", edges="all").report
+    assert f"pairs        {report['edges']:,} among 120 records, at most 119" in said
+    assert f"standard deviation {report['noise_std']:.4g} of the result" in said
+    assert f"bytes        {report['bytes_online']:,} online, {report['bytes_offline']:,} from the dealer" in said
+    wrong = subprocess.run([*command[:-1], "60"], capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == e.StudyError.exit_code and "one number per node" in wrong.stderr
+
+
 def test_the_same_study_asked_again_gets_the_same_bytes_and_costs_nothing(running):
     first = running.run(name="again", epsilon="1/2")
     second = running.run(name="again", epsilon="1/2")

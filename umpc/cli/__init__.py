@@ -6,6 +6,7 @@
 | `ca.py` | `umpc ca …`: certificates |
 | `serve.py` | `umpc node …` and `umpc dealer …`: processes that wait for studies |
 | `study.py` | `umpc study …`: run or check a study |
+| `prediction.py` | what a study will cost, before anybody is asked |
 | `kernels.py` | `umpc kernels`: the library, and what one's own kernel costs |
 | `demo.py` | `umpc demo`: everything on this machine |
 | `deployment.py` | the demo's processes: starting, waiting for, stopping |

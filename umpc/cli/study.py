@@ -74,13 +74,18 @@ def run(file: Path, style: str) -> None:
 
 @study.command()
 @click.argument("file", type=FILE)
+@click.option("--records", help="Each node's number of records, as 300,300,200: then also say what a run will cost.")
 @click.option(
     "--contact", is_flag=True, help="Also call the dealer and all nodes, and say who answers and who does not."
 )
-def check(file: Path, contact: bool) -> None:
+def check(file: Path, records: str | None, contact: bool) -> None:
     """Say what the study in FILE computes, before any node is asked to take part.
 
-    Shows the kernel, its range and sensitivity, the study's hash, and who takes part.
+    Shows the kernel, its range and sensitivity, the study's hash, and who takes part; with --records also the noise,
+    rounds and bytes of a run over so many records.
+
+    \b
+    umpc study check study.toml --records 303,294,200 --contact
     """
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
@@ -96,8 +101,27 @@ def check(file: Path, contact: bool) -> None:
     click.echo(f"epsilon      {checked.epsilon}, noise of {checked.honest} of {len(checked.nodes)} nodes suffices")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; dealer {checked.dealer.name}")
+    if records is not None:
+        _predict(checked, records)
     if contact:
         _contact(checked, identity)
+
+
+def _predict(study: Study, records: str) -> None:
+    """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
+    from umpc.agreement import noise_of
+    from umpc.cli.prediction import attempt_over
+    from umpc.mpc.cost import predict
+
+    attempt = attempt_over(study, records)
+    sizes, unit = attempt.sizes, float(study.parsed_kernel.unit)
+    cost, noise = predict(attempt), noise_of(attempt.sizes).std * unit / attempt.sizes.edges
+    click.echo(
+        f"pairs        {sizes.edges:,} among {sizes.records:,} records, at most {sizes.max_degree:,} with the same record"
+    )
+    click.echo(f"noise        standard deviation {noise:.4g} of the result, in a ring of {attempt.ring.bits} bits")
+    click.echo(f"rounds       {cost.rounds}, the reveal included")
+    click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} from the dealer before")
 
 
 def _contact(study: Study, identity: Identity) -> None:

@@ -99,6 +99,7 @@ class PeerLink:
         self.peer, self.close = peer, close
         self.owners: Owners = (0, 0)
         self.bytes_sent = 0
+        self.steps_sent: set[str] = set()
         self._mailbox = Mailbox(peer)
         self._write, self._read = write, read
         self._sending = asyncio.Lock()
@@ -112,6 +113,7 @@ class PeerLink:
         """One message of a round, as chunk `number` of the cell. Raises: PeerLost."""
         frame = Frame(message.step, self.owners, number, message.count, message.width, message.payload)
         self.bytes_sent += frame.wire_bytes
+        self.steps_sent.add(message.step)
         try:
             async with self._sending:
                 await self._write(pb.PeerMessage(frame=codec.encode_frame(frame)))

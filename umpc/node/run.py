@@ -36,6 +36,8 @@ T = TypeVar("T")
 CHUNKS_IN_FLIGHT = 64
 """Chunks that wait for a peer's bits, at most."""
 DONE = object()
+PATIENCE_SECONDS = 10
+"""How much longer than a step a node waits for the coordinator, which waits for the slowest node itself."""
 PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to say what it wants."""
 PROGRESS_EVERY = 64
@@ -123,7 +125,7 @@ class StudyRun:
         study, ledger = self.study, self.site.ledger
         failpoint("before-reserve")
         records = await asyncio.to_thread(self.site.load, study)
-        await asyncio.to_thread(ledger.reserve, study.hash, study.exact_epsilon)
+        ledger.reserve(study.hash, study.exact_epsilon)  # not in a thread: no cancellation may come in between
         failpoint("after-reserve")
         try:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
@@ -148,7 +150,6 @@ class StudyRun:
         begin = await self._expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
-        self._openings = begin.openings
         attempt = await self._in_thread(session.begin, begin.openings)
         self._chunks = await self._in_thread(lambda: list(attempt.chunks_of(session.index)))
         async with asyncio.timeout(self.study.seconds_per_step):
@@ -185,7 +186,7 @@ class StudyRun:
             while await self._in_thread(next, inner, DONE) is not DONE:
                 pass
         failpoint("before-ready")
-        rounds = session.attempt.plan.rounds if session.peers else 0
+        rounds = len({step for link in self._links.values() for step in link.steps_sent})
         sent = sum(link.bytes_sent for link in self._links.values())
         received = self._material.bytes_received if self._material else 0
         await self._send(m.Ready(sent, received, rounds))
@@ -268,7 +269,7 @@ class StudyRun:
     async def _expect(self, kind: type[T], seconds: float | None = None) -> T:
         """The coordinator's next message, which must be of this kind."""
         try:
-            async with asyncio.timeout(seconds or self.study.seconds_per_step):
+            async with asyncio.timeout(seconds or self.study.seconds_per_step + PATIENCE_SECONDS):
                 message = await self._receive()
         except TimeoutError as error:
             raise StepTimeout(
