@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
@@ -29,12 +30,19 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A field's type; numbers as exact text such as "0.01" or "1/3"."""
+    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order."""
 
     name: str
     lower: str
     upper: str
     resolution: str = "1"
+    categories: tuple[str, ...] = ()
+
+    @classmethod
+    def of_categories(cls, name: str, labels: Iterable[str]) -> FieldText:
+        """A field of these labels, which are public and agreed on beforehand."""
+        labels = tuple(labels)
+        return cls(name, "0", str(len(labels) - 1), "1", labels)
 
     def schema(self) -> FieldSchema:
         where = f"field {self.name!r}"
@@ -43,6 +51,7 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             exact(self.lower, f"{where}: lower"),
             exact(self.upper, f"{where}: upper"),
             exact(self.resolution, f"{where}: resolution"),
+            self.categories,
         )
 
 

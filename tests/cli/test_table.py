@@ -116,9 +116,7 @@ def test_a_column_is_described_by_its_own_bounds_and_digits(values, lower, upper
     assert (schema.lower, schema.upper, schema.resolution) == (lower, upper, resolution)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"), [("red", "text"), ("NaN", "NaN or infinity"), ("-inf", "NaN or infinity")]
-)
+@pytest.mark.parametrize(("value", "message"), [("NaN", "NaN or infinity"), ("-inf", "NaN or infinity")])
 def test_a_column_of_anything_else_is_refused_by_name(value, message):
     with pytest.raises(DataError, match=f"column 'x' holds {message}"):
         DemoTable(("x",), [("1",), (value,)]).fields()
@@ -177,3 +175,13 @@ def test_a_sum_over_chosen_pairs_is_in_units():
     gini = study(DemoTable(("x",), [("0",), ("10",)]), "abs(a.x - b.x)")
     assert gini.fields == (FieldText("x", "0", "10", "1"),)
     assert sum_over(gini, first, second, (np.array([0, 1, 1]), np.array([0, 0, 1]))) == 1 + 3 + 4
+
+
+def test_a_column_of_words_becomes_categories_in_order():
+    (field,) = DemoTable(("colour",), [("red",), ("blue ",), ("red",), ("3",)]).fields()
+    assert field == FieldText("colour", "0", "2", "1", ("3", "blue", "red"))
+
+
+def test_a_column_of_too_many_words_is_no_category():
+    with pytest.raises(DataError, match="column 'name' holds 4097 different texts"):
+        DemoTable(("name",), [(f"n{number}",) for number in range(4097)]).fields()

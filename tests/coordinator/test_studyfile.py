@@ -111,8 +111,6 @@ REQUIRED = {
     "epsilon = 0.1\n": "epsilon",
     'identity = "coordinator"\n': "identity",
     'name = "age"\n': "name` - at `$.fields",
-    "lower = 0\n": "lower` - at `$.fields",
-    "upper = 127\n": "upper` - at `$.fields",
     'name = "dealer"\n': "name` - at `$.dealer",
     'address = "dealer.example.org:7100"\n': "address` - at `$.dealer",
     'name = "north"\n': "name` - at `$.nodes",
@@ -154,6 +152,32 @@ def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
     )
     study = load(tmp_path, text).study("coordinator")
     assert (study.statistic, study.kernel) == ("product", "a.age * b.age")
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("lower = 0\n", ""),
+        ("upper = 127\n", ""),
+        ("lower = 0\n", 'lower = 0\ncategories = ["a", "b"]\n'),
+        ("lower = 0\nupper = 127\n", 'upper = 1\ncategories = ["a", "b"]\n'),
+    ],
+)
+def test_a_field_has_bounds_or_categories(tmp_path, line, instead):
+    with pytest.raises(
+        StudyError, match=r"study\.toml: field 'age': either lower and upper or categories .*fields\[0\]"
+    ):
+        load(tmp_path, replaced(line, instead))
+
+
+def test_categories_become_numbers_from_0(tmp_path):
+    text = replaced("lower = 0\nupper = 127\n", 'categories = ["low", "high"]\n')
+    text = text.replace('statistic = "kendall_tau"', 'statistic = "duplicate_pair_ratio"').replace(
+        '["age", "balance"]', '["age"]'
+    )
+    study = load(tmp_path, text).study("coordinator")
+    assert study.fields[0] == FieldText("age", "0", "1", "1", ("low", "high"))
+    assert study.schema["age"].upper_units == 1
 
 
 LINES = {

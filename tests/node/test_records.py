@@ -351,3 +351,29 @@ def test_a_resolution_that_no_double_can_follow(tmp_path):
     tiny = Fraction(1, 10**400)
     error = refused(errors.RangeError, table(tmp_path, "x\n0\n"), FieldSchema("x", Fraction(0), tiny, tiny))
     assert "field 'x'" in error.message
+
+
+# --- categories --------------------------------------------------------------------------------------------
+
+COLOUR = FieldSchema("colour", Fraction(0), Fraction(2), Fraction(1), ("red", "blue", "3"))
+
+
+def test_a_category_is_the_number_of_its_label(tmp_path):
+    path = table(tmp_path, "colour,age\nblue,30\n red ,31\n3,32\n,33\nred,\n")
+    records = load(path, COLOUR, AGE)
+    assert columns(records) == {"colour": [1, 0, 2], "age": [30, 31, 32]}
+    assert records.dropped == 2
+
+
+def test_parquet_holds_categories_too(tmp_path):
+    path = parquet(tmp_path, "SELECT * FROM (VALUES ('red'), ('3'), (NULL)) t(colour)")
+    assert columns(load(path, COLOUR)) == {"colour": [0, 2]}
+
+
+@pytest.mark.parametrize("word", ["green", "Red", "0", "nan"])
+def test_an_unknown_category_is_refused_and_named_to_the_administrator_only_by_its_row(tmp_path, word):
+    path = table(tmp_path, f"colour\nred\n{word}\n")
+    for clip in (False, True):
+        error = refused(errors.OutOfBounds, path, COLOUR, clip=clip)
+        assert "one of 3 categories was expected" in error.message and word not in error.message.split("'colour'")[1]
+        assert "data rows 2 " in error.detail

@@ -116,6 +116,20 @@ def test_processes_of_a_demo_that_is_killed_end_by_themselves(tmp_path):
 
 if BANK.exists():
 
+    def test_all_pairs_of_the_bank_data_with_the_same_job():
+        options = (
+            *BANK_OPTIONS[:-1],
+            "job",
+            "--statistic",
+            "duplicate_pair_ratio",
+            "--edges",
+            "all",
+            "--epsilon",
+            "1e9",
+        )
+        report = result(*options)
+        assert report["estimate"] * 10_217_460 == pytest.approx(1_486_797, abs=1e-3)
+
     @pytest.mark.parametrize("nodes", [2, 4])
     def test_the_bank_study_has_the_known_exact_value(nodes):
         report = result(*BANK_OPTIONS, "--nodes", str(nodes), "--edges", "40000")

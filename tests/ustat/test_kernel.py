@@ -138,3 +138,35 @@ def test_text_and_expression_give_one_kernel():
     tau = kernel(lambda a, b: sign(a.age - b.age) * sign(a.half - b.half))
     assert tau.text == "sign(a.age - b.age) * sign(a.half - b.half)"
     assert Kernel.from_text(tau.text, SCHEMA) == tau
+
+
+COLOURS = Schema(
+    [
+        FieldSchema("colour", Fraction(0), Fraction(2), Fraction(1), ("red", "green", "blue")),
+        FieldSchema("hair", Fraction(0), Fraction(1), Fraction(1), ("dark", "fair")),
+        FieldSchema("age", Fraction(0), Fraction(99), Fraction(1)),
+    ]
+)
+
+
+@pytest.mark.parametrize("text", ["(a.colour == b.colour)", "select((a.colour == b.colour), abs(a.age - b.age), 0)"])
+def test_categories_are_compared_for_equality(text):
+    assert Kernel.from_text(text, COLOURS).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sign(a.colour - b.colour) * sign(a.age - b.age)",
+        "(a.colour < b.colour) + (b.colour < a.colour)",
+        "abs(a.colour - b.colour)",
+        "a.colour * b.colour",
+        "(a.colour == 1) & (b.colour == 1)",
+        "(a.colour == b.hair) + (b.colour == a.hair)",
+        "(a.colour == a.age) + (b.colour == b.age)",
+        "select((a.age == b.age), a.colour + b.colour, 0)",
+    ],
+)
+def test_categories_have_no_order_and_no_arithmetic(text):
+    with pytest.raises(KernelError, match="categor"):
+        Kernel.from_text(text, COLOURS)

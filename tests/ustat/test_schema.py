@@ -57,3 +57,16 @@ def test_a_schema_keeps_the_order_and_finds_by_name():
 def test_an_unknown_field_is_refused_with_the_names_there_are():
     with pytest.raises(UnknownField, match=r"'weight'.*\['age'\]"):
         Schema([field("0", "1")])["weight"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "labels", "words"),
+    [
+        ((0, 2, 1), ("a", "b"), "numbered from 0"),
+        ((0, 1, 2), ("a", "b"), "numbered|multiple"),
+        ((0, 1, 1), ("a", "a"), "twice"),
+    ],
+)
+def test_categories_are_distinct_and_numbered(bounds, labels, words):
+    with pytest.raises(RangeError, match=words):
+        FieldSchema("x", *map(Fraction, bounds), labels)

@@ -116,9 +116,7 @@ def _predict(study: Study, records: str) -> None:
     attempt = attempt_over(study, records)
     sizes, unit = attempt.sizes, float(study.parsed_kernel.unit)
     cost, noise = predict(attempt), noise_of(attempt.sizes).std * unit / attempt.sizes.edges
-    click.echo(
-        f"pairs        {sizes.edges:,} among {sizes.records:,} records, at most {sizes.max_degree:,} with the same record"
-    )
+    click.echo(f"pairs        {sizes.edges:,} among {sizes.records:,} records, at most {sizes.max_degree:,} per record")
     click.echo(f"noise        standard deviation {noise:.4g} of the result, in a ring of {attempt.ring.bits} bits")
     click.echo(f"rounds       {cost.rounds}, the reveal included")
     click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} from the dealer before")

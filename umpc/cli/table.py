@@ -19,6 +19,8 @@ from umpc.study import FieldText, Study
 EXACT_PAIRS = 200_000_000
 """Up to so many pairs the demo computes the exact value over all of them."""
 PAIRS_AT_ONCE = 1 << 20
+MOST_CATEGORIES = 4096
+"""A column of text with more different values is no category."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,20 @@ def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
 def _describe(name: str, values: list[str]) -> FieldText:
     try:
         numbers = [Decimal(value.strip()) for value in values]
-    except InvalidOperation as error:
-        raise DataError(f"column {name!r} holds text; --fields needs columns of numbers") from error
+    except InvalidOperation:
+        return _describe_labels(name, {value.strip() for value in values})
     if not all(number.is_finite() for number in numbers):
         raise DataError(f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers")
     digits = max(0, *(-number.normalize().as_tuple().exponent for number in numbers))
     resolution = Fraction(1, 10**digits)
     low, high = Fraction(min(numbers)), Fraction(max(numbers))
     return FieldText(name, str(low), str(high), str(resolution))
+
+
+def _describe_labels(name: str, labels: set[str]) -> FieldText:
+    if len(labels) > MOST_CATEGORIES:
+        raise DataError(f"column {name!r} holds {len(labels)} different texts, too many for categories")
+    return FieldText.of_categories(name, sorted(labels))
 
 
 def pooled(study: Study, paths: Sequence[Path]) -> list[dict[str, np.ndarray]]:

@@ -45,9 +45,20 @@ Number = int | str
 
 class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
-    lower: Number
-    upper: Number
+    lower: Number | None = None
+    upper: Number | None = None
     resolution: Number = 1
+    categories: list[str] | None = None
+
+    def text(self) -> FieldText:
+        """Raises: StudyError where it has neither bounds nor categories, or both."""
+        if (self.lower is None or self.upper is None) == (self.categories is None) or (
+            self.categories is not None and (self.lower, self.upper, self.resolution) != (None, None, 1)
+        ):
+            raise StudyError(f"field {self.name!r}: either lower and upper or categories were expected; give these")
+        if self.categories is not None:
+            return FieldText.of_categories(self.name, self.categories)
+        return FieldText(self.name, str(self.lower), str(self.upper), str(self.resolution))
 
 
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -82,7 +93,7 @@ class StudyFile:
             name=entries.name,
             statistic=statistic,
             kernel=to_text(expression),
-            fields=tuple(FieldText(f.name, str(f.lower), str(f.upper), str(f.resolution)) for f in entries.fields),
+            fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
             edges=str(entries.edges),
             max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
@@ -114,6 +125,11 @@ def load_study_file(path: Path) -> StudyFile:
         raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
+    for number, field in enumerate(entries.fields):
+        try:
+            field.text()
+        except StudyError as error:
+            raise StudyError(f"{path}: {error.message} at `fields[{number}]`") from error
     if (entries.statistic is None) == (entries.kernel is None):
         raise StudyError(f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean")
     if (entries.statistic is None) != (entries.columns is None):
@@ -157,8 +173,11 @@ def write_study_file(
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
     for field in fields:
-        lines += ["[[fields]]", f"name = {text(field.name)}", f"lower = {text(field.lower)}"]
-        lines += [f"upper = {text(field.upper)}", f"resolution = {text(field.resolution)}"]
+        lines += ["[[fields]]", f"name = {text(field.name)}"]
+        if field.categories:
+            lines += [f"categories = {text(list(field.categories))}"]
+        else:
+            lines += [f"{key} = {text(getattr(field, key))}" for key in ("lower", "upper", "resolution")]
     lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
     for node, address in nodes:
         lines += ["[[nodes]]", f"name = {text(node)}", f"address = {text(address)}"]

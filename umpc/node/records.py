@@ -91,7 +91,13 @@ def _read(
         table = _open(connection, source, site)
         texts = [_trimmed(table.column(f.name, site)) for f in fields]
         known = [f"({text} IS NOT NULL AND NOT list_contains($missing, {text}))" for text in texts]
-        numbers = [f"TRY_CAST({text} AS DOUBLE)" for text in texts]
+        numbers = [
+            f"nullif(list_position($categories{i}, {text}), 0)::DOUBLE - 1"
+            if field.categories
+            else f"TRY_CAST({text} AS DOUBLE)"
+            for i, (field, text) in enumerate(zip(fields, texts, strict=True))
+        ]
+        labels = {f"categories{i}": list(field.categories) for i, field in enumerate(fields) if field.categories}
         chosen = ", ".join(
             [
                 f"({' AND '.join(['true', *known])}) AS present",
@@ -100,7 +106,8 @@ def _read(
         )
         # $missing must occur in every statement that is given it; list_contains also types an empty list.
         query = f"SELECT {chosen} FROM {table.relation} WHERE len($missing::VARCHAR[]) >= 0"
-        found = connection.execute(query, {**table.parameters, "missing": list(source.missing)}).fetchnumpy()
+        parameters = {**table.parameters, **labels, "missing": list(source.missing)}
+        found = connection.execute(query, parameters).fetchnumpy()
     return np.asarray(found["present"]), {f.name: np.ma.asarray(found[f"v{i}"]) for i, f in enumerate(fields)}
 
 
@@ -240,6 +247,13 @@ def _units(column: np.ma.MaskedArray, rows: np.ndarray, schema: FieldSchema, sit
         )
     expected = f"{where} numbers from {schema.lower} to {schema.upper} were expected, and"
     text, values = np.ma.getmaskarray(column), np.ma.getdata(column)
+    if schema.categories:
+        site.refuse(
+            OutOfBounds,
+            rows[text],
+            f"{where} one of {len(schema.categories)} categories was expected, and another word came. Correct the "
+            "table, or add the word to the study's categories",
+        )
     site.refuse(
         NotNumeric,
         rows[text],

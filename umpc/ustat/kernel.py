@@ -12,7 +12,7 @@ import numpy as np
 
 from umpc.errors import KernelError
 from umpc.ustat.clear import Columns, evaluate_clear
-from umpc.ustat.expression import Expression, permute_records, records_of
+from umpc.ustat.expression import Expression, Interpreter, interpret, permute_records, records_of
 from umpc.ustat.local import bound
 from umpc.ustat.polynomial import Polynomial, polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
@@ -36,6 +36,7 @@ class Kernel:
         beyond = records_of(self.expression) - set(range(self.degree))
         if beyond:
             raise KernelError(f"the kernel uses record {max(beyond) + 1} of an edge of {self.degree} records")
+        interpret(self.expression, _Kinds(self.schema))
         for order in permutations(range(self.degree)):
             if polynomial_of(permute_records(self.expression, order), self.schema) != self.polynomial:
                 raise KernelError(
@@ -80,6 +81,34 @@ class Kernel:
     def evaluate(self, records: Sequence[Columns]) -> np.ndarray:
         """The kernel in the clear on a batch of edges: (edges,) int64, in units."""
         return evaluate_clear(self.expression, self.schema, records, self.unit)
+
+
+class _Kinds(Interpreter[tuple[str, ...]]):
+    """A number is (), a category its labels: categories have no order and no arithmetic, only equality."""
+
+    def __init__(self, schema: Schema):
+        self.schema = schema
+
+    def field(self, record: int, name: str) -> tuple[str, ...]:
+        return self.schema[name].categories
+
+    def constant(self, value: Fraction) -> tuple[str, ...]:
+        return ()
+
+    def equal(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+        if left != right:
+            raise KernelError("a category is compared with something else; compare two fields with the same categories")
+        return ()
+
+    def add(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+        if left or right:
+            raise KernelError(
+                f"a field with the categories {', '.join((left or right)[:3])}, … has no order and no arithmetic; "
+                f"compare it with == or !="
+            )
+        return ()
+
+    multiply = less = add
 
 
 def _round_up(value: Fraction) -> int:

@@ -18,15 +18,23 @@ MAX_UNITS = 1 << 52
 
 @dataclass(frozen=True)
 class FieldSchema:
-    """One field: real values in [lower, upper], rounded to multiples of resolution."""
+    """One field: real values in [lower, upper], rounded to multiples of resolution.
+
+    categories: the labels of a field that has no order; a value is then the number of its label, from 0.
+    """
 
     name: str
     lower: Fraction
     upper: Fraction
     resolution: Fraction
+    categories: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"field {self.name!r}"
+        if self.categories and (self.lower, self.upper, self.resolution) != (0, len(self.categories) - 1, 1):
+            raise RangeError(f"{where}: {len(self.categories)} categories are numbered from 0 in steps of 1")
+        if len(set(self.categories)) != len(self.categories):
+            raise RangeError(f"{where}: a category is listed twice; list each once")
         if self.resolution <= 0:
             raise RangeError(f"{where}: resolution must be positive, got {self.resolution}")
         if self.lower > self.upper:
