@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import stats
 
 from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.mpc.prg import Stream
-from umpc.ustat.sampling import balanced, below, edge_count, edge_keys, max_degree
+from umpc.ustat.sampling import _circulant, balanced, below, edge_count, edge_keys, max_degree
 
 ALPHA = 1e-6
 """Chance that a test of a right sampler fails, had its seed been chosen at random."""
@@ -28,14 +28,15 @@ def check(edges: np.ndarray, records: int, count: int, degree: int, seed: int) -
     where = f"records {records}, edges {count}, degree {degree}, seed {seed}"
     assert edges.shape == (count, degree), where
     rows = [tuple(edge) for edge in edges.tolist()]
-    assert rows == sorted(set(rows)), f"not distinct or not in order: {where}"
+    assert len(set(rows)) == len(rows), f"not distinct: {where}"
     assert all(edge == tuple(sorted(set(edge))) for edge in rows), f"a record twice in an edge: {where}"
     occurrences = np.bincount(edges.ravel().astype(np.int64), minlength=records)
     assert len(occurrences) == records and occurrences.max(initial=0) <= max_degree(count, records, degree), where
     assert occurrences.max() - occurrences.min() <= 1, f"degrees {occurrences}: {where}"
 
 
-SIZES = [(n, m, 2) for n in range(2, 9) for m in range(1, comb(n, 2) + 1)]
+NUMBERINGS = [np.array(order) for order in permutations(range(6))]
+SIZES = [(n, m, 2) for n in range(2, 13) for m in range(1, comb(n, 2) + 1)]
 SIZES += [(n, m, 3) for n in range(3, 7) for m in range(1, comb(n, 3) + 1)]
 
 
@@ -46,7 +47,8 @@ def test_every_small_size_is_distinct_and_balanced(seed):
 
 
 @pytest.mark.parametrize(
-    ("records", "count", "degree"), [(1000, 2000, 2), (101, 2525, 2), (101, 4000, 2), (60, 500, 3), (500, 1, 2)]
+    ("records", "count", "degree"),
+    [(1000, 2000, 2), (101, 2525, 2), (101, 4000, 2), (60, 500, 3), (500, 1, 2), (3000, 2_000_000, 2)],
 )
 def test_larger_sizes_are_distinct_and_balanced(records, count, degree):
     check(balanced(records, count, stream(7), degree), records, count, degree, 7)
@@ -64,6 +66,22 @@ def test_the_same_stream_gives_the_same_edges_and_another_stream_others():
 def test_too_many_records_for_the_keys_are_refused():
     with pytest.raises(RangeError, match="at most 2\\^31"):
         balanced(1 << 32, 10, stream(0))
+
+
+def test_any_balanced_graph_under_a_random_numbering_gives_the_same_variance():
+    """docs/decisions/0006, exactly: a hexagon (what is used), two triangles, a path with a chord's worth of edges."""
+    value = np.random.default_rng(5).integers(0, 100, (6, 6))
+    value = value + value.T
+    hexagon = _circulant(6, 6)
+    triangles = np.array([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)])
+    star = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2)])
+
+    def moments(edges: np.ndarray) -> tuple[int, int]:
+        sums = [int(value[order[edges[:, 0]], order[edges[:, 1]]].sum()) for order in NUMBERINGS]
+        return sum(sums), sum(total * total for total in sums)
+
+    assert moments(hexagon) == moments(triangles)
+    assert moments(hexagon)[0] == moments(star)[0] and moments(hexagon)[1] < moments(star)[1]
 
 
 # --- every edge is equally likely -----------------------------------------------------------------------------

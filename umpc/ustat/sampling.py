@@ -1,10 +1,14 @@
 """Edge sets drawn from a joint seed: which pairs the statistic averages over.
 
-`balanced` is BalancedSamp of Sinh & Ramon 2025, appendix F: distinct edges, no record in more than
-⌈k|E|/n⌉ of them, so that one record changes the sum by at most ⌈k|E|/n⌉·Δf. Departure: the paper's loop is
-quadratic and may restart; here the k|E| places of the edges are dealt to the records in one shuffle and the
-few edges that repeat a record or another edge are mended by swaps, which leave every degree as it is. The
-result does not depend on how records are numbered, so every edge is equally likely.
+`balanced` does what BalancedSamp of Sinh & Ramon 2025, appendix F, is for: distinct edges, no record in more than
+⌈k|E|/n⌉ of them, so that one record changes the sum by at most ⌈k|E|/n⌉·Δf. Two constructions, both indifferent to how
+records are numbered, so that every edge is equally likely:
+
+- pairs: a fixed graph with degrees as equal as possible, its vertices numbered by a random permutation. Linear time, no
+  search. The estimate's variance depends on E only through how many pairs of edges share a record, which equal degrees
+  fix, so no other balanced way of drawing E is more accurate (docs/decisions/0006).
+- larger edges: the k|E| places of the edges are dealt to the records in one shuffle, and the few edges that repeat a
+  record or another edge are mended by swaps, which leave every degree as it is.
 """
 
 from __future__ import annotations
@@ -65,12 +69,15 @@ def max_degree(count: int, records: int, degree: int = 2) -> int:
 
 
 def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndarray:
-    """Distinct edges with degrees as equal as possible, in expected linear time while |E| is at most half of all.
+    """Distinct edges with degrees as equal as possible.
 
-    Returns: (count, degree) int64, each row ascending, rows in lexicographic order.
+    Returns: (count, degree) int64, each row ascending, in no particular order.
     """
     if records**degree >= 1 << 63:
         raise RangeError(f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}")
+    if degree == 2:
+        order = np.argsort(words(records), kind="stable")
+        return np.sort(order[_circulant(records, count)], axis=1)
     total = comb(records, degree)
     if 2 * count > total:
         return _complement(balanced(records, total - count, words, degree), records, degree)
@@ -79,6 +86,28 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndar
         if edges is not None:
             return edges
     raise LocalProtocolError(f"no balanced set of {count} edges over {records} records was found")
+
+
+def _circulant(records: int, count: int) -> np.ndarray:
+    """A graph on 0..n−1 with so many edges and degrees that differ by at most 1: (count, 2) int64.
+
+    Edges {p, p + j mod n} of one offset j < n/2 give every vertex two edges; offset n/2 gives it one. Whole offsets
+    first. The rest comes from the cycle of offset 1, its even places before its odd ones: a matching first, and then,
+    when every vertex has an edge, second ones.
+    """
+    whole, rest = divmod(count, records)
+    places = np.arange(records)
+    offsets = (records - 1) // 2
+    if whole == offsets:  # the rest, if there is one, is part of the matching of offset n/2
+        last = np.column_stack([places[:rest], places[:rest] + records // 2])
+        first_offset = 1
+    else:
+        partial = np.concatenate([places[::2], places[1::2]])[:rest]
+        last = np.column_stack([partial, partial + 1])
+        first_offset = 2 if rest else 1
+    jumps = np.repeat(np.arange(first_offset, first_offset + whole), records)
+    start = np.tile(places, whole)
+    return np.concatenate([np.column_stack([start, start + jumps]), last]) % records
 
 
 def _deal_places(records: int, count: int, words: Words, degree: int) -> np.ndarray:
