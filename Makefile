@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PREFIX ?= $(HOME)/.local
+# Where `make install` puts the command: ~/.local if its bin is on the PATH or nothing else is ours to write.
+PREFIX ?= $(shell case ":$$PATH:" in *":$$HOME/.local/bin:"*) echo "$$HOME/.local";; \
+            *) test -w /usr/local/bin && echo /usr/local || echo "$$HOME/.local";; esac)
 
 .PHONY: help demo test bench lint proto install clean
 
@@ -34,7 +36,7 @@ lint: $(VENV)/.dev  ## style
 proto: $(VENV)/.dev  ## Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
 
-install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local)
+install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local, or /usr/local)
 	@mkdir -p "$(PREFIX)/bin" && ln -sf "$$PWD/$(BIN)/umpc" "$(PREFIX)/bin/umpc"
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
