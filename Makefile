@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Where `make install` puts the command: ~/.local if its bin is on the PATH or nothing else is ours to write.
-PREFIX ?= $(shell case ":$$PATH:" in *":$$HOME/.local/bin:"*) echo "$$HOME/.local";; \
-            *) test -w /usr/local/bin && echo /usr/local || echo "$$HOME/.local";; esac)
+PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
+            then echo "$$HOME/.local"; else echo /usr/local; fi)
 
 .PHONY: help demo test bench lint proto install clean
 
