@@ -60,13 +60,12 @@ def test_a_stream_hands_out_each_byte_once(sizes):
     assert b"".join(stream.bytes(size) for size in sizes) == Stream(SEED).bytes(sum(sizes))
 
 
-def test_words_bits_and_integers_are_little_endian():
+def test_words_and_bits_are_little_endian():
     raw = Stream(SEED).bytes(16)
     assert Stream(SEED).words(2).tolist() == [int.from_bytes(raw[:8], "little"), int.from_bytes(raw[8:], "little")]
     assert Stream(SEED).words(4, np.uint32).tolist() == np.frombuffer(raw, "<u4").tolist()
     assert Stream(SEED).words(4, np.uint32).dtype == np.uint32
     assert Stream(SEED).bits(11).tolist() == [raw[i // 8] >> (i % 8) & 1 for i in range(11)]
-    assert Stream(SEED).bit_integer(13) == int.from_bytes(raw[:2], "little") >> 3
 
 
 def test_nothing_can_be_asked_for():

@@ -1,25 +1,4 @@
-"""study.toml: a study as people write it, with defaults, checked key by key.
-
-name = "kendall-2026"
-statistic = "kendall_tau"
-columns = ["age", "balance"]
-epsilon = 1
-edges = "2n"
-identity = "coordinator"              # folder with ca.pem, cert.pem, key.pem
-
-[[fields]]
-name = "age"
-lower = 0
-upper = 127
-
-[dealer]
-name = "dealer"
-address = "dealer.example.org:7100"
-
-[[nodes]]
-name = "north"
-address = "north.example.org:7100"
-"""
+"""study.toml: a study as people write it, checked key by key; README.md and `umpc study --help` show one."""
 
 from __future__ import annotations
 

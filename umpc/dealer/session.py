@@ -35,12 +35,8 @@ class DealerSession:
         """The seed from which a node expands its masks and its part of every chunk."""
         return Frame("node_seed", (0, 0), 0, 1, 8 * SEED_BYTES, self._seeds[node])
 
-    def deal(self) -> Iterator[tuple[int, Frame]]:
-        """All material in the common order: (node, frame)."""
-        for chunk in self.attempt.chunks():
-            yield from self.deal_one(chunk)
-
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
+        """The material of one chunk: (node, frame) for either owner. Chunks are dealt in the attempt's order."""
         plan = self.attempt.plan
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
         masks = [[values[rows] for values in self._masks[node]] for node, rows in zip(chunk.owners, index, strict=True)]

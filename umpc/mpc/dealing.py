@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from umpc.mpc.comparison import generate
 from umpc.mpc.masks import Wires, linear_value, modulus
 from umpc.mpc.material import DealtPart, SeededPart
-from umpc.mpc.plan import Linear, PairPlan
+from umpc.mpc.plan import PairPlan
 from umpc.mpc.prg import FixedKeyHash
 
 
@@ -37,9 +35,7 @@ def deal_chunk(
         keys.append(generate(gate.width, mask, roots, tree_hash))
         top_bits.append((mask >> np.uint64(gate.width - 1)).astype(np.uint8))
     bit_masks = _bit_masks(plan, parts, top_bits)
-    products = mask_products(
-        plan, bit_masks, lambda form: linear_value(form, first_masks, second_masks, constant=False), count
-    )
+    products = _mask_products(plan, bit_masks, first_masks, second_masks, count)
     first_shares = parts[0].elements
     return DealtPart(tuple(keys), None), DealtPart(tuple(keys), products - first_shares)
 
@@ -53,8 +49,8 @@ def _bit_masks(plan: PairPlan, parts: list[SeededPart], top_bits: list[np.ndarra
     return masks
 
 
-def mask_products(
-    plan: PairPlan, bit_masks: np.ndarray, mask_of: Callable[[Linear], np.ndarray], count: int
+def _mask_products(
+    plan: PairPlan, bit_masks: np.ndarray, first_masks: Wires, second_masks: Wires, count: int
 ) -> np.ndarray:
     """Every element's product of masks: (elements, count) of the ring."""
     kind = plan.ring.dtype
@@ -63,5 +59,5 @@ def mask_products(
         for bit in bits:
             row *= bit_masks[bit]
         for form in factors:
-            row *= mask_of(form).astype(kind)
+            row *= linear_value(form, first_masks, second_masks, constant=False).astype(kind)
     return products

@@ -43,7 +43,7 @@ def evaluate_chunk(
 ) -> Protocol[int]:
     """One owner's additive share of Σ terms over the chunk's edges, as a ring element.
 
-    The local parts and the constant of the plan are not in it: see `own_part`.
+    The local parts and the constant of the plan are not in it: `node/session.py` adds them.
     Cost: one round of plan.bits bits an edge and way, none without comparisons.
     """
     opened = np.zeros((plan.bits, inputs.count), dtype=np.uint8)

@@ -61,10 +61,6 @@ class Stream:
         packed = np.frombuffer(self.bytes((count + 7) // 8), dtype=np.uint8)
         return np.unpackbits(packed, count=count, bitorder="little")
 
-    def bit_integer(self, bits: int) -> int:
-        """A uniform integer of so many bits: the form in which samplers ask for randomness."""
-        return int.from_bytes(self.bytes((bits + 7) // 8), "little") >> (-bits % 8)
-
 
 class FixedKeyHash:
     """x ↦ π(x) ⊕ x for a fixed AES-128 key: Matyas–Meyer–Oseas, the PRG step of a GGM tree.

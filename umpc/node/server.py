@@ -114,7 +114,7 @@ class NodeServer(rpc.NodeServicer):
     # ---- what a run asks for -----------------------------------------------------------------------------
 
     def _load(self, study: Study) -> Records:
-        """The study's records. Raises: also ConfigError where too many different schemas were tried."""
+        """The study's records. Raises: also TooManySchemas."""
         fields = [field.schema() for field in study.fields]
         self._count_schema(tuple(study.fields))
         return load_records(self.config.source, fields, node=self.identity.name, clip=self.config.clip)

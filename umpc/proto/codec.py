@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
 
 from umpc.errors import EncodingError, UmpcError, error_classes
@@ -162,8 +163,6 @@ def error_of(failure: m.Failure) -> UmpcError:
 
 def parse(cls: type[ProtobufMessage], data: bytes) -> Any:
     """A protobuf message from bytes. Raises: EncodingError."""
-    from google.protobuf.message import DecodeError
-
     try:
         return cls.FromString(data)
     except DecodeError as error:

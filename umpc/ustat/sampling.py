@@ -193,10 +193,7 @@ def _contains(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 def _complement(edges: np.ndarray, records: int, degree: int) -> np.ndarray:
     """All edges that are not in the set; degrees stay as equal as they were."""
-    if degree == 2:
-        every = np.column_stack(np.triu_indices(records, 1))
-    else:
-        every = np.array(list(combinations(range(records), degree)), dtype=np.int64)
+    every = np.array(list(combinations(range(records), degree)), dtype=np.int64)
     if len(edges) == 0:
         return every
     return every[~_contains(edge_keys(edges, records), edge_keys(every, records))]
