@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from umpc.errors import AlreadyReleased, InsufficientBudget, InvalidEpsilon, LedgerError
+from umpc.node.chain import Balance
 from umpc.node.ledger import Ledger, Release
 
 from .ledgers import TOTAL, A, B, C, balance, kinds, opened
