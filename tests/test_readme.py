@@ -12,7 +12,12 @@ from click.testing import CliRunner
 import umpc
 from umpc.cli.main import umpc as command
 from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import UmpcError
+from umpc.study import FieldText
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.tracing import trace
 
 README = (Path(umpc.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -42,7 +47,25 @@ def test_the_kernel_is_explained(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (line,) = re.findall(r"`umpc (kernels explain [^`]*)`", README)
     ended = CliRunner().invoke(command, shlex.split(line))
-    assert ended.exit_code == 0 and "sensitivity   120000 per pair" in ended.output, ended.output
+    assert ended.exit_code == 0 and "sensitivity   120000 per edge" in ended.output, ended.output
+
+
+REFUSALS = re.findall(r"^\| `(.*?)` \| (.*?) \|$", README[README.index("| a kernel that says") :], re.MULTILINE)
+
+
+@pytest.mark.parametrize(("body", "words"), REFUSALS)
+def test_what_is_refused_is_refused_in_these_words(body, words):
+    schema = Schema([FieldText("age", "0", "127").schema(), FieldText("balance", "-10000", "110000").schema()])
+    with pytest.raises(UmpcError) as refusal:
+        Kernel(trace(eval(f"lambda a, b: {body}")), schema)
+    message = refusal.value.message
+    for part in words.split(" … "):
+        assert part in message, message
+        message = message[message.index(part) :]
+
+
+def test_there_are_refusals_to_show():
+    assert len(REFUSALS) == 6
 
 
 @pytest.mark.parametrize("line", sorted(set(re.findall(r"umpc (?:demo|study|node|dealer|ca|kernels)[^`\n#]*", README))))

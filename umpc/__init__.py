@@ -4,7 +4,7 @@
 |---|---|
 | `study` | the document that every process agrees on before anything happens |
 | `errors` | every failure: its class, its sentence, its exit code |
-| `ustat` | the statistic: kernel expressions, their analysis, sampling of pairs, the oracle in the clear |
+| `ustat` | the statistic: kernel expressions, their analysis, sampling of edges, the oracle in the clear |
 | `mpc` | evaluation of a kernel under secret sharing |
 | `dp` | exact noise and its calibration |
 | `proto` | messages: bytes ⇄ dataclasses |

@@ -12,15 +12,23 @@ from umpc.mpc.attempt import Attempt, Member, Sizes
 from umpc.study import Study
 
 
-def noise_of(sizes: Sizes) -> DistributedLaplace:
-    """The noise of a study over so many records: ε against replacing one record, with h = N − t honest nodes."""
+def noise_of(sizes: Sizes) -> tuple[DistributedLaplace, ...]:
+    """The noise of each sum: its part of ε against replacing one record, with h = N − t honest nodes.
+
+    The parts add up to the study's ε (sequential composition: the sums are released together).
+    """
     study = sizes.study
-    return DistributedLaplace(
-        epsilon=study.exact_epsilon, sensitivity=sizes.sensitivity, nodes=len(study.nodes), honest=study.honest
+    return tuple(
+        DistributedLaplace(epsilon=epsilon, sensitivity=sensitivity, nodes=len(study.nodes), honest=study.honest)
+        for epsilon, sensitivity in zip(study.epsilons, sizes.sensitivities, strict=True)
     )
 
 
+def noise_tails(sizes: Sizes) -> list[int]:
+    """A bound of each sum's noise in units, but for a probability of 2^-64."""
+    return [noise.tail_bound() for noise in noise_of(sizes)]
+
+
 def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
-    """The attempt that these members and openings define, in a ring that holds sum and noise."""
-    sizes = Sizes(study, sum(member.records for member in members))
-    return Attempt(study, members, openings, noise_of(sizes).tail_bound())
+    """The attempt that these members and openings define, in a ring that holds sums and noise."""
+    return Attempt(study, members, openings, noise_tails(Sizes.of(study, members)))

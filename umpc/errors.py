@@ -19,7 +19,8 @@ UmpcError
 ├── DpError
 │   ├── InsufficientBudget      says spent, reserved, left, asked
 │   ├── LedgerError             the ledger is damaged or in an impossible state
-│   └── AlreadyReleased         the study was released before, and not by everybody
+│   ├── AlreadyReleased         the study was released before, and not by everybody
+│   └── PolicyRefused           a site's administrator does not allow it; names the rule
 ├── MpcError
 │   ├── LocalProtocolError      we broke the protocol: a bug of ours
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
@@ -127,6 +128,10 @@ class LedgerError(DpError):
 
 class AlreadyReleased(DpError):
     exit_code = 33
+
+
+class PolicyRefused(DpError):
+    exit_code = 34
 
 
 class MpcError(UmpcError):

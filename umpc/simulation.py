@@ -15,8 +15,8 @@ from umpc.coordinator.session import CoordinatorSession
 from umpc.dealer.session import DealerSession
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
-from umpc.mpc.frames import Frame
-from umpc.mpc.rounds import Message, run_in_memory
+from umpc.mpc.frames import Frame, frame_of
+from umpc.mpc.rounds import run_in_memory
 from umpc.node.session import NodeSession
 from umpc.study import Study
 
@@ -55,7 +55,7 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
     _deal_and_evaluate(coordinator.attempt, nodes, entropy, transcript)
     transcript.shares = [node.release() for node in nodes]
     released = [
-        m.Released(attempt.id, share, node.records)
+        m.Released(attempt.id, share, node.records, node.accept().first_class)
         for attempt, share, node in zip(attempts, transcript.shares, nodes, strict=True)
     ]
     report = coordinator.finish(released, _measure(transcript))
@@ -69,37 +69,34 @@ def _deal_and_evaluate(
     dealer = DealerSession(attempt, entropy)
     for index, node in enumerate(nodes):
         seed = dealer.seed_frame(index)
-        if attempt.plan.needs_dealer:
+        if attempt.program.needs_dealer:
             transcript.offline.append((attempt.study.dealer.name, names[index], seed))
         node.receive_seed(seed.payload)
         node.evaluate_inner()
-    for owners in attempt.hypergraph.shared_cells:
-        for sender, receiver in (owners, owners[::-1]):
-            messages = nodes[sender].fields_for(receiver)
+    for sender, node in enumerate(nodes):
+        for receiver in node.peers:
+            messages = node.fields_for(receiver)
             nodes[receiver].receive_fields(sender, messages)
+            link = (min(sender, receiver), max(sender, receiver))
             for number, message in enumerate(messages):
-                transcript.online.append((names[sender], names[receiver], _frame(message, owners, number)))
+                transcript.online.append((names[sender], names[receiver], frame_of(message, link, number)))
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
         dealt = dict(dealer.deal_one(chunk))
-        if attempt.plan.needs_dealer:
+        if attempt.program.needs_dealer:
             transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
-        parties = [nodes[node].protocol(chunk, dealt[node].payload, tree_hash) for node in chunk.owners]
+        parties = [nodes[node].protocol(chunk, dealt[node].payload, tree_hash) for node in chunk.parties]
         results, sent = run_in_memory(parties)
         for line in sent:
-            pair = chunk.owners if line.party == 0 else chunk.owners[::-1]
-            frame = _frame(line.message, chunk.owners, chunk.number)
-            transcript.online.append((names[pair[0]], names[pair[1]], frame))
-        for node, result in zip(chunk.owners, results, strict=True):
+            sender, frame = chunk.parties[line.party], frame_of(line.message, chunk.owners, chunk.number)
+            others = (node for node in chunk.parties if node != sender)
+            transcript.online += [(names[sender], names[other], frame) for other in others]
+        for node, result in zip(chunk.parties, results, strict=True):
             nodes[node].add(result)
 
 
-def _frame(message: Message, owners: tuple[int, int], number: int) -> Frame:
-    return Frame(message.step, owners, number, message.count, message.width, message.payload)
-
-
 def _measure(transcript: Transcript) -> Measured:
-    steps = {frame.step for _, _, frame in transcript.online}
+    steps = {(frame.step, frame.round) for _, _, frame in transcript.online}
     return Measured(
         rounds=len(steps) + 1,
         bytes_online=sum(f.wire_bytes for _, _, f in transcript.online) + sum(map(len, transcript.shares)),

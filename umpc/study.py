@@ -19,30 +19,37 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
+from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import read_rule
 from umpc.ustat.schema import FieldSchema, Schema
 
 MAX_BYTES = 1 << 20
+MAX_DEGREE = 8
+MAX_SUMS = 16
 MAX_NUMBER = 100
 """Longest text of a number, in characters."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order."""
+    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order.
+
+    public: a label that everybody may know, record by record; only how many records a node has of each is told.
+    """
 
     name: str
     lower: str
     upper: str
     resolution: str = "1"
     categories: tuple[str, ...] = ()
+    public: bool = False
 
     @classmethod
-    def of_categories(cls, name: str, labels: Iterable[str]) -> FieldText:
-        """A field of these labels, which are public and agreed on beforehand."""
+    def of_categories(cls, name: str, labels: Iterable[str], *, public: bool = False) -> FieldText:
+        """A field of these labels, which are agreed on beforehand."""
         labels = tuple(labels)
-        return cls(name, "0", str(len(labels) - 1), "1", labels)
+        return cls(name, "0", str(len(labels) - 1), "1", labels, public)
 
     def schema(self) -> FieldSchema:
         where = f"field {self.name!r}"
@@ -65,13 +72,16 @@ class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
     """What is computed, by whom, at what price.
 
-    edges: "all", a multiple of n such as "2n", or a number. epsilon: exact text. max_colluding: how many nodes may
-    pool what they know without weakening ε; noise is calibrated to the others.
+    kernels: one for each sum that is released, over `degree` records. split: each sum's part of epsilon, equal if
+    empty. estimator: what is computed from the released means. edges: "all", a multiple of n such as "2n", or a number.
+    sampling: "balanced" over all records, or "two_sample": the first record of an edge has the first of a public
+    label's two values, the second the other. epsilon: exact text. max_colluding: how many nodes may pool what they know
+    without weakening ε; noise is calibrated to the others.
     """
 
     name: str
     statistic: str
-    kernel: str
+    kernels: tuple[str, ...]
     fields: tuple[FieldText, ...]
     epsilon: str
     edges: str
@@ -79,6 +89,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     coordinator: str
     dealer: Participant
     nodes: tuple[Participant, ...]
+    degree: int = 2
+    estimator: str = "mean"
+    split: tuple[str, ...] = ()
     sampling: str = "balanced"
     noise: str = "distributed"
     seconds_per_step: int = 600
@@ -103,8 +116,35 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return Schema(field.schema() for field in self.fields)
 
     @cached_property
-    def parsed_kernel(self) -> Kernel:
-        return Kernel.from_text(self.kernel, self.schema)
+    def parsed_kernels(self) -> tuple[Kernel, ...]:
+        symmetric = not self.two_sample
+        return tuple(Kernel.from_text(text, self.schema, self.degree, symmetric) for text in self.kernels)
+
+    @property
+    def two_sample(self) -> bool:
+        return self.sampling == "two_sample"
+
+    @property
+    def label(self) -> str:
+        """The field that tells the two classes apart. Raises: StudyError where there is not just one."""
+        public = [field.name for field in self.fields if field.public]
+        if len(public) != 1 or len(self.schema[public[0]].categories) != 2:
+            raise StudyError(
+                f"two_sample sampling takes exactly one public field with two categories, got "
+                f"{', '.join(public) or 'no public field'}; mark the label's field with public = true"
+            )
+        return public[0]
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """Each sum's part of ε. Raises: StudyError where the parts do not add up to 1."""
+        parts = [exact(part, "split") for part in self.split] or [Fraction(1, len(self.kernels))] * len(self.kernels)
+        if len(parts) != len(self.kernels) or min(parts) <= 0 or sum(parts) != 1:
+            raise StudyError(
+                f"split takes {len(self.kernels)} positive part(s) of epsilon, one for each sum, that add up to 1; "
+                f'got {", ".join(self.split)}; exact parts are written as "1/3"'
+            )
+        return tuple(self.exact_epsilon * part for part in parts)
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
@@ -139,8 +179,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 f"max_colluding must be between 0 and {len(self.nodes) - 1} for {len(self.nodes)} nodes, "
                 f"got {self.max_colluding}"
             )
-        if self.sampling != "balanced":
-            raise StudyError(f'sampling must be "balanced", got {self.sampling!r}')
+        self._check_statistic()
         if self.noise != "distributed":
             raise StudyError(f'noise must be "distributed", got {self.noise!r}')
         if len({field.name for field in self.fields}) != len(self.fields):
@@ -148,8 +187,27 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         if not 1 <= self.seconds_per_step <= 86_400:
             raise StudyError(f"seconds_per_step must be between 1 and 86400, got {self.seconds_per_step}")
         read_rule(self.edges)
-        _ = self.parsed_kernel
+        _ = self.epsilons, self.parsed_kernels
         return self
+
+    def _check_statistic(self) -> None:
+        if not 1 <= self.degree <= MAX_DEGREE:
+            raise StudyError(f"a statistic is over 1 to {MAX_DEGREE} records, got degree {self.degree}")
+        if not 1 <= len(self.kernels) <= MAX_SUMS:
+            raise StudyError(f"a study releases 1 to {MAX_SUMS} sums, got {len(self.kernels)} kernels")
+        if self.estimator not in ESTIMATORS:
+            raise StudyError(f"estimator must be one of {', '.join(sorted(ESTIMATORS))}, got {self.estimator!r}")
+        if ESTIMATORS[self.estimator].sums != len(self.kernels):
+            raise StudyError(
+                f"the estimator {self.estimator!r} takes {ESTIMATORS[self.estimator].sums} sum(s), "
+                f"the study has {len(self.kernels)} kernel(s)"
+            )
+        if self.sampling not in ("balanced", "two_sample"):
+            raise StudyError(f'sampling must be "balanced" or "two_sample", got {self.sampling!r}')
+        if self.two_sample:
+            _ = self.label
+        if self.two_sample and self.degree != 2:
+            raise StudyError(f"two_sample sampling is of pairs, got degree {self.degree}")
 
     def _check_participants(self) -> None:
         names = [node.name for node in self.nodes] + [self.dealer.name, self.coordinator]

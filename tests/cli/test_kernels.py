@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from click.testing import CliRunner
 
 from umpc.cli.kernels import kernels
+from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import KernelError, StudyError
+from umpc.study import FieldText
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import LIBRARY
 
 SOURCE = """\
@@ -39,9 +45,10 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
     output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
     for words in (
         "range         [0, 1000], in steps of 1/2",
-        "sensitivity   1000 per pair",
-        "comparisons   9 bits, 9 bits, 12 bits",
-        "rounds        3",
+        "sensitivity   1000 per edge",
+        "owners AB: 3 rounds",
+        "compared    by two owners: 9 bits, 9 bits, 12 bits; by three or more: 0; numbers re-masked: 0",
+        "opened      4 + 4 bits an edge",
     ):
         assert words in output, output
 
@@ -55,3 +62,19 @@ def test_a_refused_kernel_says_why(tmp_path, monkeypatch):
 def test_a_field_that_cannot_be_read_is_refused(tmp_path, monkeypatch, field):
     refused = explain(tmp_path, monkeypatch, "kernels.py:lopsided", "--field", field).exception
     assert isinstance(refused, StudyError)
+
+
+def test_a_statistic_is_explained_for_every_spread_over_owners(tmp_path, monkeypatch):
+    output = explain(tmp_path, monkeypatch, "triples_skewness", "--field", "age=0:100").output
+    assert "range         [-1/3, 1/3]" in output
+    for owners, compared in (("AAB", "by three or more: 0"), ("ABB", "by three or more: 0"), ("ABC", "or more: 3")):
+        (block,) = re.findall(f"owners {owners}: .*\\n(.*)\\n", output)
+        assert compared in block
+
+
+def test_the_hash_that_is_shown_is_the_kernels(tmp_path, monkeypatch):
+    output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
+    (shown,) = re.findall(r"hash +([0-9a-f]{64})\n", output)
+    schema = Schema([FieldText("age", "0", "127").schema(), FieldText("balance", "0", "1000", "0.5").schema()])
+    (expression,) = load_kernel("kernels.py:close_in_age", tmp_path).expressions
+    assert shown == Kernel(expression, schema).hash

@@ -11,19 +11,24 @@ import numpy as np
 import pytest
 
 from umpc.cli import table as module
-from umpc.cli.table import DemoTable, breast_cancer, exact_all_pairs, pooled, read_csv, sum_over
+from umpc.cli.table import DemoTable, breast_cancer, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.study import FieldText, Participant, Study
+from umpc.ustat.hypergraph import Hypergraph, SampledCell
 
 ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]
 TABLE = DemoTable(("age", "the balance"), ROWS)
 
 
-def study(table: DemoTable, kernel: str = 'sign(a.age - b.age) * sign(a["the balance"] - b["the balance"])') -> Study:
+KENDALL = 'sign(a.age - b.age) * sign(a["the balance"] - b["the balance"])'
+
+
+def study(table: DemoTable, *kernels: str, **changes) -> Study:
     return Study(
         name="demo",
         statistic="kendall_tau",
-        kernel=kernel,
+        kernels=kernels or (KENDALL,),
+        **changes,
         fields=table.fields(),
         epsilon="1",
         edges="all",
@@ -149,32 +154,55 @@ def by_hand(rows) -> Fraction:
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @pytest.mark.parametrize("at_once", [1, 3, 1 << 20])
 def test_the_exact_value_is_the_same_however_the_table_is_split(tmp_path, monkeypatch, parts, at_once):
-    monkeypatch.setattr(module, "PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(module, "EDGES_AT_ONCE", at_once)
     tables = pooled(study(TABLE), TABLE.split(tmp_path, parts))
     assert np.concatenate([table["age"] for table in tables]).tolist() == [1, 2, 2, 7, 1]
-    assert exact_all_pairs(study(TABLE), tables) == pytest.approx(float(by_hand(ROWS)))
+    assert exact_over_all(study(TABLE), tables) == pytest.approx(float(by_hand(ROWS)))
 
 
 def test_the_exact_value_is_in_the_fields_own_unit(tmp_path):
     gini = study(TABLE, 'abs(a["the balance"] - b["the balance"])')
     values = [Fraction(row[1]) for row in ROWS]
     expected = sum(abs(x - y) for x, y in combinations(values, 2)) / 10
-    assert exact_all_pairs(gini, pooled(gini, TABLE.split(tmp_path, 2))) == pytest.approx(float(expected))
+    assert exact_over_all(gini, pooled(gini, TABLE.split(tmp_path, 2))) == pytest.approx(float(expected))
 
 
-def test_too_many_pairs_or_none_have_no_exact_value(monkeypatch):
+def test_too_many_pairs_have_no_exact_value(monkeypatch):
     one = [{"age": np.array([1]), "the balance": np.array([2])}]
-    assert exact_all_pairs(study(TABLE), one) is None
-    monkeypatch.setattr(module, "EXACT_PAIRS", 2)
-    assert exact_all_pairs(study(TABLE), one * 3) is None
-    assert exact_all_pairs(study(TABLE), one * 2) == 0.0
+    monkeypatch.setattr(module, "EXACT_EDGES", 2)
+    assert exact_over_all(study(TABLE), one * 3) is None
+    assert exact_over_all(study(TABLE), one * 2) == 0.0
 
 
-def test_a_sum_over_chosen_pairs_is_in_units():
-    first, second = ({"x": np.array(values)} for values in ([1, 5], [2, 9]))
-    gini = study(DemoTable(("x",), [("0",), ("10",)]), "abs(a.x - b.x)")
-    assert gini.fields == (FieldText("x", "0", "10", "1"),)
-    assert sum_over(gini, first, second, (np.array([0, 1, 1]), np.array([0, 0, 1]))) == 1 + 3 + 4
+def test_the_value_over_a_set_of_edges_is_in_the_kernels_own_values():
+    tables = [{"x": np.array(values)} for values in ([1, 5], [2, 9])]
+    gini = study(DemoTable(("x",), [("0",), ("5",)]), "abs(a.x - b.x) * 3")
+    sampled = SampledCell(np.array([[0, 1, 1], [0, 0, 1]]))
+    graph = Hypergraph((2, 2), 2, 3, {(0, 1): sampled})
+    assert exact_value(gini, tables, graph) == pytest.approx(3 * (1 + 3 + 4) / 3)
+
+
+def test_a_ratio_of_nothing_has_no_exact_value():
+    table = DemoTable(("x", "y"), [("0", "0"), ("0", "1")])
+    gamma = study(table, "sign(a.x - b.x) * sign(a.y - b.y)", "((~(a.x == b.x)) & (~(a.y == b.y)))", estimator="ratio")
+    values = {"x": np.array([0, 0]), "y": np.array([0, 1])}
+    assert exact_over_all(gamma, [values]) is None
+
+
+def test_a_public_label_splits_the_records_into_two_classes(tmp_path):
+    rows = [("3", "no"), ("5", "yes"), ("1", "no"), ("5", "no")]
+    table = DemoTable(("x", "y"), rows, ("y", "yes"))
+    auc = study(table, "(sign(a.x - b.x) + 1) * (1/2)", sampling="two_sample")
+    assert auc.fields[1] == FieldText("y", "0", "1", "1", ("yes", "no"), True)
+    tables = pooled(auc, table.split(tmp_path, 2))
+    assert exact_over_all(auc, tables) == pytest.approx(2.5 / 3)
+
+
+@pytest.mark.parametrize("values", [("yes", "no", "maybe"), ("no", "no"), ("yes", "yes"), ("no", "never")])
+def test_a_label_has_two_values_of_which_one_is_first(values):
+    first = "yes"
+    with pytest.raises(DataError, match=f"--label y={first}: the column must hold two different values"):
+        DemoTable(("y",), [(value,) for value in values], ("y", first)).fields()
 
 
 def test_a_column_of_words_becomes_categories_in_order():

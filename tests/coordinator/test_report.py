@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from umpc.agreement import attempt_of, noise_of
-from umpc.coordinator.report import Measured, Report, build_report, noisy_sum
+from umpc.coordinator.report import Measured, Report, build_report, noisy_sums
 from umpc.mpc.attempt import Member, Sizes, commit
 from umpc.mpc.cost import predict
 from umpc.study import FieldText, Participant, Study
+from umpc.ustat.estimators import QUANTILE
 
 STUDY = Study(
     name="report",
     statistic="gini_mean_difference",
-    kernel="abs(a.x - b.x)",
+    kernels=("abs(a.x - b.x)",),
     fields=(FieldText("x", "0", "10", "0.5"),),
     epsilon="1",
     edges="2n",
@@ -52,12 +53,20 @@ def shares(total: int, parts: int, size: int) -> list[bytes]:
 @pytest.mark.parametrize("parts", [1, 2, 5])
 @pytest.mark.parametrize("total", [0, 1, -1, 12345, -98765, (1 << 31) - 1, -(1 << 31)])
 def test_shares_add_up_in_their_ring_to_a_signed_integer(total, parts, size):
-    assert noisy_sum(shares(total, parts, size)) == total
+    assert noisy_sums(shares(total, parts, size), 1) == [total]
 
 
 def test_a_sum_beyond_half_the_ring_is_negative():
-    assert noisy_sum([(1 << 31).to_bytes(4, "little")]) == -(1 << 31)
-    assert noisy_sum([(1 << 31).to_bytes(8, "little")]) == 1 << 31
+    assert noisy_sums([(1 << 31).to_bytes(4, "little")], 1) == [-(1 << 31)]
+    assert noisy_sums([(1 << 31).to_bytes(8, "little")], 1) == [1 << 31]
+
+
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_sums_after_each_other_in_one_string_do_not_touch(parts, size):
+    totals = [-1, 1 << 30, -(1 << 31), 0, 7]
+    columns = [shares(total, parts, size) for total in totals]
+    assert noisy_sums([b"".join(row) for row in zip(*columns, strict=True)], len(totals)) == totals
 
 
 def test_the_estimate_is_the_mean_over_the_edges_in_the_kernels_unit():
@@ -69,7 +78,8 @@ def test_the_estimate_is_the_mean_over_the_edges_in_the_kernels_unit():
 def test_every_number_follows_from_study_and_attempt():
     run = attempt()
     report, cost = build_report(STUDY, shares(1, 2, run.ring.bytes), run, MEASURED), predict(run)
-    assert (report.study, report.statistic) == ("report", "gini_mean_difference")
+    assert (report.study, report.statistic, report.estimator) == ("report", "gini_mean_difference", "mean")
+    assert (report.degree, report.edges, report.sets) == (2, 20, 45)
     assert (report.epsilon, report.delta) == (1.0, 0.0)
     assert (report.records, report.nodes, report.max_colluding, report.max_degree) == (10, 2, 1, 4)
     assert (report.rounds, report.bytes_online, report.bytes_offline) == (3, 100, 200)
@@ -78,6 +88,11 @@ def test_every_number_follows_from_study_and_attempt():
     assert (report.bytes_online_predicted, report.bytes_offline_predicted) == (cost.bytes_online, cost.bytes_offline)
     assert report.study_hash == STUDY.hash.hex() and report.joint_seed == run.seed.hex()
     assert report.records_by_node == [4, 6] and not report.replayed
+    (entry,) = report.sums
+    assert (entry.kernel, entry.epsilon) == (STUDY.kernels[0], 1.0)
+    same = (entry.mean, entry.noise_std, entry.sampling_std_bound)
+    assert same == (report.estimate, report.noise_std, report.sampling_std_bound)
+    assert (report.low, report.high) == tuple(entry.mean + sign * QUANTILE * entry.noise_std for sign in (-1, 1))
 
 
 def test_the_noises_deviation_is_that_of_discrete_laplace_in_the_estimates_unit():
@@ -86,7 +101,7 @@ def test_the_noises_deviation_is_that_of_discrete_laplace_in_the_estimates_unit(
     scale = 4 * 20  # δ_max · Δf in units, ε = 1
     q = np.exp(-1 / scale)
     assert report.noise_std == pytest.approx(sqrt(2 * 2 * q) / (1 - q) * 0.5 / 20)
-    assert report.noise_std == pytest.approx(noise_of(Sizes(STUDY, 10)).std * 0.5 / 20)
+    assert report.noise_std == pytest.approx(noise_of(Sizes(STUDY, 10))[0].std * 0.5 / 20)
 
 
 @pytest.mark.parametrize("study", [STUDY, msgspec.structs.replace(STUDY, edges="7")])

@@ -65,7 +65,7 @@ def test_a_good_file_is_this_study(tmp_path):
     assert study(tmp_path) == Study(
         name="kendall-2026",
         statistic="kendall_tau",
-        kernel="sign(a.age - b.age) * sign(a.balance - b.balance)",
+        kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
         fields=(FieldText("age", "0", "127", "1"), FieldText("balance", "-1000.0", "1e3", "0.01")),
         epsilon="0.1",
         edges="3n",
@@ -151,7 +151,7 @@ def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
         'columns = ["age", "balance"]\n', ""
     )
     study = load(tmp_path, text).study("coordinator")
-    assert (study.statistic, study.kernel) == ("product", "a.age * b.age")
+    assert (study.statistic, study.kernels, study.degree) == ("product", ("a.age * b.age",), 2)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_an_absent_file_a_folder_and_wrong_bytes_are_refused_with_the_path(tmp_p
         ("epsilon = 0.1", "epsilon = nan", StudyError, "epsilon must be a number.*got 'NaN'"),
         ("epsilon = 0.1", "epsilon = -inf", StudyError, "epsilon must be a number"),
         ('edges = "3n"', "edges = 0.5", StudyError, "edges must be"),
-        ('"kendall_tau"', '"mean"', KernelError, "there is no statistic 'mean'"),
+        ('"kendall_tau"', '"average"', KernelError, "there is no statistic 'average'"),
         ('["age", "balance"]', '["age"]', KernelError, "kendall_tau takes 2 field"),
         ('["age", "balance"]', '["age", "weight"]', UnknownField, "'weight'"),
         ('name = "balance"', 'name = "age"', StudyError, "a field is named twice"),

@@ -8,13 +8,22 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc.frames import Frame
 from umpc.mpc.material import DealtPart, dealt_bytes
 
-from ..mpc.studies import GINI, KENDALL, Entropy, make_attempt, make_study
+from ..studies import GINI, KENDALL, SKEWNESS, SPEARMAN, TRIPLE, Entropy, make_attempt, make_study
 
 COUNTS = [4, 0, 5, 6]
+STUDIES = {
+    "kendall": make_study(KENDALL, 4),
+    "gini": make_study(GINI, 4),
+    "two sums": make_study((KENDALL, GINI), 4, estimator="ratio"),
+    "three products": make_study(TRIPLE, 4, degree=3),
+    "pairs of three": make_study(SPEARMAN, 4, degree=3, edges="90"),
+    "tables of three": make_study(SKEWNESS, 4, degree=3, edges="90"),
+}
+every_study = pytest.mark.parametrize("study", STUDIES)
 
 
-def session_of(label: str = "dealer", kernel: str = KENDALL) -> DealerSession:
-    return DealerSession(make_attempt(make_study(kernel, 4), COUNTS), Entropy(label))
+def session_of(study: str = "kendall", label: str = "dealer") -> DealerSession:
+    return DealerSession(make_attempt(STUDIES[study], COUNTS), Entropy(label))
 
 
 def deal(session: DealerSession) -> list[tuple[int, Frame]]:
@@ -22,27 +31,28 @@ def deal(session: DealerSession) -> list[tuple[int, Frame]]:
     return [dealt for chunk in session.attempt.chunks() for dealt in session.deal_one(chunk)]
 
 
-@pytest.mark.parametrize("kernel", [KENDALL, GINI])
-def test_frames_come_in_the_common_order_of_chunks(kernel):
-    session = session_of(kernel=kernel)
+@every_study
+def test_frames_come_in_the_common_order_of_chunks(study):
+    session = session_of(study)
     places = [(node, frame.step, frame.owners, frame.chunk, frame.count) for node, frame in deal(session)]
     assert places == [
         (node, "material", chunk.owners, chunk.number, chunk.count)
         for chunk in session.attempt.chunks()
-        for node in chunk.owners
+        for node in sorted(set(chunk.owners))
     ]
 
 
-def test_every_frame_decodes_to_its_party_and_has_the_size_it_says():
-    session = session_of()
+@every_study
+def test_every_frame_decodes_to_its_party_and_has_the_size_it_says(study):
+    session, sizes = session_of(study), set()
     for node, frame in deal(session):
-        party = frame.owners.index(node)
-        assert (
-            len(frame.payload)
-            == frame.count * frame.width // 8
-            == frame.count * dealt_bytes(session.attempt.plan, party)
-        )
-        DealtPart.decode(session.attempt.plan, frame.payload, party, frame.count)
+        plan, party = session.attempt.plan(frame.owners), sorted(set(frame.owners)).index(node)
+        assert frame.width == plan.dealt_bits(party)
+        assert len(frame.payload) == (frame.count * frame.width + 7) // 8 == dealt_bytes(plan, party, frame.count)
+        DealtPart.decode(plan, frame.payload, party, frame.count)
+        sizes.add((plan.pattern, party))
+    triples = {((0, 0, 1), 0), ((0, 0, 1), 1), ((0, 1, 1), 0), ((0, 1, 1), 1), *(((0, 1, 2), p) for p in range(3))}
+    assert sizes == (triples if STUDIES[study].degree == 3 else {((0, 1), 0), ((0, 1), 1)})
 
 
 def test_every_node_has_a_seed_of_its_own_from_the_entropy():
@@ -53,21 +63,40 @@ def test_every_node_has_a_seed_of_its_own_from_the_entropy():
     assert {(frame.step, frame.count, frame.width) for frame in seeds} == {("node_seed", 1, 256)}
 
 
-def test_fresh_entropy_gives_fresh_material():
-    first, second = ([frame.payload for _, frame in deal(session_of(label))] for label in ("one", "two"))
-    assert not set(first) & set(second) and len(set(first)) == len(first)
+@every_study
+def test_fresh_entropy_gives_fresh_material(study):
+    first, second = (
+        [frame.payload for _, frame in deal(session_of(study, label)) if frame.payload] for label in ("one", "two")
+    )
+    assert first and not set(first) & set(second) and len(set(first)) == len(first)
 
 
-def test_a_chunk_dealt_again_is_the_same():
-    session = session_of()
-    chunk = next(session.attempt.chunks())
-    assert list(session.deal_one(chunk)) == list(session.deal_one(chunk))
+@every_study
+def test_a_chunk_dealt_again_is_the_same(study):
+    session = session_of(study)
+    for chunk in session.attempt.chunks():
+        assert list(session.deal_one(chunk)) == list(session.deal_one(chunk))
 
 
-def test_no_seed_is_in_anybodys_material():
-    session = session_of()
+@every_study
+def test_no_seed_is_in_anybodys_material(study):
+    session = session_of(study)
     everything = b"".join(frame.payload for _, frame in deal(session))
     assert not any(session.seed_frame(node).payload in everything for node in range(4))
+
+
+def test_several_sums_over_the_same_comparisons_need_their_keys_once():
+    """Two sums of Kendall's kernel take a few products more than one, not another set of keys."""
+    one, two = (
+        DealerSession(make_attempt(make_study(kernels, 2, estimator=of), [4, 5]), Entropy("sums"))
+        for kernels, of in ((KENDALL, "mean"), ((KENDALL, f"({KENDALL}) * 3"), "ratio"))
+    )
+    assert [len(frame.payload) for _, frame in deal(one)] == [len(frame.payload) for _, frame in deal(two)]
+
+
+def test_a_study_of_single_records_needs_no_material():
+    session = DealerSession(make_attempt(make_study("a.x", 4, degree=1), COUNTS), Entropy("single"))
+    assert deal(session) == [] and not session.attempt.program.needs_dealer
 
 
 def test_it_shows_nothing_of_itself():

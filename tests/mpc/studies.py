@@ -5,24 +5,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from umpc.agreement import attempt_of
 from umpc.mpc.attempt import Attempt, Member, commit
+from umpc.mpc.compiler import compile_program
 from umpc.mpc.dealing import deal_chunk
-from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
-from umpc.mpc.masks import masked_wires, wire_masks
+from umpc.mpc.evaluation import ChunkInputs, LayerShares, evaluate_chunk, read_open
+from umpc.mpc.masks import masked_wires, modulus, wire_masks
 from umpc.mpc.material import DealtPart, SeededPart
-from umpc.mpc.plan import PairPlan, compile_pair
+from umpc.mpc.plan import Pattern, Plan, Program, RecordPlace
 from umpc.mpc.prg import FixedKeyHash, Stream, derive
 from umpc.mpc.ring import Ring
 from umpc.mpc.rounds import Sent, run_in_memory
 from umpc.mpc.zero_shares import KeyAgreement
 from umpc.study import FieldText, Participant, Study
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import evaluate_local
 from umpc.ustat.schema import Schema
 
 ALPHA = 1e-6
@@ -34,6 +35,8 @@ EDGES = 20_000
 
 KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
 GINI = "abs(a.x - b.x)"
+LEANING = " + ".join(f"sign({p}.x + {q}.x - 2 * {r}.x)" for p, q, r in ("abc", "acb", "bca"))
+"""Which way triples lean: every comparison mixes all three records."""
 
 Columns = Mapping[str, np.ndarray]
 
@@ -61,7 +64,7 @@ def generator(label: str) -> np.random.Generator:
 
 
 def make_study(
-    kernel: str = KENDALL,
+    kernel: str | Sequence[str] = KENDALL,
     nodes: int = 2,
     *,
     edges: str = "all",
@@ -70,18 +73,26 @@ def make_study(
     x: tuple[str, str] = ("0", "3"),
     y: tuple[str, str] = ("0", "3"),
     name: str = "study",
+    degree: int = 2,
+    estimator: str = "mean",
+    two_sample: bool = False,
 ) -> Study:
+    """Over x and y, and with two_sample the public label `group`."""
+    label = (FieldText.of_categories("group", ["first", "second"], public=True),) if two_sample else ()
     return Study(
         name=name,
         statistic="custom",
-        kernel=kernel,
-        fields=(FieldText("x", *x), FieldText("y", *y)),
+        kernels=(kernel,) if isinstance(kernel, str) else tuple(kernel),
+        fields=(FieldText("x", *x), FieldText("y", *y), *label),
         epsilon=epsilon,
         edges=edges,
         max_colluding=colluding,
         coordinator="coordinator",
         dealer=Participant("dealer", "dealer:1"),
         nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(nodes)),
+        degree=degree,
+        estimator=estimator,
+        sampling="two_sample" if two_sample else "balanced",
     )
 
 
@@ -109,14 +120,30 @@ def make_attempt(study: Study, counts: Sequence[int], label: str = "members") ->
     return attempt_of(study, *make_members(study, counts, label))
 
 
-def exact_sum(study: Study, tables: Sequence[Columns], attempt: Attempt) -> int:
-    """Σ kernel over E in the clear, in units."""
-    total = 0
-    for (u, v), cell in attempt.hypergraph.cells.items():
+def exact_sums(study: Study, tables: Sequence[Columns], attempt: Attempt) -> list[int]:
+    """Σ of each kernel over E in the clear, in units; tables as the nodes got them."""
+    if study.two_sample:
+        orders = [np.argsort(columns[study.label], kind="stable") for columns in tables]
+        tables = [{k: c[o] for k, c in columns.items()} for columns, o in zip(tables, orders, strict=True)]
+    totals = [0] * len(study.kernels)
+    for owners, cell in attempt.hypergraph.cells.items():
         rows = cell.edges(0, cell.count)
-        records = [{k: c[r] for k, c in tables[n].items()} for n, r in zip((u, v), rows, strict=True)]
-        total += int(study.parsed_kernel.evaluate(records).sum())
+        records = [{k: c[r] for k, c in tables[n].items()} for n, r in zip(owners, rows, strict=True)]
+        for number, kernel in enumerate(study.parsed_kernels):
+            totals[number] += int(kernel.evaluate(records).sum())
+    return totals
+
+
+def exact_sum(study: Study, tables: Sequence[Columns], attempt: Attempt) -> int:
+    """The same of a study with one sum."""
+    (total,) = exact_sums(study, tables, attempt)
     return total
+
+
+def patterns(degree: int) -> list[Pattern]:
+    """Every pattern that balanced sampling can give: the records of one node stand side by side, two nodes or more."""
+    steps = product((0, 1), repeat=degree - 1)
+    return [tuple(int(n) for n in np.cumsum((0, *step))) for step in steps if any(step)]
 
 
 def make_schema(**fields: tuple[str, ...]) -> Schema:
@@ -126,55 +153,90 @@ def make_schema(**fields: tuple[str, ...]) -> Schema:
 
 @dataclass
 class ChunkRun:
-    """One chunk, dealt and evaluated by both owners in memory."""
+    """One chunk, dealt and evaluated by all owners in memory. masks, masked: per slot and wire (count,) uint64."""
 
-    plan: PairPlan
+    plan: Plan
+    program: Program
+    inputs: list[ChunkInputs]
+    masks: list[list[np.ndarray]]
     masked: list[list[np.ndarray]]
-    dealt: tuple[DealtPart, DealtPart]
+    dealt: list[DealtPart]
     seeded: list[SeededPart]
-    shares: list[int]
+    shares: list[list[int]]
     sent: list[Sent]
-    total: int
+    totals: list[int]
+
+
+def program_of(kernels: Kernel | Sequence[Kernel], ring: Ring, pattern: Pattern = (0, 1)) -> Program:
+    """The program of one pattern alone."""
+    return compile_program([kernels] if isinstance(kernels, Kernel) else kernels, ring, [pattern])
 
 
 def run_chunk(
-    kernel: Kernel, ring: Ring, first: Columns, second: Columns, count: int, label: str = "chunk"
+    kernels: Kernel | Sequence[Kernel],
+    ring: Ring,
+    records: Sequence[Columns],
+    count: int,
+    label: str = "chunk",
+    pattern: Pattern = (0, 1),
 ) -> ChunkRun:
-    """Edge j is row j of both tables; every record has its own masks. Material goes through its encoding."""
-    plan, seed, tree_hash = compile_pair(kernel, ring), seed_of(label), FixedKeyHash(seed_of(label + " tree"))
-    tables = (first, second)
-    masks = [wire_masks(plan, derive(seed, "masks", side), count) for side in (0, 1)]
-    masked = [masked_wires(plan, columns, mask, count) for columns, mask in zip(tables, masks, strict=True)]
-    seeds = (derive(seed, "party", 0), derive(seed, "party", 1))
-    dealt = deal_chunk(plan, *masks, seeds, count, tree_hash)
-    dealt = tuple(DealtPart.decode(plan, part.encode(), party, count) for party, part in enumerate(dealt))
-    seeded = [SeededPart.expand(plan, seeds[party], party, count) for party in (0, 1)]
-    parties = [
-        evaluate_chunk(
-            party, plan, ChunkInputs(masked[0], masked[1], masks[party], count), dealt[party], seeded[party], tree_hash
+    """Edge j is row j of every slot's table; every record has its own masks. Material goes through its encoding."""
+    program, seed, tree_hash = program_of(kernels, ring, pattern), seed_of(label), tree_hash_of(label)
+    plan = program.plans[pattern]
+    masks = [wire_masks(program, derive(seed, "masks", slot), count) for slot in range(len(pattern))]
+    masked = [masked_wires(program, columns, mask, count) for columns, mask in zip(records, masks, strict=True)]
+    places = {n: place for n, place in enumerate(plan.places) if isinstance(place, RecordPlace)}
+    seeds = [derive(seed, "party", party) for party in plan.everybody]
+    known = {number: masks[place.slot][place.wire] for number, place in places.items()}
+    dealt = deal_chunk(plan, known, seeds, count, tree_hash)
+    dealt = [DealtPart.decode(plan, part.encode(), party, count) for party, part in enumerate(dealt)]
+    seeded = [SeededPart.expand(plan, seeds[party], party, count) for party in plan.everybody]
+    inputs = [
+        ChunkInputs(
+            {number: masked[place.slot][place.wire] for number, place in places.items()},
+            {number: mask for number, mask in known.items() if pattern[places[number].slot] == party},
+            {slot: records[slot] for slot in plan.own_slots(party)},
+            count,
+            [f"node-{party}" for party in plan.everybody],
         )
-        for party in (0, 1)
+        for party in plan.everybody
     ]
-    shares, sent = run_in_memory(parties)
-    local = sum(
-        int(part)
-        for of, columns in zip((plan.first_local, plan.second_local), tables, strict=True)
-        for part in evaluate_local(of, columns, count)
-    )
-    total = ring.decode(sum(shares) + local + plan.constant * count)
-    return ChunkRun(plan, masked, dealt, seeded, shares, sent, total)
+    parties = zip(plan.everybody, inputs, dealt, seeded, strict=True)
+    shares, sent = run_in_memory([evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in parties])
+    totals = [ring.decode(sum(parts)) for parts in zip(*shares, strict=True)]
+    return ChunkRun(plan, program, inputs, masks, masked, dealt, seeded, shares, sent, totals)
 
 
-def clear_total(kernel: Kernel, ring: Ring, first: Columns, second: Columns) -> int:
+def tree_hash_of(label: str) -> FixedKeyHash:
+    return FixedKeyHash(seed_of(label + " tree"))
+
+
+def clear_total(kernel: Kernel, ring: Ring, records: Sequence[Columns]) -> int:
     """The same in the clear, reduced into the ring."""
-    return ring.decode(ring.encode(sum(int(value) for value in kernel.evaluate([first, second]))))
+    return ring.decode(ring.encode(sum(int(value) for value in kernel.evaluate(records))))
 
 
-def opened_bits(run: ChunkRun) -> np.ndarray:
-    """What both owners see after round 2: (bits, edges) uint8."""
-    payloads = [np.frombuffer(line.message.payload, dtype=np.uint8) for line in run.sent]
-    bits = np.unpackbits(payloads[0] ^ payloads[1], bitorder="little", count=run.sent[0].message.count)
-    return bits.reshape(run.plan.bits, -1)
+def sent_shares(run: ChunkRun, layer: int, count: int) -> list[LayerShares]:
+    """What each party sent in a layer; nothing where it had nothing to send."""
+    lines = {line.party: line.message for line in run.sent if line.round == layer + 1}
+    nothing = LayerShares({}, {})
+    return [
+        read_open(run.plan, layer, party, lines[party], count) if party in lines else nothing
+        for party in run.plan.everybody
+    ]
+
+
+def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """What all owners see once everything is opened: bits by number, places by number, all masked."""
+    bits: dict[int, np.ndarray] = {}
+    places: dict[int, np.ndarray] = {}
+    for layer in range(len(run.plan.layers)):
+        for part in sent_shares(run, layer, count):
+            for number, share in part.bits.items():
+                bits[number] = bits.get(number, np.uint8(0)) ^ share
+            for number, share in part.places.items():
+                places[number] = (places.get(number, np.uint64(0)) + share) & modulus(run.plan.place_width(number))
+    return bits, places
 
 
 def homogeneity(first: np.ndarray, second: np.ndarray) -> float:

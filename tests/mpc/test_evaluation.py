@@ -1,192 +1,199 @@
-"""Two owners compute, on shares, exactly what the kernel is in the clear: every kernel, ring and corner."""
+"""Two owners compute, on shares, exactly what the kernel is in the clear: every kernel, ring and corner.
+
+More owners and more records: `test_edges.py`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from umpc.errors import EncodingError, KernelError, RangeError
-from umpc.mpc import evaluation
-from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk, fields_frames, fields_messages, read_fields
-from umpc.mpc.masks import wire_masks
-from umpc.mpc.plan import compile_pair
-from umpc.mpc.prg import FixedKeyHash
+from umpc.errors import RemoteProtocolError
+from umpc.mpc.evaluation import ChunkInputs, LayerShares, evaluate_chunk, open_shape
 from umpc.mpc.ring import RINGS
-from umpc.mpc.rounds import Message
-from umpc.ustat import expression as ex
-from umpc.ustat.expression import permute_records
+from umpc.mpc.rounds import Message, Protocol
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.text import to_text
 
-from .kernels import KERNELS, SCHEMA, corner_edges, random_records, record_corners, take
-from .studies import clear_total, generator, run_chunk, seed_of
+from .kernels import KERNELS, TRIPLE_KERNELS, corner_edges, random_records, record_corners, take
+from .studies import ChunkRun, clear_total, generator, run_chunk, tree_hash_of
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 both_rings = pytest.mark.parametrize("ring", RINGS, ids=lambda ring: f"ring{ring.bits}")
+both_orders = pytest.mark.parametrize("pattern", [(0, 1), (1, 0)], ids=str)
 
 
-def check(kernel: Kernel, ring, first, second, label: str) -> None:
-    run = run_chunk(kernel, ring, first, second, len(first["x"]), label)
-    assert run.total == clear_total(kernel, ring, first, second), f"{kernel.text}, seed {label!r}"
+def check(kernel: Kernel, ring, records, label: str, pattern=(0, 1)) -> None:
+    run = run_chunk(kernel, ring, records, len(records[0]["x"]), label, pattern)
+    assert run.program.word_bits <= ring.bits
+    assert run.totals == [clear_total(kernel, ring, records)], f"{kernel.text}, seed {label!r}"
 
 
 @every_kernel
 @both_rings
-def test_all_corner_pairs_in_one_chunk(name, ring):
-    check(KERNELS[name], ring, *corner_edges(), f"corners {name}")
+@both_orders
+def test_all_corner_pairs_in_one_chunk(name, ring, pattern):
+    """Pattern (1, 0) is that of two-sample edges whose first record belongs to the later node."""
+    check(KERNELS[name], ring, corner_edges(), f"corners {name}", pattern)
 
 
 @every_kernel
 def test_each_corner_pair_as_the_only_edge(name):
-    first, second = corner_edges()
-    for edge in range(0, len(first["x"]), 3):
+    for edge in range(0, 49, 3):
         row = slice(edge, edge + 1)
-        check(KERNELS[name], RINGS[edge % 2], take(first, row), take(second, row), f"edge {edge} {name}")
+        check(KERNELS[name], RINGS[edge % 2], [take(slot, row) for slot in corner_edges()], f"edge {edge} {name}")
 
 
 @every_kernel
 @both_rings
 def test_all_records_equal(name, ring):
     same = take(record_corners(), np.full(20, 3))
-    check(KERNELS[name], ring, same, same, f"equal {name}")
+    check(KERNELS[name], ring, [same, same], f"equal {name}")
 
 
 @every_kernel
 @both_rings
 def test_random_records_with_many_ties(name, ring):
     rng = generator(f"random {name}")
-    check(KERNELS[name], ring, random_records(rng, 37), random_records(rng, 37), f"random {name}")
+    check(KERNELS[name], ring, [random_records(rng, 37), random_records(rng, 37)], f"random {name}")
 
 
 @every_kernel
 @both_rings
 def test_no_edges_sum_to_nothing(name, ring):
     nothing = take(record_corners(), slice(0, 0))
-    assert run_chunk(KERNELS[name], ring, nothing, nothing, 0).total == 0
+    assert run_chunk(KERNELS[name], ring, [nothing, nothing], 0).totals == [0]
+
+
+LAYERS = {
+    "product_compared": 2,  # the product, opened; then its comparison
+    "nested_comparison": 3,  # the comparison in |x − y|, the distance, its comparison
+    "equality_of_comparisons": 3,  # the comparisons, what they add up to, whether that is zero
+    "all_three_agree": 2,
+    "logic_of_three": 2,
+    "logic_with_local_parts": 2,
+}
+NONE = ("product", "product_of_products", "covariance", "separable", "constant", "zero")
 
 
 @every_kernel
-def test_one_round_of_p_bits_an_edge_or_none(name):
-    run = run_chunk(KERNELS[name], RINGS[1], *corner_edges(), 49)
-    lines = [(line.round, line.party, line.message.step, line.message.count, line.message.width) for line in run.sent]
-    bits = run.plan.bits * 49
-    assert lines == ([(1, 0, "open_bits", bits, 1), (1, 1, "open_bits", bits, 1)] if bits else [])
-
-
-# --- any symmetric kernel -----------------------------------------------------------------------------------
-
-numbers = st.integers(-3, 3).map(lambda n: ex.Constant(n))
-fields = st.builds(ex.Field, st.sampled_from([0, 1]), st.sampled_from(["x", "y", "label"]))
-
-
-def deeper(values):
-    pair = st.tuples(values, values)
-    bits = st.one_of(pair.map(lambda p: ex.Less(*p)), pair.map(lambda p: ex.Equal(*p)))
-    return st.one_of(
-        pair.map(lambda p: ex.Add(*p)),
-        pair.map(lambda p: ex.Subtract(*p)),
-        pair.map(lambda p: ex.Multiply(*p)),
-        values.map(ex.Sign),
-        values.map(ex.Absolute),
-        bits,
-        st.tuples(bits, bits).map(lambda p: ex.And(*p)),
-        st.tuples(bits, bits).map(lambda p: ex.Or(*p)),
-        bits.map(ex.Not),
-        st.tuples(bits, values, values).map(lambda p: ex.Select(*p)),
-    )
-
-
-@settings(max_examples=150, deadline=None)
-@given(half=st.recursive(st.one_of(fields, numbers), deeper, max_leaves=7), seed=st.integers(0, 2**32))
-def test_any_kernel_made_symmetric(half, seed):
-    """f(a, b) + f(b, a): equal to the clear, or refused with a reason."""
-    try:
-        kernel = Kernel(ex.Add(half, permute_records(half, (1, 0))), SCHEMA)
-        plan = compile_pair(kernel, RINGS[1])
-    except (KernelError, RangeError) as refusal:
-        reasons = ("mixes two records", "expands into more than")
-        assert isinstance(refusal, RangeError) or any(r in refusal.message for r in reasons), to_text(half)
-        return
-    if len(plan.elements) > 300:
-        return
-    rng = np.random.default_rng(seed)
-    check(kernel, RINGS[seed % 2], random_records(rng, 12), random_records(rng, 12), f"any {seed}")
+def test_rounds_and_bits_are_those_of_the_plan(name):
+    """A round per layer; in each every party sends one message, of as many bits an edge as it opens."""
+    run = run_chunk(KERNELS[name], RINGS[1], corner_edges(), 49)
+    lines = [(line.round, line.party, line.message) for line in run.sent]
+    layers = range(len(run.plan.layers))
+    shapes = [(layer, party, open_shape(run.plan, layer, party, 49)) for layer in layers for party in (0, 1)]
+    assert [(n, p, m.step, m.round, m.count, m.width, len(m.payload)) for n, p, m in lines] == [
+        (n + 1, p, "open", n + 1, 49, run.plan.open_width(n, p), len(m.payload)) for n, p, m in shapes if m.width
+    ]
+    assert len(layers) == (0 if name in NONE else LAYERS.get(name, 1))
 
 
 # --- the tests above can fail -------------------------------------------------------------------------------
 
 
+def party_of(run: ChunkRun, party: int) -> Protocol[list[int]]:
+    parts = run.inputs[party], run.dealt[party], run.seeded[party]
+    return evaluate_chunk(party, run.plan, *parts, tree_hash_of("chunk"))
+
+
+def replayed(run: ChunkRun, party: int, count: int, change=lambda layer, other, message: message) -> list[int]:
+    """A party's result where the messages that it gets are changed."""
+    protocol = party_of(run, party)
+    sent = {(line.round - 1, line.party): line.message for line in run.sent}
+    try:
+        next(protocol)
+        for layer in range(len(run.plan.layers)):
+            others = [other for other in run.plan.everybody if other != party]
+            shapes = [open_shape(run.plan, layer, other, count) for other in others]
+            messages = [sent.get((layer, other), shape) for other, shape in zip(others, shapes, strict=True)]
+            protocol.send([change(layer, other, message) for other, message in zip(others, messages, strict=True)])
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("another round")
+
+
+def with_bit(message: Message, bit: int) -> Message:
+    data = bytearray(message.payload)
+    data[bit // 8] ^= 1 << bit % 8
+    return replace(message, payload=bytes(data))
+
+
 @pytest.mark.parametrize("bit", range(4))
 def test_a_flipped_opened_bit_changes_the_result(bit):
-    assert tampered_total(lambda run: None) == tampered_total(lambda run: None)
-    assert tampered_total(lambda message: message[bit // 8] ^ 1 << bit % 8) != tampered_total(lambda message: None)
-
-
-def tampered_total(change) -> int:
-    """Kendall over one edge of ring 64, with a change to the first byte that party 1 gets."""
-    kernel, ring = KERNELS["kendall_tau"], RINGS[1]
     corners = record_corners()
-    plain = run_chunk(kernel, ring, take(corners, slice(0, 1)), take(corners, slice(1, 2)), 1)
-    masks = [wire_masks(plain.plan, b"\0" * 32, 1) for _ in (0, 1)]
-    inputs = ChunkInputs(plain.masked[0], plain.masked[1], masks[1], 1)
-    protocol = evaluate_chunk(1, plain.plan, inputs, plain.dealt[1], plain.seeded[1], tree_hash_of("chunk"))
-    mine = next(protocol)
-    theirs = bytearray(plain.sent[0].message.payload)
-    changed = change(theirs)
-    theirs[0] = theirs[0] if changed is None else changed
-    try:
-        protocol.send([Message(mine.step, bytes(theirs), mine.count, mine.width)])
-    except StopIteration as stop:
-        return ring.decode(plain.shares[0] + stop.value)
-    raise AssertionError("a second round")
+    edge = [take(corners, slice(0, 1)), take(corners, slice(1, 2))]
+    run = run_chunk(KERNELS["kendall_tau"], RINGS[1], edge, 1)
+    assert replayed(run, 1, 1) == run.shares[1]
+    assert replayed(run, 1, 1, lambda layer, other, message: with_bit(message, bit)) != run.shares[1]
 
 
-def tree_hash_of(label: str) -> FixedKeyHash:
-    return FixedKeyHash(seed_of(label + " tree"))
+@pytest.mark.parametrize("party", range(3))
+def test_what_anybody_sends_in_any_layer_is_used(party):
+    """The first 200 bits of a message inverted, of one sender in one layer, change what the others compute."""
+    run = run_chunk(TRIPLE_KERNELS["distance_against_a_third"], RINGS[1], edges_of_three(200), 200, pattern=(0, 1, 2))
+    assert replayed(run, party, 200) == run.shares[party] and len(run.plan.layers) > 2
+    targets = [(layer, other) for layer in range(len(run.plan.layers)) for other in run.plan.everybody]
+    for target in targets:
+        if target[1] == party or not open_shape(run.plan, *target, 200).width:
+            continue
+
+        def inverted(layer, other, message, target=target):
+            start = bytes(255 - byte for byte in message.payload[:25])
+            return replace(message, payload=start + message.payload[25:]) if (layer, other) == target else message
+
+        assert replayed(run, party, 200, inverted) != run.shares[party], target
 
 
-def test_bits_of_another_length_are_refused():
-    plain = run_chunk(KERNELS["equality"], RINGS[0], *corner_edges(), 49)
-    masks = wire_masks(plain.plan, b"\0" * 32, 49)
-    inputs = ChunkInputs(plain.masked[0], plain.masked[1], masks, 49)
-    protocol = evaluate_chunk(0, plain.plan, inputs, plain.dealt[0], plain.seeded[0], tree_hash_of("chunk"))
-    mine = next(protocol)
-    with pytest.raises(EncodingError):
-        protocol.send([Message(mine.step, mine.payload + b"\0", mine.count, mine.width)])
+def edges_of_three(count: int) -> list[dict[str, np.ndarray]]:
+    return [take(slot, slice(0, count)) for slot in corner_edges(3)]
 
 
-# --- round 1 ------------------------------------------------------------------------------------------------
+# --- messages that cannot be read ---------------------------------------------------------------------------
+
+EDGES = 3
+"""So few that every kind of value leaves padding in its last byte."""
+CHANGES = {
+    "shorter": lambda data: data[:-1],
+    "longer": lambda data: data + b"\0",
+    "empty": lambda data: b"",
+}
 
 
-@pytest.mark.parametrize("limit", [1_000_000, 200])
-@pytest.mark.parametrize("records", [0, 1, 7, 100])
-@pytest.mark.parametrize("name", ["kendall_tau", "sign_times_difference", "wide_sign"])
-def test_masked_fields_come_back_however_they_are_cut(monkeypatch, limit, records, name):
-    monkeypatch.setattr(evaluation, "FIELDS_BYTES", limit)
-    plan = compile_pair(KERNELS[name], RINGS[1])
-    masked = wire_masks(plan, b"\7" * 32, 120)
-    wanted = np.arange(records) + 11
-    messages = fields_messages(plan, masked, wanted)
-    assert [(n, m.count, len(m.payload)) for n, m in enumerate(messages)] == list(fields_frames(plan, records))
-    assert all(len(message.payload) <= limit + 8 * len(plan.wires) for message in messages)
-    for sent, values in zip(read_fields(plan, messages), masked, strict=True):
-        assert np.array_equal(sent, values[wanted])
+def small_run(name: str) -> ChunkRun:
+    return run_chunk(TRIPLE_KERNELS[name], RINGS[0], edges_of_three(EDGES), EDGES, pattern=(0, 1, 2))
 
 
-def test_a_kernel_without_wires_sends_no_fields():
-    plan = compile_pair(KERNELS["separable"], RINGS[1])
-    assert plan.wires == () and fields_messages(plan, [], np.arange(5)) == [] == read_fields(plan, [])
+@pytest.mark.parametrize("sender", [0, 2])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_message_of_a_wrong_length_is_refused_and_names_its_sender(sender, change):
+    run = small_run("leaning")
+
+    def changed(layer, other, message):
+        hit = (layer, other) == (1, sender)
+        return replace(message, payload=CHANGES[change](message.payload)) if hit else message
+
+    with pytest.raises(RemoteProtocolError, match=f"^node-{sender}: ") as caught:
+        replayed(run, 1, EDGES, changed)
+    assert (caught.value.culprit, caught.value.step) == (f"node-{sender}", "evaluate")
 
 
-@pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b + b"\0", lambda b: b""])
-def test_masked_fields_of_a_wrong_length_are_refused(change):
-    plan = compile_pair(KERNELS["kendall_tau"], RINGS[1])
-    (message,) = fields_messages(plan, wire_masks(plan, b"\7" * 32, 20), np.arange(20))
-    with pytest.raises(EncodingError):
-        read_fields(plan, [Message(message.step, change(message.payload), message.count, message.width)])
+@pytest.mark.parametrize("sender", [0, 2])
+@pytest.mark.parametrize(("name", "last"), [("leaning", "bit"), ("product_against_a_product", "place")])
+def test_padding_that_is_set_is_refused_and_names_its_sender(sender, name, last):
+    """After the bits, and after the packed places."""
+    run = small_run(name)
+    assert bool(run.plan.opened_places(0, sender)) == (last == "place")
+
+    def changed(layer, other, message):
+        return with_bit(message, 8 * len(message.payload) - 1) if (layer, other) == (0, sender) else message
+
+    with pytest.raises(RemoteProtocolError, match="padding") as caught:
+        replayed(run, 1, EDGES, changed)
+    assert (caught.value.culprit, caught.value.step) == (f"node-{sender}", "evaluate")
 
 
-def test_inputs_show_nothing_of_themselves():
-    assert repr(ChunkInputs([np.arange(3)], [], [], 3)) == "ChunkInputs(3 edges, <redacted>)"
+def test_inputs_and_shares_show_nothing_of_themselves():
+    assert repr(ChunkInputs({0: np.arange(3)}, {}, {}, 3, ["a", "b"])) == "ChunkInputs(3 edges, <redacted>)"
+    assert repr(LayerShares({0: np.arange(3)}, {})) == "LayerShares(<redacted>)"

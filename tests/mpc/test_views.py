@@ -1,96 +1,108 @@
-"""What each participant sees has a law that does not depend on the others' data: the test that notices one value more.
+"""What any set of owners sees has a law that does not depend on the others' data: it notices one value more.
 
-One chunk with many edges, each with masks and keys of its own, between an owner whose records are fixed and one whose
-record is one of two. If what the first owner sees, jointly, could tell the two apart, these tests fail; the
-mutants below show that they do. Whole studies: `tests/test_simulation.py`.
+One chunk with many edges, each with masks and keys of its own. All owners but one, who pool what they have, hold fixed
+records; the record of the honest one is one of two. If what they see, jointly and stripped of every mask that they
+know, could tell the two apart, these tests fail; the mutants below show that they do. Exactly, for small widths:
+`test_secrecy.py`. Whole studies: `tests/test_simulation.py`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from umpc.mpc import dealing, evaluation
-from umpc.mpc.material import SeededPart
+from umpc.mpc import compiler, dealing
+from umpc.mpc.material import SeededPart, Shares
+from umpc.mpc.plan import Pattern, RecordPlace
 from umpc.mpc.ring import RINGS
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.tracing import sign, trace
 
 from . import studies
-from .studies import ALPHA, EDGES, ChunkRun, homogeneity, make_schema, opened_bits, run_chunk
+from .coalition import views
+from .studies import (
+    ALPHA,
+    EDGES,
+    ChunkRun,
+    homogeneity,
+    make_schema,
+    opened,
+    run_chunk,
+    sent_shares,
+    tree_hash_of,
+    uniformity,
+)
+from .test_secrecy import compare_with_keys
 
 BITS = make_schema(x=("0", "1"), y=("0", "1"))
-KERNELS = {
-    "kendall": Kernel(trace(lambda a, b: sign(a.x - b.x) * sign(a.y - b.y)), BITS),
-    "gini": Kernel(trace(lambda a, b: abs(a.x - b.x)), BITS),
-    "product": Kernel(trace(lambda a, b: a.x * b.x), BITS),
+
+
+def kernel(text: str, degree: int) -> Kernel:
+    return Kernel.from_text(text, BITS, degree, symmetric=False)
+
+
+CASES: dict[str, tuple[Kernel, Pattern]] = {
+    "kendall": (kernel("sign(a.x - b.x) * sign(a.y - b.y)", 2), (0, 1)),
+    "gini": (kernel("abs(a.x - b.x)", 2), (0, 1)),
+    "product": (kernel("a.x * b.x", 2), (1, 0)),
+    "distance": (kernel("abs(a.x - b.x - b.y) < c.x + c.y", 3), (0, 0, 1)),
+    "leaning": (kernel("sign(a.x + b.x - 2 * c.x)", 3), (0, 1, 2)),
+    "leaning four": (kernel("a.x + b.x < c.x + d.x", 4), (0, 1, 2, 3)),
+    "product of three": (kernel("a.x * b.x * c.x", 3), (0, 1, 2)),
+    "product compared": (kernel("a.x * b.x < c.x", 3), (0, 1, 2)),
+    "nested": (kernel("abs(a.x - b.x) < 1", 2), (0, 1)),
+    "order": (kernel("(a.x < b.x) & (b.x == c.x) & (a.y < c.y)", 3), (0, 1, 2)),
+    "two and one": (kernel("(a.x < b.x) & (b.y == c.y) & (a.x < c.x)", 3), (0, 1, 1)),
 }
-MINE = {"x": 1, "y": 0}
 THEIRS = ({"x": 0, "y": 0}, {"x": 1, "y": 1})
-"""The two data sets of the other owner; among both are a tie in x, a tie in y, and both orders."""
+"""The two data sets of the honest owner: all its records are one of these."""
+MINE = ({"x": 1, "y": 0}, {"x": 0, "y": 1}, {"x": 1, "y": 1}, {"x": 0, "y": 0})
+"""The records of the others, slot by slot: with the above, a tie in x, a tie in y and both orders occur."""
 
 
-def fields_and_bits(run: ChunkRun, party: int) -> np.ndarray:
-    """Masked fields of the other (2 bits each), opened bits: up to 8 bits jointly."""
-    fields = [wire & np.uint64(3) for wire in run.masked[1 - party]]
-    bits = [row.astype(np.uint64) for row in opened_bits(run)] if run.plan.bits else []
-    return join([(field, 2) for field in fields] + [(bit, 1) for bit in bits])
-
-
-def masked_differences_and_bits(run: ChunkRun, party: int) -> np.ndarray:
-    """What is compared, masked (both owners know it), and the opened bits: up to 8 bits jointly."""
-    differences = [(a - b) & np.uint64(3) for a, b in zip(*run.masked, strict=True)]
-    bits = [(row, 1) for row in opened_bits(run)] if run.plan.bits else []
-    return join([(difference, 2) for difference in differences] + bits)
-
-
-def fields_and_material(run: ChunkRun, party: int) -> np.ndarray:
-    """Masked fields of the other, low bits of keys, of the first element share and of the own σ."""
-    fields = [(wire & np.uint64(3), 2) for wire in run.masked[1 - party]]
-    keys = [(keys.leaves[:, word] >> 3 & 1, 1) for keys in run.dealt[party].keys for word in (0, 2)]
-    own = run.seeded[party].elements if party == 0 else run.dealt[party].elements
-    return join(fields + keys + [(own[0] & 3, 2)])
-
-
-def opened_bits_and_elements(run: ChunkRun, party: int) -> np.ndarray:
-    """Opened bits and the low bit of up to three element shares."""
-    bits = [(row, 1) for row in opened_bits(run)] if run.plan.bits else []
-    own = run.seeded[party].elements if party == 0 else run.dealt[party].elements
-    return join(bits + [(share & 1, 1) for share in own[:3]])
-
-
-VIEWS = (fields_and_bits, masked_differences_and_bits, fields_and_material, opened_bits_and_elements)
-
-
-def join(parts: list[tuple[np.ndarray, int]]) -> np.ndarray:
-    """Several small numbers of given bits as one category."""
-    total, shift = np.zeros(EDGES, dtype=np.int64), 0
-    for values, bits in parts:
-        total |= values.astype(np.int64) << shift
-        shift += bits
-    return total
-
-
-def runs(name: str, party: int, label: str) -> list[ChunkRun]:
-    """The chunk over both data sets of the other owner, with randomness of its own."""
+def runs(name: str, honest: int, label: str) -> list[ChunkRun]:
+    """The chunk over both data sets of the honest owner, with randomness of its own."""
+    of, pattern = CASES[name]
     found = []
     for number, theirs in enumerate(THEIRS):
-        tables = [{k: np.full(EDGES, v, np.int64) for k, v in row.items()} for row in (MINE, theirs)]
-        first, second = tables if party == 0 else tables[::-1]
-        found.append(run_chunk(KERNELS[name], RINGS[0], first, second, EDGES, f"{label} {number}"))
+        rows = [theirs if party == honest else MINE[slot] for slot, party in enumerate(pattern)]
+        records = [{k: np.full(EDGES, v, np.int64) for k, v in row.items()} for row in rows]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(studies, "tree_hash_of", lambda label: tree_hash_of("view"))
+            found.append(run_chunk(of, RINGS[0], records, EDGES, f"{label} {number}", pattern))
     return found
 
 
-def p_of(pair: list[ChunkRun], party: int) -> float:
-    return min(homogeneity(*(view(run, party) for run in pair)) for view in VIEWS)
+def p_of(pair: list[ChunkRun], honest: int) -> float:
+    return min(homogeneity(*both) for both in zip(*(views(run, honest) for run in pair), strict=True))
 
 
-@pytest.mark.parametrize("party", [0, 1])
-@pytest.mark.parametrize("name", KERNELS)
-def test_an_owners_view_does_not_depend_on_the_others_record(name, party):
-    label = f"view {name} {party}"
-    p = p_of(runs(name, party, label), party)
-    assert p > ALPHA, f"{name}: party {party}'s view tells the data sets apart, p = {p:.1e}, N = {EDGES}, {label!r}"
+EVERY = [(name, honest) for name, (_, pattern) in CASES.items() for honest in sorted(set(pattern))]
+
+
+@pytest.mark.parametrize(("name", "honest"), EVERY)
+def test_the_view_of_all_others_does_not_depend_on_an_owners_record(name, honest):
+    label = f"view {name} {honest}"
+    p = p_of(runs(name, honest, label), honest)
+    assert p > ALPHA, f"{name}: the others tell {honest}'s data sets apart, p = {p:.1e}, N = {EDGES}, {label!r}"
+
+
+@pytest.mark.parametrize(("name", "honest"), EVERY)
+def test_opened_bits_and_words_are_uniform_to_whoever_lacks_one_mask(name, honest):
+    """What an owner opens, and what it has a part in: with its own mask on, every value is as likely."""
+    run = runs(name, honest, f"uniform {name} {honest}")[0]
+    bits, words = opened(run, EDGES)
+    plan = run.plan
+    own = [n for n, place in enumerate(plan.places) if isinstance(place, RecordPlace)]
+    own = [n for n in own if plan.pattern[plan.places[n].slot] == honest]
+    samples = [(run.inputs[0].places[n] & np.uint64(3), 4) for n in own]
+    samples += [(value & np.uint64(3), 4) for n, value in words.items() if n in run.seeded[honest].place_masks]
+    samples += [(value, 2) for n, value in bits.items() if honest in plan.contributors(n)]
+    for layer in range(len(plan.layers)):
+        samples += [(share, 2) for share in sent_shares(run, layer, EDGES)[honest].bits.values()]
+    p = min(uniformity(values, categories) for values, categories in samples)
+    assert samples and p > ALPHA, f"p = {p:.1e}, N = {EDGES}"
 
 
 # --- power: the same test finds every protection that is left out -------------------------------------------
@@ -101,58 +113,89 @@ def without_masks(monkeypatch) -> None:
     monkeypatch.setattr(studies, "wire_masks", lambda *a: [mask * np.uint64(0) for mask in real(*a)])
 
 
-def without_sigma(bits: slice):
-    def mutate(monkeypatch) -> None:
-        real = SeededPart.expand.__func__
-
-        def expand(cls, plan, seed, party, count):
-            part = real(cls, plan, seed, party, count)
-            part.sigma[bits] = 0
-            return part
-
-        monkeypatch.setattr(SeededPart, "expand", classmethod(expand))
-
-    return mutate
-
-
 def without_a_mask_bit(monkeypatch) -> None:
     """The lowest bit of every mask is 0."""
     real = studies.wire_masks
     monkeypatch.setattr(studies, "wire_masks", lambda *a: [mask & ~np.uint64(1) for mask in real(*a)])
 
 
+def without(what: str, number: int | None = None, party: int | None = None):
+    """A party, or all, draw zero in place of the mask of a bit or a place, or of a share."""
+
+    def zero(part: SeededPart) -> SeededPart:
+        if what == "shares":
+            return replace(part, shares=Shares(part.shares.elements * 0, part.shares.bits * 0))
+        masks = part.bit_masks if what == "bit" else part.place_masks
+        for found, mask in masks.items():
+            mask[:] = mask * (number is not None and found != number)
+        return part
+
+    def mutate(monkeypatch) -> None:
+        real = SeededPart.expand.__func__
+
+        def expand(cls, plan, seed, own, count):
+            part = real(cls, plan, seed, own, count)
+            return zero(part) if party in (None, own) else part
+
+        monkeypatch.setattr(SeededPart, "expand", classmethod(expand))
+
+    return mutate
+
+
 def without_the_shares_pad(monkeypatch) -> None:
-    """The dealer gives the second owner the products of masks themselves."""
+    """The dealer gives the last owner the products of masks themselves."""
     real = dealing.deal_chunk
 
-    def deal(plan, first_masks, second_masks, seeds, count, tree_hash):
-        first, second = real(plan, first_masks, second_masks, seeds, count, tree_hash)
-        pad = SeededPart.expand(plan, seeds[0], 0, count).elements
-        return first, type(second)(second.keys, second.elements + pad)
+    def deal(plan, masks, seeds, count, tree_hash):
+        parts = real(plan, masks, seeds, count, tree_hash)
+        for party, seed in enumerate(seeds[:-1]):
+            pad = SeededPart.expand(plan, seed, party, count).shares
+            parts[-1].shares.elements[:] += pad.elements
+            parts[-1].shares.bits[:] ^= pad.bits
+        return parts
 
     monkeypatch.setattr(studies, "deal_chunk", deal)
 
 
+def with_keys_of_two(monkeypatch) -> None:
+    monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
+
+
 @pytest.mark.parametrize(
-    ("mutate", "name", "party"),
+    ("mutate", "name", "honest"),
     [
-        (without_masks, "kendall", 0),
-        (without_masks, "product", 1),
-        (without_a_mask_bit, "gini", 1),
-        (without_sigma(slice(None)), "kendall", 0),
-        (without_sigma(slice(None)), "kendall", 1),
-        (without_sigma(slice(0, 1)), "gini", 1),
-        (without_sigma(slice(3, 4)), "kendall", 1),
-        (without_the_shares_pad, "kendall", 1),
+        (without_masks, "kendall", 1),
+        (without_masks, "product", 0),
+        (without_masks, "leaning", 2),
+        (without_a_mask_bit, "gini", 0),
+        (without_a_mask_bit, "leaning four", 3),
+        (without("bit"), "kendall", 1),
+        (without("bit"), "kendall", 0),
+        (without("bit", 0), "gini", 0),
+        (without("bit", 3), "kendall", 0),
+        (without("bit", None, 1), "leaning", 1),
+        (without("bit", None, 2), "order", 2),
+        (without("bit", None, 0), "two and one", 0),
+        (without("place", None, 0), "distance", 0),
+        (without("place", None, 1), "product compared", 1),
+        (without("place", None, 0), "nested", 0),
+        (without("shares", None, 0), "leaning", 0),
+        (without("shares", None, 1), "product compared", 1),
+        (without_the_shares_pad, "kendall", 0),
+        (without_the_shares_pad, "leaning", 1),
+        (with_keys_of_two, "leaning", 2),
+        (with_keys_of_two, "leaning four", 3),
     ],
 )
-def test_power_a_protection_left_out_is_found(monkeypatch, mutate, name, party):
+def test_power_a_protection_left_out_is_found(monkeypatch, mutate, name, honest):
     mutate(monkeypatch)
-    p = p_of(runs(name, party, "power"), party)
+    p = p_of(runs(name, honest, "power"), honest)
     assert p < ALPHA, f"the mutant passes with p = {p:.1e}, N = {EDGES}"
 
 
-def test_the_view_covers_all_that_is_sent_online():
-    """Nothing but masked fields and opened bits is exchanged between owners."""
-    run = runs("kendall", 0, "all")[0]
-    assert {line.message.step for line in run.sent} == {"open_bits"} and evaluation.FIELDS_BYTES
+@pytest.mark.parametrize("name", CASES)
+def test_the_view_covers_all_that_is_sent_online(name):
+    """Nothing but openings is exchanged between owners, beside the masked records."""
+    run = runs(name, 0, "all")[0]
+    assert {line.message.step for line in run.sent} <= {"open"}
+    assert {line.round for line in run.sent} == set(range(1, len(run.plan.layers) + 1))

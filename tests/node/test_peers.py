@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.mpc.frames import Frame
+from umpc.mpc.rounds import Message
 from umpc.node import peers
-from umpc.node.peers import Mailbox
+from umpc.node.peers import Mailbox, PeerLink
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.tls import grpc
 
 
-def frame(chunk: int = 0, payload: bytes = b"\x01") -> Frame:
-    return Frame("open_bits", (0, 1), chunk, 8 * len(payload), 1, payload)
+def frame(chunk: int = 0, payload: bytes = b"\x01", round: int = 1, owners: tuple[int, ...] = (0, 1, 4)) -> Frame:
+    return Frame("open", owners, chunk, 8 * len(payload), 1, payload, round)
 
 
 def test_a_frame_is_handed_out_whether_it_came_before_or_after_it_was_asked_for():
@@ -36,10 +42,68 @@ def test_the_same_frame_twice_is_accepted_and_a_different_one_names_the_peer():
         box = Mailbox("north")
         box.put(frame())
         box.put(frame())
-        with pytest.raises(RemoteProtocolError, match=r"open_bits of cell .* chunk 0 from north came twice") as caught:
+        with pytest.raises(
+            RemoteProtocolError, match=r"open 1 of cell \(0, 1, 4\), chunk 0 from north came twice"
+        ) as caught:
             box.put(frame(payload=b"\x02"))
-        assert (caught.value.culprit, caught.value.step) == ("north", "open_bits")
+        assert (caught.value.culprit, caught.value.step) == ("north", "open")
         assert await box.get(frame().key) == frame()
+
+    asyncio.run(scenario())
+
+
+def test_frames_of_other_rounds_or_owners_with_one_peer_are_kept_apart():
+    """A peer may be a round ahead in one cell, and shares cells of two and of three owners with this node."""
+    frames = [
+        frame(payload=bytes([number]), round=round, owners=owners)
+        for number, (round, owners) in enumerate(product((1, 2, 3), [(0, 1), (0, 1, 4), (0, 1, 1), (0, 0, 1)]))
+    ]
+
+    async def scenario() -> None:
+        box = Mailbox("north")
+        for each in frames:
+            box.put(each)
+        for each in reversed(frames):
+            assert (await box.get(each.key)).payload == each.payload
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("change", [{"count": 7}, {"width": 2}, {"payload": b"\x03"}])
+def test_a_copy_that_differs_in_shape_or_content_names_the_peer(change):
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame())
+        with pytest.raises(RemoteProtocolError, match="came twice"):
+            box.put(replace(frame(), **change))
+
+    asyncio.run(scenario())
+
+
+def test_a_link_hands_out_a_frame_as_the_message_of_its_round_and_counts_what_it_sends():
+    written: list[pb.PeerMessage] = []
+    ahead = [frame(round=2), frame(round=1, payload=b"\x07")]
+
+    async def scenario() -> None:
+        coming = iter([pb.PeerMessage(frame=codec.encode_frame(each)) for each in ahead])
+
+        async def write(message: pb.PeerMessage) -> None:
+            written.append(message)
+
+        async def read() -> pb.PeerMessage:
+            return next(coming, grpc.aio.EOF)
+
+        link = PeerLink("north", write, read, lambda: None)
+        for number, each in enumerate((frame(round=1), frame(round=2), frame(1, round=2))):
+            await link.send(each)
+            assert len(written) == number + 1
+        await link.pump()
+        for each in reversed(ahead):
+            assert await link.receive(each.key) == Message("open", each.payload, each.count, each.width, each.round)
+        with pytest.raises(PeerLost):
+            await link.receive(frame(round=3).key)
+        assert link.rounds_sent == {("open", 1), ("open", 2)}
+        assert link.bytes_sent == sum(len(message.frame.SerializeToString()) for message in written)
 
     asyncio.run(scenario())
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from umpc import study
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Member
@@ -19,7 +20,13 @@ b32 = st.binary(min_size=32, max_size=32)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
 line = text.filter(str.isprintable)
 records = st.integers(0, codec.MAX_RECORDS)
-members = st.builds(Member, text, records, b32, b32)
+members = st.tuples(records, st.floats(0, 1)).flatmap(
+    lambda r: st.builds(Member, text, st.just(r[0]), b32, b32, st.just(int(r[0] * r[1])))
+)
+shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, codec.MAX_SUMS)).flatmap(
+    lambda s: st.binary(min_size=s[0] * s[1], max_size=s[0] * s[1])
+)
+released = records.flatmap(lambda r: st.builds(m.Released, b32, shares, st.just(r), st.integers(0, r)))
 coordinator_messages = st.one_of(
     st.builds(m.Propose, st.binary(max_size=50)),
     st.builds(m.Agree, st.lists(members, max_size=3).map(tuple)),
@@ -33,13 +40,21 @@ node_messages = st.one_of(
     st.builds(m.Opened, b32),
     st.builds(m.Prepared, b32, u64),
     st.builds(m.Ready, u64, u64, u32),
-    st.builds(m.Released, b32, st.sampled_from([4, 8]).flatmap(lambda n: st.binary(min_size=n, max_size=n)), records),
+    released,
     st.builds(m.Progress, line, u64, u64),
     st.builds(m.Failure, line, line, line, line),
 )
-frames = st.tuples(st.sampled_from(sorted(STEPS)), u32, u32, u32, st.integers(0, 40), st.integers(0, 64)).flatmap(
-    lambda f: st.binary(min_size=(f[4] * f[5] + 7) // 8, max_size=(f[4] * f[5] + 7) // 8).map(
-        lambda payload: Frame(f[0], (f[1], f[2]), f[3], f[4], f[5], payload)
+owners = st.lists(u32, max_size=codec.MAX_DEGREE).map(tuple)
+frames = st.tuples(st.integers(0, 40), st.integers(0, 64)).flatmap(
+    lambda f: st.builds(
+        Frame,
+        st.sampled_from(sorted(STEPS)),
+        owners,
+        u32,
+        st.just(f[0]),
+        st.just(f[1]),
+        st.binary(min_size=(f[0] * f[1] + 7) // 8, max_size=(f[0] * f[1] + 7) // 8),
+        u32,
     )
 )
 KINDS = {
@@ -115,7 +130,9 @@ def test_a_frame_that_announces_much_and_carries_little_takes_no_memory(step):
     [
         (pb.Frame(), "unknown step 0"),
         (pb.Frame(step=99), "unknown step 99"),
-        (pb.Frame(step=4, count=9, width=1, payload=b"x"), "9 values of 1 bits"),
+        (pb.Frame(step=1, count=9, width=1, payload=b"x"), "9 values of 1 bits"),
+        (pb.Frame(step=2, owners=range(9)), "at most 8 records, 9 owners came"),
+        (pb.Frame(step=3, owners=[0] * 1000), "at most 8 records, 1000 owners came"),
         (pb.Frame(step=2, count=1, width=8, payload=b"xy"), "do not take 2 bytes"),
         (pb.Frame(step=4, count=8 * MAX_PAYLOAD + 8, width=1, payload=bytes(MAX_PAYLOAD + 1)), "at most"),
         (pb.Frame(step=3, count=1, width=1, payload=bytes(MAX_PAYLOAD + 1)), "at most"),
@@ -161,10 +178,49 @@ def test_too_many_members_or_openings_are_refused():
     assert len(codec.decode_members([MEMBER] * 4096)) == len(codec.decode_openings([bytes(32)] * 4096)) == 4096
 
 
-@pytest.mark.parametrize("size", [0, 3, 5, 7, 9, 1000])
+@pytest.mark.parametrize(("records", "first"), [(0, 1), (5, 6), (5, 2**64 - 1)])
+def test_more_records_of_the_first_class_than_records_are_refused(records, first):
+    doors = (
+        lambda: codec.decode_member(
+            pb.Member(records=records, first_class=first, commitment=bytes(32), public_key=bytes(32))
+        ),
+        lambda: codec.decode_node(
+            pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(4), records=records, first_class=first))
+        ),
+    )
+    for door in doors:
+        with pytest.raises(EncodingError, match=f"{records} records said that {first} are of the first class"):
+            door()
+
+
+def test_all_or_no_records_may_be_of_the_first_class():
+    for first in (0, 5):
+        member = pb.Member(records=5, first_class=first, commitment=bytes(32), public_key=bytes(32))
+        assert codec.decode_member(member).classes == (first, 5 - first)
+
+
+def decode_share(size: int) -> bytes:
+    message = pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(range(size % 256)), records=1))
+    return codec.decode_node(message).share
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 5, 7, 9, 13, 126, 127, 129, 132, 136, 255])
 def test_a_share_of_an_impossible_size_is_refused(size):
-    with pytest.raises(EncodingError, match="4 or 8 are possible"):
-        codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(size))))
+    with pytest.raises(EncodingError, match=f"{size} bytes came, 4 or 8 bytes a sum are possible"):
+        decode_share(size)
+
+
+@pytest.mark.parametrize("sums", [1, 2, 3, 15, codec.MAX_SUMS])
+@pytest.mark.parametrize("bytes_a_sum", [4, 8])
+def test_shares_of_several_sums_are_one_string_of_bytes(sums, bytes_a_sum):
+    assert decode_share(sums * bytes_a_sum) == bytes(range(sums * bytes_a_sum))
+
+
+def test_the_limits_of_the_wire_are_those_of_a_study():
+    assert (codec.MAX_DEGREE, codec.MAX_SUMS) == (study.MAX_DEGREE, study.MAX_SUMS)
+
+
+# --- messages of a wrong size -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

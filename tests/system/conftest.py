@@ -49,11 +49,12 @@ class Lab:
         self.served: dict[str, Served] = {}
         self._environment = environment or {}
 
-    def start(self, epsilon: str = "10") -> Lab:
+    def start(self, epsilon: str = "10", more: str = "") -> Lab:
+        """more: sections of every node's configuration."""
         self.deployment.start_dealer()
         for name in self.names:
             self.table(name).write_text(TABLE)
-            self.deployment.start_node(name, self.table(name), epsilon)
+            self.deployment.start_node(name, self.table(name), epsilon, more=more)
         self.served.update(self.deployment.wait_until_ready())
         return self
 

@@ -132,7 +132,8 @@ def test_a_kernel_of_ones_own_runs_and_nodes_get_its_expression(running):
     outcome = running.run(name="own", epsilon="1/1000", statistic=None, columns=None, kernel="kernels.py:apart")
     assert outcome.code == 0, outcome.error
     assert outcome.report["statistic"] == "apart"
-    assert "kernel abs(a.age - b.age) + 1, range [1, 128]" in running.log("node-1")
+    log = running.log("node-1")
+    assert "kernel abs(a.age - b.age) + 1 of hash " in log and "range [1, 128]" in log
 
 
 def test_a_check_says_what_a_study_means_and_who_answers(running):

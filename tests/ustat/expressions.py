@@ -80,6 +80,8 @@ def by_hand(node: ex.Expression, records: Sequence[Record]) -> Fraction:
             return Fraction(bool(of(left) and of(right)))
         case ex.Or(left, right):
             return Fraction(bool(of(left) or of(right)))
+        case ex.Xor(left, right):
+            return Fraction(of(left) != of(right))
     raise AssertionError(f"the evaluator knows no {node!r}")
 
 
@@ -91,7 +93,7 @@ SMALL = st.integers(0, 11)
 
 @st.composite
 def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAMES, size: int = 8) -> ex.Expression:
-    """A random kernel of two records of about `size` nodes: all thirteen kinds, conditions where they belong."""
+    """A random kernel of two records of about `size` nodes: all fourteen kinds, conditions where they belong."""
     name = names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
 
     def number(size: int) -> ex.Expression:
@@ -111,7 +113,7 @@ def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAM
             return (ex.Less, ex.Equal)[draw(SMALL) % 2](number(size // 2), number(size // 2))
         if choice < 8:
             return ex.Not(bit(size - 1))
-        return (ex.And, ex.Or)[choice % 2](bit(size // 2), bit(size // 2))
+        return (ex.And, ex.Or, ex.Xor)[choice % 3](bit(size // 2), bit(size // 2))
 
     return number(size)
 
@@ -140,5 +142,6 @@ EVERY_KIND = {
     "not": ex.Not(ex.Less(x, y)),
     "and": ex.And(ex.Less(x, y), ex.Equal(HALF, y)),
     "or": ex.Or(ex.Less(x, y), ex.Equal(HALF, y)),
+    "xor": ex.Xor(ex.Less(x, y), ex.Equal(HALF, y)),
 }
 """One small kernel per node kind."""

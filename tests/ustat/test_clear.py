@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from umpc.errors import LocalProtocolError, RangeError
 from umpc.ustat import expression as ex
-from umpc.ustat.clear import Exact, evaluate_clear
+from umpc.ustat.clear import Exact, evaluate_clear, fits_words
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
 
@@ -91,6 +91,32 @@ def test_values_inside_a_kernel_never_wrap_around(build, left, right):
     node = build(left, right)
     tables = [columns(WIDE, TOP)] * 2
     assert evaluate_clear(node, WIDE, tables, Fraction(1)).tolist() == [by_hand(node, (edge, edge)) for edge in TOP]
+
+
+def test_bits_stay_bits_however_they_are_nested():
+    node: ex.Expression = ex.Less(X, ex.Field(1, "x"))
+    for build in (ex.And, ex.Or, ex.Xor) * 3:
+        node = build(ex.Not(node), ex.Or(node, ex.Less(ex.Field(1, "x"), X)))
+    assert fits_words(node, WIDE)
+    pairs = [(first, second) for first in TOP for second in TOP]
+    tables = [columns(WIDE, [pair[side] for pair in pairs]) for side in (0, 1)]
+    assert evaluate_clear(node, WIDE, tables, Fraction(1)).tolist() == [by_hand(node, pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("node", "fits"),
+    [
+        (X, True),
+        (ex.Multiply(X, ex.Constant(Fraction((1 << 11) - 1))), True),
+        (ex.Multiply(X, ex.Constant(Fraction(1 << 11))), False),
+        (ex.Less(ex.Multiply(X, X), X), False),
+        (ex.Less(X, Y), False),
+        (ex.Less(X, ex.Field(1, "x")), True),
+        (ex.Select(ex.Less(X, X), ex.Constant(Fraction(1 << 63)), X), False),
+    ],
+)
+def test_whether_a_kernel_needs_more_than_words_is_known_from_its_bounds(node, fits):
+    assert fits_words(node, WIDE) == fits
 
 
 def test_a_kernels_own_value_that_needs_more_than_63_bits_is_refused():

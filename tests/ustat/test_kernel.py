@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from hashlib import sha256
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from umpc.errors import KernelError, UnknownField
 from umpc.ustat import expression as ex
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.polynomial import polynomial_of
+from umpc.ustat.ranges import interval_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
 
@@ -105,9 +108,26 @@ def test_a_bound_between_two_steps_is_rounded_up():
     mixed = kernel(lambda a, b: 3 * a.x * b.x, one("0.5", "1.5", "0.5"))
     assert mixed.unit == Fraction(3, 4)
     assert mixed.sensitivity_units == 8 and mixed.magnitude_units == 9
-    wide = kernel(lambda a, b: 4 * abs(a.x - b.x) + (a.x * b.x - a.x * b.x), one("0", "1", "1"))
-    assert (wide.interval.low, wide.interval.high, wide.unit) == (-1, 5, 4)
-    assert wide.sensitivity_units == 2 and wide.magnitude_units == 2
+    wide = kernel(lambda a, b: 4000 * abs(a.x - b.x) + (a.x * b.x - b.x * a.x), one("0", "2000", "1"))
+    assert (wide.interval.low, wide.interval.high, wide.unit) == (-4_000_000, 12_000_000, 4000)
+    narrow = kernel(lambda a, b: 4 * abs(a.x - b.x) + (a.x * b.x - b.x * a.x) * 3, one("0", "1", "1"))
+    assert (narrow.interval.low, narrow.interval.high, narrow.unit) == (0, 4, 4)
+
+
+def test_a_range_is_exact_where_few_points_allow_it_and_a_bound_elsewhere():
+    def kernel_of(size):
+        return kernel(lambda a, b: (a.x - b.x) * (a.x + b.x) * (a.x - b.x), one("-1", size, "1"))
+
+    assert (kernel_of("1").interval.low, kernel_of("1").interval.high) == (-1, 1)
+    assert kernel_of("2000").interval == interval_of(kernel_of("2000").expression, one("-1", "2000", "1"))
+
+
+def test_the_range_is_found_when_it_is_asked_for_and_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr("umpc.ustat.kernel.exact_interval", lambda *given: asked.append(given))
+    gini = kernel(lambda a, b: abs(a.x - b.x), one("0", "5", "1"))
+    assert asked == []
+    assert gini.interval.high == gini.interval.high == 5 and len(asked) == 1
 
 
 @pytest.mark.parametrize("text", ["abs(a.x - b.x) + c.x", "abs(a.x - b.x) + c.x * 0", "abs(a.x - b.x) + (c.x == c.x)"])
@@ -125,19 +145,78 @@ def test_degree_three_is_symmetric_under_all_six_exchanges():
     def spread(a, b, c):
         return maximum(a.x, maximum(b.x, c.x)) - minimum(a.x, minimum(b.x, c.x))
 
-    schema = one("0", "3", "1")
+    schema, large = one("0", "3", "1"), one("0", "3000", "1")
     assert kernel(lambda a, b, c: a.x * b.x * c.x, schema, 3).sensitivity_units == 27
     assert kernel(lambda a, b, c: abs(a.x - b.x) + abs(b.x - c.x) + abs(c.x - a.x), schema, 3).degree == 3
     with pytest.raises(KernelError, match="not symmetric"):
         kernel(lambda a, b, c: abs(a.x - b.x) * c.x, schema, 3)
-    with pytest.raises(KernelError, match="not symmetric"):  # it is, but the normal form does not prove it
-        kernel(spread, schema, 3)
+    assert kernel(spread, schema, 3).sensitivity_units == 3  # the normal form does not prove it, all 64 points do
+    with pytest.raises(KernelError, match="not symmetric"):  # it is, but here are too many points
+        kernel(spread, large, 3)
+
+
+def test_a_normal_form_that_proves_symmetry_needs_no_points(monkeypatch):
+    monkeypatch.setattr("umpc.ustat.kernel.always_equal", None)
+    assert kernel(lambda a, b, c: a.x * b.x + b.x * c.x + c.x * a.x, one("0", "1000000", "1"), 3)
+
+
+def test_points_decide_where_an_exchanged_kernel_has_no_normal_form(monkeypatch):
+    def too_large_if_exchanged(node: ex.Expression, schema: Schema):
+        if not isinstance(node, ex.Absolute) or node.of.left.record != 0:
+            raise KernelError("the kernel expands into too many parts")
+        return polynomial_of(node, schema)
+
+    monkeypatch.setattr("umpc.ustat.kernel.polynomial_of", too_large_if_exchanged)
+    assert kernel(lambda a, b: abs(a.x - b.x), one("0", "9", "1"))
+    for function, top in ((lambda a, b: abs(a.x - 2 * b.x), "9"), (lambda a, b: abs(a.x - b.x), "2000")):
+        with pytest.raises(KernelError, match="not symmetric"):
+            kernel(function, one("0", top, "1"))
+
+
+def test_an_exchange_that_only_the_last_records_show_is_found():
+    with pytest.raises(KernelError, match="not symmetric"):
+        kernel(lambda a, b, c: (a.x + b.x) * c.x, one("0", "3", "1"), 3)
+    with pytest.raises(KernelError, match="not symmetric"):
+        kernel(lambda a, b, c: a.x * (b.x + c.x), one("0", "3", "1"), 3)
+
+
+@pytest.mark.parametrize("function", [lambda a, b: a.x < b.x, lambda a, b: a.x - 2 * b.y, lambda a, b: a.x])
+def test_symmetry_is_not_asked_of_arguments_from_different_classes(function):
+    with pytest.raises(KernelError, match="not symmetric"):
+        Kernel(trace(function), one("0", "3", "1"))
+    assert not Kernel(trace(function), one("0", "3", "1"), symmetric=False).symmetric
+
+
+def test_the_fields_are_those_that_occur_in_order():
+    assert Kernel.from_text("abs(a.y - b.y) * abs(a.x - b.x)", one("0", "3", "1")).fields == ("x", "y")
+    assert Kernel.from_text("abs(a.y - b.y)", one("0", "3", "1")).fields == ("y",)
+
+
+def test_the_hash_covers_the_text_the_degree_and_what_the_occurring_fields_hold():
+    def of(text="abs(a.x - b.x)", degree=2, x=("x", 0, 3, 1), other=("y", 0, 3, 1)):
+        fields = [FieldSchema(name, Fraction(low), Fraction(up), Fraction(step)) for name, low, up, step in (x, other)]
+        return Kernel.from_text(text, Schema(fields), degree).hash
+
+    assert of() == of(other=("z", 1, 2, 1)) == of(x=("x", "0", "3.0", "1"))
+    covered = b'["umpc kernel 1", "abs(a.x - b.x)", 2, [["x", "0", "3", "1", []]]]'
+    assert of() == sha256(covered).hexdigest()
+    changed = [
+        of("abs(b.x - a.x)"),
+        of("1", 2),
+        of("1", 3),
+        of(x=("x", -1, 3, 1)),
+        of(x=("x", 0, 4, 1)),
+        of(x=("x", 0, 3, "1/2")),
+        of("abs(a.y - b.y)"),
+    ]
+    assert len({of(), *changed}) == len(changed) + 1
 
 
 def test_text_and_expression_give_one_kernel():
     tau = kernel(lambda a, b: sign(a.age - b.age) * sign(a.half - b.half))
     assert tau.text == "sign(a.age - b.age) * sign(a.half - b.half)"
     assert Kernel.from_text(tau.text, SCHEMA) == tau
+    assert Kernel.from_text(tau.text, SCHEMA).hash == tau.hash
 
 
 COLOURS = Schema(
@@ -170,3 +249,11 @@ def test_categories_are_compared_for_equality(text):
 def test_categories_have_no_order_and_no_arithmetic(text):
     with pytest.raises(KernelError, match="categor"):
         Kernel.from_text(text, COLOURS)
+
+
+def test_the_hash_tells_categories_apart_however_they_are_written():
+    def of(*labels):
+        field = FieldSchema("x", Fraction(0), Fraction(len(labels) - 1), Fraction(1), labels)
+        return Kernel.from_text("(a.x == b.x)", Schema([field])).hash
+
+    assert len({of("a", "b"), of("b", "a"), of('a", "b', ""), of("a,b", ""), of("a", "b", "")}) == 5

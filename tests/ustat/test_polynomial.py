@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
-from umpc.ustat.polynomial import FieldAtom, Polynomial, constant, orient, polynomial_of
+from umpc.ustat.polynomial import BitAtom, FieldAtom, LogicAtom, Polynomial, constant, orient, polynomial_of
 from umpc.ustat.text import from_text
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
 
@@ -28,12 +28,18 @@ def value(of: Polynomial, records: Sequence[Record]) -> Fraction:
         for factor, power in monomial:
             if isinstance(factor, FieldAtom):
                 step = records[factor.record][factor.name] / SCHEMA[factor.name].resolution
+            elif isinstance(factor, LogicAtom):
+                step = Fraction(sum(all(bit_value(bit, records) for bit in bits) for bits in factor.function) % 2)
             else:
-                inner = value(factor.form, records)
-                step = Fraction(inner < 0 if factor.kind == "less" else inner == 0)
+                step = Fraction(bit_value(factor, records))
             coefficient *= step**power
         total += coefficient
     return total
+
+
+def bit_value(factor: BitAtom, records: Sequence[Record]) -> bool:
+    inner = value(factor.form, records)
+    return inner < 0 if factor.kind == "less" else inner == 0
 
 
 def normal(kernel) -> Polynomial:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from umpc.ustat import expression as ex
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.schema import FieldSchema, Schema
-from umpc.ustat.tracing import maximum, minimum, select, sign, trace
+from umpc.ustat.tracing import clamp, maximum, minimum, select, sign, trace
 
 from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, numbers
 
@@ -68,13 +68,33 @@ def test_comparisons_that_bounds_decide_are_constants(x, y, less, equal, sign_of
         (lambda a: a.x * a.y, (-6, 9)),
         (lambda a: minimum(a.x, a.y), (-2, 3)),
         (lambda a: maximum(a.x, 7), (7, 7)),
-        (lambda a: maximum(a.x, 1), (-2, 3)),
+        (lambda a: maximum(a.x, 1), (1, 3)),
+        (lambda a: minimum(1, a.x), (-2, 1)),
+        (lambda a: clamp(a.x, 0, 1), (0, 1)),
+        (lambda a: clamp(a.x * a.y, -1, 20), (-1, 9)),
+        (lambda a: clamp(a.x, 5, 7), (5, 5)),
+        (lambda a: select(a.x < 1, 1, a.x), (1, 3)),
+        (lambda a: a.x - a.x, (0, 0)),
+        (lambda a: abs((a.x + a.y) - (a.x + a.y)), (0, 0)),
+        (lambda a: (a.x - a.x) ** 2, (0, 0)),
+        (lambda a: a.x < a.x, (0, 0)),
+        (lambda a: a.x >= a.x, (1, 1)),
+        (lambda a: a.x == a.x, (1, 1)),
+        (lambda a: (a.x < a.y) ^ (a.x < a.y), (0, 0)),
+        (lambda a: select(a.x < a.y, a.x, a.x), (-2, 3)),
+        (lambda a: select(a.x < a.x, 100, a.x), (-2, 3)),
+        (lambda a: select(a.x == a.x, a.y * 0 + 5, 100), (5, 5)),
+        (lambda a: sign(a.x - a.x), (0, 0)),
         (lambda a: select(a.x < 10, a.y, 100), (-2, 3)),
         (lambda a: select(a.x > 10, 100, a.y), (-2, 3)),
         (lambda a: select(a.x < 0, 100, a.y), (-2, 100)),
         (lambda a: (a.x < 10) & (a.y < 10), (1, 1)),
         (lambda a: (a.x > 10) | (a.y > 10), (0, 0)),
         (lambda a: ~(a.x < 0), (0, 1)),
+        (lambda a: (a.x < 0) ^ (a.y < 0), (0, 1)),
+        (lambda a: (a.x < 10) ^ (a.y > 10), (1, 1)),
+        (lambda a: (a.x < 10) ^ (a.y < 10), (0, 0)),
+        (lambda a: (a.x < 0) ^ (a.y < 10), (0, 1)),
     ],
 )
 def test_known_intervals(kernel, expected):

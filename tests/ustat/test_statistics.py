@@ -1,164 +1,218 @@
-"""umpc.ustat.statistics: every kernel of the library against a direct formula and other libraries, with ties."""
+"""umpc.ustat.statistics: what the library says of itself is true, and what it is given wrongly is refused."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections.abc import Iterable
+from decimal import Decimal
 from fractions import Fraction
-from functools import cache
-from itertools import combinations, product
+from itertools import combinations, permutations, product
+from statistics import pvariance
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
-from sklearn.metrics import rand_score
 
 from umpc.errors import KernelError
+from umpc.ustat.enumeration import exact_interval
+from umpc.ustat.estimators import ESTIMATORS
+from umpc.ustat.expression import records_of
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.schema import FieldSchema, Schema
-from umpc.ustat.statistics import LIBRARY, find_statistic
+from umpc.ustat.ranges import Interval, interval_of
+from umpc.ustat.statistics import LIBRARY, Parameter, Statistic, find_statistic
+from umpc.ustat.text import from_text, to_text
+from umpc.ustat.tracing import arity
 
-RESOLUTION = Fraction(1, 2)
-SCHEMA = Schema([FieldSchema(name, Fraction(-3), Fraction(3), RESOLUTION) for name in ("x", "y")])
+from .tables import CELLS, SCHEMA, UNIT, columns_of, expressions, means, values
 
+TWO_SAMPLE = {name for name, statistic in LIBRARY.items() if statistic.sampling == "two_sample"}
 
-@cache
-def kernel(name: str) -> Kernel:
-    statistic = LIBRARY[name]
-    return Kernel(statistic.expression(["x", "y"][: len(statistic.arguments)]), SCHEMA)
-
-
-def mean(name: str, rows: list[tuple[int, int]]) -> Fraction:
-    """The statistic over all pairs, as umpc computes it in the clear."""
-    pairs = np.array(list(combinations(range(len(rows)), 2))).reshape(-1, 2)
-    table = np.array(rows, dtype=np.int64)
-    sides = [{"x": table[pairs[:, side], 0], "y": table[pairs[:, side], 1]} for side in (0, 1)]
-    return int(kernel(name).evaluate(sides).sum()) * kernel(name).unit / len(pairs)
-
-
-def tau_a(rows: list[tuple[int, int]]) -> Fraction:
-    total = 0
-    for i in range(len(rows)):
-        for j in range(i):
-            (x1, y1), (x2, y2) = rows[i], rows[j]
-            if (x1 - x2) * (y1 - y2) > 0:
-                total += 1
-            if (x1 - x2) * (y1 - y2) < 0:
-                total -= 1
-    return Fraction(total, len(rows) * (len(rows) - 1) // 2)
-
-
-def gini(rows: list[tuple[int, int]]) -> Fraction:
-    n = len(rows)
-    return sum(abs(p[0] - q[0]) for p in rows for q in rows) * RESOLUTION / (n * (n - 1))
-
-
-def covariance(rows: list[tuple[int, int]], x: int = 0, y: int = 1) -> Fraction:
-    n = len(rows)
-    centre = [Fraction(sum(row[i] for row in rows), n) for i in (0, 1)]
-    return sum((row[x] - centre[x]) * (row[y] - centre[y]) for row in rows) * RESOLUTION**2 / (n - 1)
-
-
-def variance(rows: list[tuple[int, int]]) -> Fraction:
-    return covariance(rows, 0, 0)
-
-
-def duplicates(rows: list[tuple[int, int]]) -> Fraction:
-    counts = Counter(row[0] for row in rows)
-    return Fraction(sum(c * (c - 1) for c in counts.values()), len(rows) * (len(rows) - 1))
-
-
-def rand_index(rows: list[tuple[int, int]]) -> Fraction:
-    pairs = list(combinations(rows, 2))
-    return Fraction(sum((p[0] == q[0]) == (p[1] == q[1]) for p, q in pairs), len(pairs))
-
-
-def signed_rank(rows: list[tuple[int, int]]) -> Fraction:
-    sums = [p[0] + q[0] for p, q in combinations(rows, 2)]
-    return Fraction(2 * sum(s > 0 for s in sums) + sum(s == 0 for s in sums), 2 * len(sums))
-
-
-ORACLES = {
-    "kendall_tau": tau_a,
-    "gini_mean_difference": gini,
-    "variance": variance,
-    "covariance": covariance,
-    "duplicate_pair_ratio": duplicates,
-    "rand_index": rand_index,
-    "wilcoxon_signed_rank": signed_rank,
+RANGES = {
+    "mean": [(-3, 3)],
+    "gini_mean_difference": [(0, 6)],
+    "variance": [(0, 18)],
+    "wilcoxon_signed_rank": [(0, 1)],
+    "triples_skewness": [("-1/3", "1/3")],
+    "duplicate_pair_ratio": [(0, 1)],
+    "renyi_entropy": [(0, 1)],
+    "uniformity": [("-1/5", "4/5")],
+    "rand_index": [(0, 1)],
+    "covariance": [(-18, 18)],
+    "kendall_tau": [(-1, 1)],
+    "kendall_tau_b": [(-1, 1), (0, 1), (0, 1)],
+    "goodman_kruskal_gamma": [(-1, 1), (0, 1)],
+    "spearman_rho": [(-1, 1)],
+    "bergsma_dassios_tau_star": [("-1/3", "2/3")],
+    "auc": [(0, 1)],
+    "auc_private": [(0, 1), (0, 1)],
+    "mann_whitney_u": [(0, 1)],
+    "vus": [(0, 1), (0, 1)],
+    "ranking_hinge": [(0, 13)],
+    "contrastive_loss": [(0, 144)],
 }
+"""The least and the greatest value of each sum's kernel: its width is the sensitivity, hence the noise."""
 
 
-def test_every_statistic_of_the_library_has_an_oracle():
-    assert ORACLES.keys() == LIBRARY.keys()
-
-
-def test_libraries_of_others_agree():
-    table = np.random.default_rng(7).integers(-6, 7, (40, 2))
-    rows = [tuple(row) for row in table.tolist()]
-    scaled = table * float(RESOLUTION)
-    assert float(mean("variance", rows)) == pytest.approx(np.var(scaled[:, 0], ddof=1))
-    assert float(mean("covariance", rows)) == pytest.approx(np.cov(scaled.T)[0, 1])
-    assert float(mean("rand_index", rows)) == pytest.approx(rand_score(table[:, 0], table[:, 1]))
-
-
-@pytest.mark.parametrize(
-    ("name", "low", "high"),
-    [("variance", 0, 18), ("covariance", -18, 18), ("rand_index", 0, 1), ("wilcoxon_signed_rank", 0, 1)],
-)
-def test_ranges_are_tight(name, low, high):
-    assert (kernel(name).interval.low, kernel(name).interval.high) == (low, high)
-
-
-@pytest.mark.parametrize("name", ORACLES)
-def test_all_tables_of_three_small_records(name):
-    for rows in product(product((-1, 0, 1), repeat=2), repeat=3):
-        assert mean(name, list(rows)) == ORACLES[name](list(rows))
-
-
-@pytest.mark.parametrize("name", ORACLES)
-@settings(max_examples=60, deadline=None)
-@given(rows=st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=2, max_size=25))
-def test_random_tables(name, rows):
-    assert mean(name, rows) == ORACLES[name](rows)
-
-
-@pytest.mark.parametrize("name", ORACLES)
-@pytest.mark.parametrize(
-    "rows",
-    [[(2, 2)] * 5, [(-6, -6), (6, 6)], [(-6, 6), (6, -6)], [(i, 3) for i in range(5)], [(0, 0), (0, 0), (6, 6)]],
-    ids=["all equal", "both bounds", "opposite bounds", "one column constant", "one tie"],
-)
-def test_ties_bounds_and_equal_values(name, rows):
-    assert mean(name, rows) == ORACLES[name](rows)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_without_ties_kendall_is_scipys(seed):
-    """scipy computes tau-b and tau-c, which are tau-a where nothing is tied."""
+def random_records(count: int, seed: int) -> list[dict[str, np.ndarray]]:
+    """For four records, columns with ties and without."""
     rng = np.random.default_rng(seed)
-    x, y = rng.permutation(13) - 6, rng.permutation(13) - 6
-    expected = stats.kendalltau(x, y).statistic
-    assert float(mean("kendall_tau", list(zip(x.tolist(), y.tolist(), strict=True)))) == pytest.approx(expected), seed
-
-
-def test_the_librarys_texts():
-    assert kernel("kendall_tau").text == "sign(a.x - b.x) * sign(a.y - b.y)"
-    assert kernel("gini_mean_difference").text == "abs(a.x - b.x)"
+    spans = [2 if edge % 2 else 6 for edge in range(count)]
+    return [
+        {name: rng.integers(np.negative(spans), spans, endpoint=True) for name in ("x", "y", "score")}
+        | {"label": rng.integers(0, 3, count)}
+        for _ in range(4)
+    ]
 
 
 @pytest.mark.parametrize("name", LIBRARY)
-def test_each_statistic_is_cited_and_refuses_a_wrong_number_of_columns(name):
+def test_what_a_statistic_says_of_itself_fits_together(name):
     statistic = find_statistic(name)
+    kernels = expressions(name)
     assert statistic.name == name and statistic.title and re.search(r"[0-9]{4}", statistic.citation)
-    with pytest.raises(KernelError, match=rf"{name} takes {len(statistic.arguments)} field.*got 3: u, v, w"):
-        statistic.expression(["u", "v", "w"])
+    assert statistic.sampling in ("balanced", "two_sample") and (name not in TWO_SAMPLE or statistic.degree == 2)
+    assert len(kernels) == ESTIMATORS[statistic.estimator].sums
+    read = statistic.read_parameters(columns_of(name), dict(CELLS.get(name, ())))
+    assert arity(statistic.build(*columns_of(name), **read)) == statistic.degree
+    assert frozenset().union(*map(records_of, kernels)) == set(range(statistic.degree))
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_the_ranges_and_so_the_sensitivities_are_exact(name):
+    intervals = [exact_interval(e, SCHEMA) or interval_of(e, SCHEMA) for e in expressions(name)]
+    assert intervals == [Interval(Fraction(low), Fraction(high)) for low, high in RANGES[name]]
+
+
+@pytest.mark.parametrize("name", sorted(LIBRARY.keys() - TWO_SAMPLE))
+def test_kernels_of_balanced_edges_are_symmetric(name):
+    records = random_records(300, seed=11)[: LIBRARY[name].degree]
+    expected = values(name, records)
+    for order in permutations(records):
+        for value, other in zip(expected, values(name, order), strict=True):
+            assert np.array_equal(value, other)
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_each_sum_is_a_kernel_that_can_be_shared(name):
+    for number, expression in enumerate(expressions(name)):
+        kernel = Kernel(expression, SCHEMA, degree=LIBRARY[name].degree, symmetric=name not in TWO_SAMPLE)
+        records = random_records(300, seed=12)[: kernel.degree]
+        assert np.array_equal(kernel.evaluate(records) * kernel.unit, values(name, records)[number] * UNIT)
+
+
+def test_the_librarys_texts():
+    assert [to_text(e) for e in expressions("kendall_tau_b")] == [
+        "sign(a.x - b.x) * sign(a.y - b.y)",
+        "(~(a.x == b.x))",
+        "(~(a.y == b.y))",
+    ]
+    assert to_text(LIBRARY["gini_mean_difference"].expression(["x"])) == "abs(a.x - b.x)"
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_each_kernel_travels_as_text(name):
+    for expression in expressions(name):
+        assert from_text(to_text(expression)) == expression
+
+
+def all_means(name: str, tables: Iterable[tuple]) -> list[Fraction]:
+    return [means(name, *table)[0] for table in tables]
+
+
+NULLS = {
+    "kendall_tau": [(n,) for n in (2, 3, 4, 5, 6)],
+    "spearman_rho": [(n,) for n in (3, 4, 5, 6)],
+    "bergsma_dassios_tau_star": [(n,) for n in (4, 5, 6)],
+    "wilcoxon_signed_rank": [(n,) for n in (2, 3, 6)],
+    "auc": [(1, 1), (2, 3), (4, 2), (3, 3)],
+    "mann_whitney_u": [(2, 3)],
+    "uniformity": [(2,), (3,), (4,)],
+}
+
+
+def null_tables(name: str, sizes: tuple[int, ...]) -> Iterable[tuple]:
+    """All tables of so many records that are equally likely under the null hypothesis."""
+    n = sum(sizes)
+    if name in TWO_SAMPLE:
+        for first in combinations(range(n), sizes[0]):
+            yield {"score": first}, {"score": sorted(set(range(n)) - set(first))}
+    elif name == "wilcoxon_signed_rank":
+        for signs in product((-1, 1), repeat=n):
+            yield ({"x": [sign * rank for sign, rank in zip(signs, range(1, n + 1), strict=True)]},)
+    elif name == "uniformity":
+        yield from (({"x": cells},) for cells in product(range(5), repeat=n))
+    else:
+        yield from (({"x": range(n), "y": order},) for order in permutations(range(n)))
+
+
+def test_every_null_variance_is_tested():
+    assert NULLS.keys() == {name for name, statistic in LIBRARY.items() if statistic.null_variance}
+
+
+@pytest.mark.parametrize(("name", "sizes"), [(name, sizes) for name in NULLS for sizes in NULLS[name]])
+def test_null_variances_are_those_of_all_equally_likely_tables(name, sizes):
+    statistic = LIBRARY[name]
+    parameters = statistic.read_parameters(columns_of(name), dict(CELLS.get(name, ())))
+    expected = pvariance(all_means(name, null_tables(name, sizes)))
+    assert statistic.null_variance(*sizes, **parameters) == expected
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_a_wrong_number_of_columns_is_refused(name):
+    statistic = LIBRARY[name]
+    count = len(statistic.arguments)
+    with pytest.raises(KernelError, match=rf"{name} takes .*{count} field\(s\) \({statistic.arguments[0]}.*got 0"):
+        statistic.expressions([])
+    if not statistic.is_variadic:
+        with pytest.raises(KernelError, match=rf"{name} takes {count} field.*got 3: u, v, w"):
+            statistic.expressions(["u", "v", "w"])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("kendall_tau", {"margin": 1}, "kendall_tau has no parameter margin; its parameters: none"),
+        ("ranking_hinge", {"weight": 1, "cells": 2}, "no parameter cells, weight; its parameters: weights, margin"),
+        ("uniformity", {}, "uniformity needs the parameter cells"),
+        ("uniformity", {"cells": 0}, "cells must be a positive whole number, .* got '0'"),
+        ("uniformity", {"cells": "1/2"}, "cells must be a positive whole number"),
+        ("ranking_hinge", {"margin": "-1"}, "margin must be a positive number"),
+        ("ranking_hinge", {"margin": [1]}, r"margin must be a positive number, .* got '\[1\]'"),
+        ("ranking_hinge", {"margin": 0.5}, "margin must be a positive number, as a whole number or as text"),
+        ("ranking_hinge", {"margin": True}, "margin must be"),
+        ("ranking_hinge", {"margin": "1e99999999"}, "margin must be"),
+        ("ranking_hinge", {"margin": "1/0"}, "margin must be"),
+        ("ranking_hinge", {"margin": "9" * 41}, "margin must be"),
+        ("ranking_hinge", {"margin": "nan"}, "margin must be"),
+        ("ranking_hinge", {"weights": ["1", "2", "3"]}, "each of the 2 feature columns .*; 3 were given"),
+        ("ranking_hinge", {"weights": ["1", "two"]}, "weights must be a number, .* got 'two'"),
+    ],
+)
+def test_wrong_parameters_are_refused(name, given, words):
+    with pytest.raises(KernelError, match=words):
+        LIBRARY[name].expressions(columns_of(name), given)
+
+
+@pytest.mark.parametrize("given", ["1.5", "3/2", Decimal("1.5"), Fraction(3, 2)])
+def test_parameters_are_exact_however_they_are_written(given):
+    read = LIBRARY["ranking_hinge"].read_parameters(["x", "y"], {"margin": given, "weights": [given, -2]})
+    assert read == {"margin": Fraction(3, 2), "weights": (Fraction(3, 2), Fraction(-2))}
+
+
+def test_defaults_stand_for_what_is_not_given():
+    assert LIBRARY["contrastive_loss"].read_parameters(["c", "x", "y"]) == {"margin": 1, "weights": (1, 1)}
+    assert Parameter("weights", per_column=True).read("0.5", 3) == (Fraction(1, 2),) * 3
+
+
+def test_a_single_expression_is_refused_where_it_is_not_the_statistic():
+    for name in ("kendall_tau_b", "renyi_entropy", "mann_whitney_u"):
+        with pytest.raises(KernelError, match=f"{name} is not the mean of one kernel"):
+            LIBRARY[name].expression(columns_of(name))
 
 
 def test_an_unknown_statistic_is_refused_with_the_librarys_names():
-    with pytest.raises(
-        KernelError, match=r"no statistic 'mean'; the library has covariance, duplicate_pair_ratio, gini"
-    ):
-        find_statistic("mean")
+    with pytest.raises(KernelError, match=r"no statistic 'median'; the library has auc, auc_private, bergsma"):
+        find_statistic("median")
+
+
+def test_a_statistic_of_ones_own_is_made_the_same_way():
+    own = Statistic("range3", "Range", ("x",), "nobody 2025", lambda x: lambda a, b: abs(a[x] - b[x]) / 2)
+    assert to_text(own.expressions(["age"])[0]) == "abs(a.age - b.age) * (1/2)"

@@ -69,6 +69,13 @@ def test_different_kernels_have_different_texts(left, right):
 a, b, c = (ex.Field(0, name) for name in "xyz")
 
 
+def test_operators_of_bits_bind_as_in_python():
+    p, q, r = ex.Less(a, b), ex.Less(b, c), ex.Less(a, c)
+    assert from_text("(a.x < a.y) ^ (a.y < a.z) & (a.x < a.z)") == ex.Xor(p, ex.And(q, r))
+    assert from_text("(a.x < a.y) | (a.y < a.z) ^ (a.x < a.z)") == ex.Or(p, ex.Xor(q, r))
+    assert from_text("(a.x < a.y) ^ (a.y < a.z) | (a.x < a.z)") == ex.Or(ex.Xor(p, q), r)
+
+
 @pytest.mark.parametrize(
     ("node", "text"),
     [
@@ -82,6 +89,9 @@ a, b, c = (ex.Field(0, name) for name in "xyz")
         (ex.Constant(Fraction(-3, 4)), "(-3/4)"),
         (ex.Constant(Fraction(0)), "0"),
         (ex.Not(ex.Less(a, b)), "(~(a.x < a.y))"),
+        (ex.Xor(ex.Less(a, b), ex.Or(ex.Less(b, c), ex.Less(a, c))), "((a.x < a.y) ^ ((a.y < a.z) | (a.x < a.z)))"),
+        (ex.Xor(ex.Xor(ex.Less(a, b), ex.Less(b, c)), ex.Less(a, c)), "(((a.x < a.y) ^ (a.y < a.z)) ^ (a.x < a.z))"),
+        (ex.Multiply(ex.Xor(ex.Less(a, b), ex.Less(b, c)), c), "((a.x < a.y) ^ (a.y < a.z)) * a.z"),
         (ex.Field(7, "x"), "h.x"),
     ],
 )
@@ -136,6 +146,9 @@ def test_brackets_stand_only_where_they_are_needed(node, text):
         "~a.x",
         "a.x & b.x",
         "(a.x < b.x) & b.x",
+        "(a.x < b.x) ^ b.x",
+        "(a.x < b.x) ^ 1",
+        "(a.x < b.x) ^ (a.y < b.y) + 1",
         "(a.x < b.x) and (a.y < b.y)",
         "a.x < b.x < 3",
         "a.x <= b.x",
@@ -196,7 +209,7 @@ def test_only_text_is_read(text):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(alphabet="ab.xy()[]<=&|~*+-/1 ,'\"\\signabsel:{}", max_size=40) | st.text(max_size=20))
+@given(st.text(alphabet="ab.xy()[]<=&|^~*+-/1 ,'\"\\signabsel:{}", max_size=40) | st.text(max_size=20))
 def test_any_text_is_read_or_refused_and_what_is_read_has_a_canonical_text(text):
     try:
         node = from_text(text)

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,12 +33,14 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--delimiter", default=",", show_default=True, help="What separates the table's columns.")
 @click.option("--fields", help="The statistic's columns, separated by commas.")
+@click.option("--label", metavar="COLUMN=FIRST", help="A two-sample statistic's public label, and its first class.")
 @click.option("--statistic", type=click.Choice(sorted(LIBRARY)), default="kendall_tau", show_default=True)
+@click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the statistic.")
 @click.option(
     "--nodes", type=click.IntRange(1, 64), default=4, show_default=True, help="Sites to split the table over."
 )
 @click.option(
-    "--edges", default="2n", show_default=True, help="Pairs to average over: a number, a multiple of n, or all."
+    "--edges", default="2n", show_default=True, help="Sets to average over: a number, a multiple of n, or all."
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
@@ -47,7 +50,9 @@ def demo(
     csv_file: Path | None,
     delimiter: str,
     fields: str | None,
+    label: str | None,
     statistic: str,
+    parameters: tuple[str, ...],
     nodes: int,
     edges: str,
     epsilon: str,
@@ -65,17 +70,22 @@ def demo(
     umpc demo
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
+    umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     """
     from umpc.cli.table import breast_cancer, read_csv
 
-    columns = [name.strip() for name in fields.split(",")] if fields else None
+    columns = [name.strip() for name in fields.split(",")] if fields else []
+    first_class = _pair("--label", label) if label else None
+    wanted = [*columns, first_class[0]] if first_class else columns
     if csv_file is None:
         default = ("mean radius", "mean texture")[: len(find_statistic(statistic).arguments)]
-        table = breast_cancer(columns or default)
+        table = breast_cancer(wanted or default)
     else:
-        table = read_csv(csv_file, delimiter, columns)
+        table = read_csv(csv_file, delimiter, wanted)
+    table = replace(table, first_class=first_class)
+    given = dict(_pair("--parameter", text) for text in parameters)
     with _folder(keep) as folder:
-        report, extra = _run(folder, table, statistic, nodes, edges, epsilon, max_colluding)
+        report, extra = _run(folder, table, statistic, given, nodes, edges, epsilon, max_colluding)
     from umpc.cli.show import print_report
 
     print_report(report, style, extra)
@@ -93,21 +103,36 @@ def _folder(keep: Path | None):
         yield keep.resolve()
 
 
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise ConfigError(f"{option} is given as NAME=VALUE, got {text!r}")
+    return name, value
+
+
 def _run(
-    folder: Path, table: DemoTable, statistic: str, nodes: int, edges: str, epsilon: str, max_colluding: int | None
+    folder: Path,
+    table: DemoTable,
+    statistic: str,
+    parameters: dict[str, str],
+    nodes: int,
+    edges: str,
+    epsilon: str,
+    max_colluding: int | None,
 ) -> tuple[Report, dict]:
     from umpc.cli.deployment import Deployment, ended_with_us
     from umpc.coordinator.studyfile import load_study_file, write_study_file
 
-    deployment = Deployment(folder)
+    deployment, fields = Deployment(folder), table.fields()
     paths = table.split(folder, nodes)
     with ended_with_us(deployment.processes):
         file = write_study_file(
             folder,
             name="demo",
             statistic=statistic,
-            columns=table.columns,
-            fields=table.fields(),
+            columns=[field.name for field in fields if not field.public],
+            parameters=parameters,
+            fields=fields,
             epsilon=epsilon,
             edges=edges,
             dealer=("dealer", "127.0.0.1:1"),
@@ -149,19 +174,15 @@ def _coordinate(file: Path, processes: list[subprocess.Popen]) -> Report:
 
 
 def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
-    """What the pooled records give: over all pairs, and over the same E without noise."""
-    from umpc.cli.table import exact_all_pairs, pooled, sum_over
+    """What the pooled records give: over all sets, and over the same E without noise."""
+    from umpc.cli.table import exact_over_all, exact_value, pooled
     from umpc.mpc.attempt import edges_of
 
     tables = pooled(study, paths)
-    graph = edges_of(study, bytes.fromhex(report.joint_seed), report.records_by_node)
-    total = 0
-    for owners, cell in graph.cells.items():
-        for start in range(0, cell.count, 1 << 20):
-            index = cell.edges(start, min(start + (1 << 20), cell.count))
-            total += sum_over(study, tables[owners[0]], tables[owners[1]], index)
-    exact_over_edges = float(total * study.parsed_kernel.unit / report.edges)
-    return {"exact": exact_all_pairs(study, tables), "exact_over_edges": exact_over_edges}
+    firsts, records = report.first_class_by_node, report.records_by_node
+    classes = [(first, count - first) for first, count in zip(firsts, records, strict=True)]
+    graph = edges_of(study, bytes.fromhex(report.joint_seed), classes)
+    return {"exact": exact_over_all(study, tables), "exact_over_edges": exact_value(study, tables, graph)}
 
 
 def _tell(line: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from umpc.agreement import attempt_of
 from umpc.errors import StudyError
 from umpc.mpc.attempt import Attempt, Member, commit
@@ -11,16 +13,20 @@ from umpc.study import Study
 def attempt_over(study: Study, records: str) -> Attempt:
     """The attempt of a study over "300,300,200" records, with a joint seed of zeros.
 
+    Where labels are public, each node has "first+second" records of the two classes: "180+120,150+150".
+
     Raises: StudyError where these are not as many numbers as nodes.
     """
     counts = [part.strip() for part in records.split(",")]
-    if len(counts) != len(study.nodes) or not all(part.isascii() and part.isdecimal() for part in counts):
+    pattern, form = ("[0-9]+[+][0-9]+", "FIRST+SECOND") if study.two_sample else ("[0-9]+", "one number")
+    if len(counts) != len(study.nodes) or not all(re.fullmatch(pattern, part) for part in counts):
         raise StudyError(
-            f"--records takes one number per node, {len(study.nodes)} here and separated by commas; got {records!r}"
+            f"--records takes {form} per node, {len(study.nodes)} here and separated by commas; got {records!r}"
         )
     opening = bytes(32)
-    members = [
-        Member(node.name, int(count), commit(study.hash, node.name, opening), bytes(32))
-        for node, count in zip(study.nodes, counts, strict=True)
-    ]
+    members = []
+    for node, count in zip(study.nodes, counts, strict=True):
+        first, *second = map(int, count.split("+"))
+        total, first_class = (first + second[0], first) if second else (first, 0)
+        members.append(Member(node.name, total, commit(study.hash, node.name, opening), bytes(32), first_class))
     return attempt_of(study, members, [opening] * len(members))

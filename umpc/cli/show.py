@@ -14,6 +14,7 @@ from rich.table import Table
 from umpc.coordinator.report import Report
 
 Tell = Callable[[str, int, int], None]
+SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
 class ProgressShow:
@@ -68,14 +69,25 @@ def print_report(report: Report, style: str, extra: dict | None = None) -> None:
 
 
 def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    rows = [("private estimate", f"{report.estimate:.6g}", "replayed: stored shares" if report.replayed else "")]
+    rows = [("private estimate", _number(report.estimate), "replayed: stored shares" if report.replayed else "")]
+    if report.note:
+        rows.append(("no value, because", "", report.note))
     if "exact" in extra:
         rows += _exact_rows(report, extra)
+    sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
+    if report.estimate is not None:
+        rows += [
+            ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", "holds the value over E without noise"),
+            ("noise, standard deviation", f"{report.noise_std:.3g}", "discrete Laplace, distributed"),
+            ("sampling, at most", f"{report.sampling_std_bound:.3g}", sampling),
+        ]
+    for number, entry in enumerate(report.sums if len(report.sums) > 1 else (), 1):
+        share = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
+        rows.append((f"sum {number}, its mean", f"{entry.mean:.6g}", share))
     rows += [
-        ("noise, standard deviation", f"{report.noise_std:.3g}", "discrete Laplace, distributed"),
-        ("sampling, at most", f"{report.sampling_std_bound:.3g}", "standard deviation from taking E, not all pairs"),
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:g}", "replacing one record"),
-        ("edges |E|", f"{report.edges:,}", f"of {report.records:,} records"),
+        ("edges |E|", f"{report.edges:,}", f"of {report.sets:,} {SETS.get(report.degree, 'sets')}"),
+        ("records", f"{report.records:,}", ""),
         ("most edges of a record", f"{report.max_degree:,}", ""),
         ("nodes", f"{report.nodes}", f"up to {report.max_colluding} may collude"),
         ("study hash", report.study_hash[:16], ""),
@@ -93,10 +105,15 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     ]
 
 
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"
+
+
 def _exact_rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     exact, over_edges = extra["exact"], extra["exact_over_edges"]
-    rows = [("exact, all pairs", f"{exact:.6g}" if exact is not None else "not computed", "only the demo can know it")]
-    if over_edges is not None:
+    shown = f"{exact:.6g}" if exact is not None else "not computed"
+    rows = [(f"exact, all {SETS.get(report.degree, 'sets')}", shown, "only the demo can know it")]
+    if over_edges is not None and report.estimate is not None:
         error = report.estimate - over_edges
         rows.append(("exact, same E", f"{over_edges:.6g}", "pooled records, no noise"))
         rows.append(("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}"))

@@ -30,6 +30,10 @@ def study() -> None:
       edges = "2n"                        # "2n", "all" or a number of pairs
       identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
       # max_colluding = 1                 # default: all nodes but one
+      # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
+      # [parameters]                      # of the statistic, if it has any
+      # estimator = "ratio"               # of a kernel of several sums; default: "mean"
+      # sampling = "two_sample"           # of a kernel over two classes; then one field is a public label
       [[fields]]
       name = "age"
       lower = 0
@@ -93,11 +97,13 @@ def check(file: Path, records: str | None, contact: bool) -> None:
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     checked = entries.study(identity.name)
-    kernel = checked.parsed_kernel
     click.echo(f"study        {checked.name}, hash {checked.hash.hex()}")
-    click.echo(f"kernel       {kernel.text}")
-    click.echo(f"range        [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
-    click.echo(f"sensitivity  {kernel.interval.width} per edge when one record is replaced")
+    click.echo(f"statistic    {checked.statistic}: {checked.estimator} of {len(checked.kernels)} sum(s)")
+    for kernel, epsilon in zip(checked.parsed_kernels, checked.epsilons, strict=True):
+        click.echo(f"kernel       {kernel.text}")
+        click.echo(f"  hash       {kernel.hash}")
+        click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
+        click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
     click.echo(f"epsilon      {checked.epsilon}, noise of {checked.honest} of {len(checked.nodes)} nodes suffices")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; dealer {checked.dealer.name}")
@@ -114,10 +120,11 @@ def _predict(study: Study, records: str) -> None:
     from umpc.mpc.cost import predict
 
     attempt = attempt_over(study, records)
-    sizes, unit = attempt.sizes, float(study.parsed_kernel.unit)
-    cost, noise = predict(attempt), noise_of(attempt.sizes).std * unit / attempt.sizes.edges
-    click.echo(f"pairs        {sizes.edges:,} among {sizes.records:,} records, at most {sizes.max_degree:,} per record")
-    click.echo(f"noise        standard deviation {noise:.4g} of the result, in a ring of {attempt.ring.bits} bits")
+    sizes, cost = attempt.sizes, predict(attempt)
+    click.echo(f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}")
+    for kernel, noise in zip(study.parsed_kernels, noise_of(sizes), strict=True):
+        deviation = noise.std * float(kernel.unit) / sizes.edges
+        click.echo(f"noise        standard deviation {deviation:.4g} of a mean, in a ring of {attempt.ring.bits} bits")
     click.echo(f"rounds       {cost.rounds}, the reveal included")
     click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} from the dealer before")
 

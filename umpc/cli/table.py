@@ -7,18 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import comb
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from umpc.errors import ConfigError, DataError, EmptyTable
+from umpc.mpc.attempt import Sizes, edges_of
 from umpc.node.records import TableSource, load_records
+from umpc.node.session import by_class
 from umpc.study import FieldText, Study
+from umpc.ustat.estimators import estimate
+from umpc.ustat.hypergraph import Hypergraph
 
-EXACT_PAIRS = 200_000_000
-"""Up to so many pairs the demo computes the exact value over all of them."""
-PAIRS_AT_ONCE = 1 << 20
+EXACT_EDGES = 200_000_000
+"""Up to so many sets of records the demo computes the exact value over all of them."""
+EDGES_AT_ONCE = 1 << 18
 MOST_CATEGORIES = 4096
 """A column of text with more different values is no category."""
 
@@ -29,10 +33,23 @@ class DemoTable:
 
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
+    first_class: tuple[str, str] | None = None
+    """(the column of a public label, the value of its first class)"""
 
     def fields(self) -> tuple[FieldText, ...]:
         """Bounds and resolution of the table itself. In a real study they are public knowledge, agreed beforehand."""
-        return tuple(_describe(name, [row[i] for row in self.rows]) for i, name in enumerate(self.columns))
+        columns = {name: [row[i] for row in self.rows] for i, name in enumerate(self.columns)}
+        if self.first_class is None:
+            return tuple(_describe(name, values) for name, values in columns.items())
+        label, first = self.first_class
+        found = {value.strip() for value in columns.pop(label)}
+        if len(found) != 2 or first not in found:
+            raise DataError(
+                f"--label {label}={first}: the column must hold two different values and {first!r} be one of them; "
+                f"it holds {', '.join(sorted(found)[:5])}"
+            )
+        labelled = FieldText.of_categories(label, (first, *(found - {first})), public=True)
+        return (*(_describe(name, values) for name, values in columns.items()), labelled)
 
     def part(self, index: int, parts: int, path: Path) -> Path:
         """One node's consecutive rows, as a CSV file."""
@@ -110,27 +127,42 @@ def _describe_labels(name: str, labels: set[str]) -> FieldText:
 
 
 def pooled(study: Study, paths: Sequence[Path]) -> list[dict[str, np.ndarray]]:
-    """All nodes' records as the nodes read them, one after the other."""
+    """Every node's records as the node reads and orders them."""
     fields = [field.schema() for field in study.fields]
-    return [load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths]
+    tables = (load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths)
+    return [dict(by_class(study, table)[0]) for table in tables]
 
 
-def exact_all_pairs(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> float | None:
-    """The statistic over all pairs of the pooled records; None where there are too many."""
-    from umpc.ustat.hypergraph import TriangleCell
+def exact_value(study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hypergraph) -> float | None:
+    """The statistic over a set of edges, in the clear; None where it cannot be told, as 0/0."""
+    kernels = study.parsed_kernels
+    totals = [0] * len(kernels)
+    for owners, cell in graph.cells.items():
+        for start in range(0, cell.count, EDGES_AT_ONCE):
+            index = cell.edges(start, min(start + EDGES_AT_ONCE, cell.count))
+            records = [
+                {name: column[rows] for name, column in tables[owner].items()}
+                for owner, rows in zip(owners, index, strict=True)
+            ]
+            for number, kernel in enumerate(kernels):
+                totals[number] += int(kernel.evaluate(records).sum(dtype=object))
+    means = [float(total * k.unit / graph.edge_count) for total, k in zip(totals, kernels, strict=True)]
+    zeros = [0.0] * len(means)
+    classes = [_classes(study, table) for table in tables]
+    sets = Sizes(study, sum(map(sum, classes)), sum(first for first, _ in classes)).sets
+    return estimate(study.estimator, means, zeros, zeros, sets).value
 
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    cell = TriangleCell(len(next(iter(columns.values()))))
-    if not 0 < cell.count <= EXACT_PAIRS:
-        return None
-    total = 0
-    for start in range(0, cell.count, PAIRS_AT_ONCE):
-        index = cell.edges(start, min(start + PAIRS_AT_ONCE, cell.count))
-        total += sum_over(study, columns, columns, index)
-    return float(total * study.parsed_kernel.unit / comb(cell.size, 2))
+
+def exact_over_all(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> float | None:
+    """The statistic over all sets of the pooled records; None where there are too many."""
+    whole = msgspec.structs.replace(study, edges="all")
+    together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    ordered = dict(by_class(study, together)[0])
+    graph = edges_of(whole, bytes(32), [_classes(study, ordered)])
+    return exact_value(study, [ordered], graph) if graph.edge_count <= EXACT_EDGES else None
 
 
-def sum_over(study: Study, first: dict, second: dict, index: tuple[np.ndarray, np.ndarray]) -> int:
-    """Σ kernel in units over these pairs, in the clear."""
-    records = [{n: c[rows] for n, c in columns.items()} for columns, rows in zip((first, second), index, strict=True)]
-    return int(study.parsed_kernel.evaluate(records).sum(dtype=object))
+def _classes(study: Study, table: dict[str, np.ndarray]) -> tuple[int, int]:
+    """Records of the first class, and all others."""
+    first = by_class(study, table)[1]
+    return first, len(next(iter(table.values()))) - first

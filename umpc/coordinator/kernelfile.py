@@ -6,22 +6,32 @@
         near = (a.age - b.age < 5) & (b.age - a.age < 5)
         return select(near, abs(a.balance - b.balance), 0)
 
-The function runs once, here. Nodes get the expression that it computed.
+The function runs once, here; as many records as it takes make an edge. Nodes get the expression that it computed. A
+function that returns a tuple computes several sums over the same edges.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 from umpc.errors import KernelError
 from umpc.ustat.expression import Expression
-from umpc.ustat.tracing import trace
+from umpc.ustat.tracing import arity, trace_all
 
 
-def load_kernel(place: str, folder: Path) -> Expression:
-    """The expression of "FILE:FUNCTION", FILE relative to a folder.
+@dataclass(frozen=True)
+class TracedKernel:
+    """The sums that a function computes, and over how many records."""
+
+    expressions: tuple[Expression, ...]
+    degree: int
+
+
+def load_kernel(place: str, folder: Path) -> TracedKernel:
+    """The expressions of "FILE:FUNCTION", FILE relative to a folder.
 
     Raises: KernelError naming file and line, what is wrong there, and what to write instead.
     """
@@ -29,28 +39,28 @@ def load_kernel(place: str, folder: Path) -> Expression:
     path = folder / name
     if not name or not function.isidentifier():
         raise KernelError(f"a kernel is named FILE:FUNCTION, such as kernels.py:mine; got {place!r}")
+    kernel = getattr(_module(path), function, None)
+    if not callable(kernel):
+        raise KernelError(f"{path}: there is no function {function!r}; correct the study's kernel")
+    return TracedKernel(trace_all(kernel), arity(kernel))
+
+
+def _module(path: Path) -> object:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or not path.is_file():
         raise KernelError(f"{path}: a Python file was expected, and there is none; correct the study's kernel")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        kernel = getattr(module, function, None)
-        if not callable(kernel):
-            raise KernelError(f"{path}: there is no function {function!r}; correct the study's kernel")
-        return trace(kernel)
-    except KernelError as error:
-        error.message = f"{_where(error, path)}{error.message}"
-        error.args = (error.message,)
-        raise
     except Exception as error:  # the user's own code may raise anything
-        reason = f"{type(error).__name__}: {error}"
-        raise KernelError(f"{_where(error, path)}the kernel's own code failed with {reason}") from error
+        reason = error.message if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
+        raise KernelError(f"{path}: the file could not be run: {reason}{_where(error, path)}") from error
+    return module
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """The last line of the user's file that led to an error, as "file:line: "."""
+    """The last line of the user's file that led to an error, as tracing tells it."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        return f"{path}:{error.lineno}: "
+        return f" ({path.name}, line {error.lineno})"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f"{path}:{lines[-1]}: " if lines else ""
+    return f" ({path.name}, line {lines[-1]})" if lines else ""

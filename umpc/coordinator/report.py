@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from math import comb, sqrt
+from math import sqrt
 
 from umpc.agreement import noise_of
 from umpc.mpc.attempt import Attempt, Sizes
-from umpc.mpc.cost import predict
+from umpc.mpc.cost import Cost, predict
 from umpc.mpc.ring import Ring
 from umpc.study import Study
+from umpc.ustat.estimators import estimate
 
 
 @dataclass(frozen=True)
@@ -28,24 +29,43 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class SumReport:
+    """One released sum: the mean of its kernel over E plus noise, what of ε it took, its errors, all in its unit."""
+
+    kernel: str
+    mean: float
+    epsilon: float
+    noise_std: float
+    sampling_std_bound: float
+
+
+@dataclass(frozen=True)
 class Report:
     """One object for programs and for the table.
 
-    estimate: mean of the kernel over E plus noise. noise_std: its standard deviation from the noise, in the estimate's
-    unit. sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets
-    (Sinh & Ramon 2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
-    joint_seed and records_by_node: what E follows from, for whoever checks it.
+    estimate: what the study's estimator makes of the released means; None where that cannot be told, and `note` says
+    why. noise_std: its standard deviation from the noise, in its own unit; low, high: its 95 % interval from the noise.
+    sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
+    2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
+    joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it.
     """
 
     study: str
     statistic: str
-    estimate: float
+    estimator: str
+    estimate: float | None
+    noise_std: float | None
+    low: float | None
+    high: float | None
+    sampling_std_bound: float | None
+    note: str
+    sums: list[SumReport]
     epsilon: float
     delta: float
+    degree: int
     edges: int
+    sets: int
     max_degree: int
-    noise_std: float
-    sampling_std_bound: float
     records: int
     nodes: int
     max_colluding: int
@@ -62,54 +82,83 @@ class Report:
     study_hash: str
     joint_seed: str
     records_by_node: list[int]
+    first_class_by_node: list[int]
 
     def to_dict(self) -> dict:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict) -> Report:
-        return cls(**{field.name: values[field.name] for field in fields(cls)})
+        known = {field.name: values[field.name] for field in fields(cls)}
+        return cls(**{**known, "sums": [SumReport(**entry) for entry in values["sums"]]})
 
 
 def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured) -> Report:
-    """Add up the shares and say what the number means. `run` is the attempt, or for a replay just the sizes."""
-    sizes = run.sizes if isinstance(run, Attempt) else run
-    cost = predict(run) if isinstance(run, Attempt) else None
-    kernel = study.parsed_kernel
-    estimate = Fraction(noisy_sum(shares)) * kernel.unit / sizes.edges
-    noise = noise_of(sizes)
+    """Add up the shares and say what the numbers mean. `run` is the attempt, or for a replay just the sizes."""
+    attempt = run if isinstance(run, Attempt) else None
+    sizes = attempt.sizes if attempt else run
+    cost = predict(attempt) if attempt else Cost(0, 0, 0)
+    sums = _sums(study, shares, sizes)
+    errors = [entry.noise_std for entry in sums], [entry.sampling_std_bound for entry in sums]
+    result = estimate(study.estimator, [entry.mean for entry in sums], *errors, sizes.sets)
     return Report(
         study=study.name,
         statistic=study.statistic,
-        estimate=float(estimate),
+        estimator=study.estimator,
+        estimate=result.value,
+        noise_std=result.noise_std,
+        low=result.low,
+        high=result.high,
+        sampling_std_bound=result.sampling_std_bound,
+        note=result.note,
+        sums=sums,
         epsilon=float(study.exact_epsilon),
         delta=0.0,
+        degree=study.degree,
         edges=sizes.edges,
+        sets=sizes.sets,
         max_degree=sizes.max_degree,
-        noise_std=noise.std * float(kernel.unit) / sizes.edges,
-        sampling_std_bound=_sampling_bound(float(kernel.interval.width), sizes),
         records=sizes.records,
         nodes=len(study.nodes),
         max_colluding=study.max_colluding,
-        rounds_predicted=cost.rounds if cost else 0,
-        bytes_online_predicted=cost.bytes_online if cost else 0,
-        bytes_offline_predicted=cost.bytes_offline if cost else 0,
+        rounds_predicted=cost.rounds,
+        bytes_online_predicted=cost.bytes_online,
+        bytes_offline_predicted=cost.bytes_offline,
         study_hash=study.hash.hex(),
-        joint_seed=run.seed.hex() if isinstance(run, Attempt) else "",
-        records_by_node=[member.records for member in run.members] if isinstance(run, Attempt) else [],
+        joint_seed=attempt.seed.hex() if attempt else "",
+        records_by_node=[member.records for member in attempt.members] if attempt else [],
+        first_class_by_node=[member.first_class for member in attempt.members] if attempt else [],
         **asdict(measured),
     )
 
 
-def noisy_sum(shares: Sequence[bytes]) -> int:
-    """Σ kernel over E plus noise, in units: the shares added in their ring, read as a signed integer."""
-    ring = Ring(8 * len(shares[0]))
-    return ring.decode(sum(int.from_bytes(share, "little") for share in shares))
+def _sums(study: Study, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+    """What was released, sum by sum."""
+    totals = noisy_sums(shares, len(study.kernels))
+    rows = zip(totals, study.parsed_kernels, study.epsilons, noise_of(sizes), strict=True)
+    return [
+        SumReport(
+            kernel=kernel.text,
+            mean=float(Fraction(total) * kernel.unit / sizes.edges),
+            epsilon=float(epsilon),
+            noise_std=noise.std * float(kernel.unit) / sizes.edges,
+            sampling_std_bound=_sampling_bound(float(kernel.interval.width), sizes),
+        )
+        for total, kernel, epsilon, noise in rows
+    ]
+
+
+def noisy_sums(shares: Sequence[bytes], sums: int) -> list[int]:
+    """Σ kernel over E plus noise, in units, for each sum: the shares added in their ring, read as signed integers."""
+    size = len(shares[0]) // sums
+    ring = Ring(8 * size)
+    parts = [[share[start : start + size] for share in shares] for start in range(0, sums * size, size)]
+    return [ring.decode(sum(int.from_bytes(part, "little") for part in column)) for column in parts]
 
 
 def _sampling_bound(width: float, sizes: Sizes) -> float:
-    """sqrt of E_inc ≤ (Δf)²·(C(n,k) − |E|) / (4|E|(C(n,k) − 1))."""
-    total = comb(sizes.records, 2)
-    if total <= 1:
+    """sqrt of E_inc ≤ (Δf)²·(C − |E|) / (4|E|(C − 1)), C the number of possible sets."""
+    if sizes.sets <= 1:
         return 0.0
-    return width * sqrt((total - sizes.edges) / (4 * sizes.edges * (total - 1)))
+    # In this order no factor leaves the floats' range, however many sets there are.
+    return width * sqrt(float(Fraction(sizes.sets - sizes.edges, sizes.sets - 1)) / (4 * sizes.edges))

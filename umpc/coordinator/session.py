@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from umpc.agreement import attempt_of, noise_of
+from umpc.agreement import attempt_of, noise_tails
 from umpc.coordinator.report import Measured, Report, build_report
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc import messages as m
@@ -46,8 +46,8 @@ class CoordinatorSession:
                     f"{name} answered for another study or under another name", culprit=name, step="propose"
                 )
         members = tuple(answer.member for answer in answers)
-        sizes = Sizes(self.study, sum(member.records for member in members))
-        sizes.ring(noise_of(sizes).tail_bound())
+        sizes = Sizes.of(self.study, members)
+        sizes.ring(noise_tails(sizes))
         self._members = members
         return m.Agree(members)
 
@@ -82,7 +82,7 @@ class CoordinatorSession:
     def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         """The report of a study that was released before: the same stored shares, nothing charged."""
         shares = self._shares(answers, answers[0].attempt)
-        return build_report(self.study, shares, Sizes(self.study, sum(a.records for a in answers)), measured)
+        return build_report(self.study, shares, Sizes.of(self.study, answers), measured)
 
     def _shares(self, answers: Sequence[m.Released], attempt: bytes) -> list[bytes]:
         for name, answer in zip(self.names, answers, strict=True):

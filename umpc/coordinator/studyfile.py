@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -15,7 +15,6 @@ import msgspec
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
 from umpc.study import FieldText, Participant, Study
-from umpc.ustat.expression import Expression
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -28,6 +27,7 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
     upper: Number | None = None
     resolution: Number = 1
     categories: list[str] | None = None
+    public: bool = False
 
     def text(self) -> FieldText:
         """Raises: StudyError where it has neither bounds nor categories, or both."""
@@ -36,8 +36,8 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
         ):
             raise StudyError(f"field {self.name!r}: either lower and upper or categories were expected; give these")
         if self.categories is not None:
-            return FieldText.of_categories(self.name, self.categories)
-        return FieldText(self.name, str(self.lower), str(self.upper), str(self.resolution))
+            return FieldText.of_categories(self.name, self.categories, public=self.public)
+        return FieldText(self.name, str(self.lower), str(self.upper), str(self.resolution), public=self.public)
 
 
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -49,7 +49,11 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     identity: str
     statistic: str | None = None
     columns: list[str] | None = None
+    parameters: dict[str, Number | list[Number]] = {}
     kernel: str | None = None
+    estimator: str | None = None
+    sampling: str | None = None
+    split: list[Number] = []
     edges: Number = "2n"
     max_colluding: int | None = None
     seconds_per_step: int = 600
@@ -67,11 +71,10 @@ class StudyFile:
         """The study document, checked. Raises: StudyError and its kinds."""
         entries = self.entries
         nodes = tuple(entries.nodes)
-        statistic, expression = self._kernel()
         study = Study(
             name=entries.name,
-            statistic=statistic,
-            kernel=to_text(expression),
+            **self._statistic(),
+            split=tuple(map(str, entries.split)),
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
             edges=str(entries.edges),
@@ -83,12 +86,24 @@ class StudyFile:
         )
         return study.check()
 
-    def _kernel(self) -> tuple[str, Expression]:
-        """The statistic's name and its kernel: one of the library, or one's own function, traced here and now."""
+    def _statistic(self) -> dict:
+        """The study's statistic: one of the library, or one's own function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
-            return entries.statistic, find_statistic(entries.statistic).expression(entries.columns or [])
-        return entries.kernel.rpartition(":")[2], load_kernel(entries.kernel, self.path.parent)
+            of = find_statistic(entries.statistic)
+            expressions = of.expressions(entries.columns or [], entries.parameters)
+            name, degree, estimator, sampling = of.name, of.degree, of.estimator, of.sampling
+        else:
+            traced = load_kernel(entries.kernel, self.path.parent)
+            name, expressions, degree = entries.kernel.rpartition(":")[2], traced.expressions, traced.degree
+            estimator, sampling = entries.estimator or "mean", entries.sampling or "balanced"
+        return {
+            "statistic": name,
+            "kernels": tuple(map(to_text, expressions)),
+            "degree": degree,
+            "estimator": estimator,
+            "sampling": sampling,
+        }
 
 
 def load_study_file(path: Path) -> StudyFile:
@@ -113,6 +128,10 @@ def load_study_file(path: Path) -> StudyFile:
         raise StudyError(f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean")
     if (entries.statistic is None) != (entries.columns is None):
         raise StudyError(f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. Correct that")
+    if entries.statistic is not None and (entries.estimator or entries.sampling):
+        raise StudyError(f"{path}: a `statistic` has its own estimator and sampling. Remove `estimator` and `sampling`")
+    if entries.kernel is not None and entries.parameters:
+        raise StudyError(f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that")
     return StudyFile(path, (path.parent / entries.identity).resolve(), entries)
 
 
@@ -136,6 +155,7 @@ def write_study_file(
     nodes: Sequence[tuple[str, str]],
     statistic: str | None = None,
     columns: Sequence[str] = (),
+    parameters: Mapping[str, str | Sequence[str]] | None = None,
     kernel: str | None = None,
     max_colluding: int | None = None,
 ) -> Path:
@@ -151,10 +171,13 @@ def write_study_file(
         lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns))}"]
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
+    if parameters:
+        lines += ["[parameters]", *(f"{key} = {text(value)}" for key, value in parameters.items())]
     for field in fields:
         lines += ["[[fields]]", f"name = {text(field.name)}"]
         if field.categories:
             lines += [f"categories = {text(list(field.categories))}"]
+            lines += ["public = true"] if field.public else []
         else:
             lines += [f"{key} = {text(getattr(field, key))}" for key in ("lower", "upper", "resolution")]
     lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]

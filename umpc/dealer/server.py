@@ -79,7 +79,7 @@ class DealerServer(rpc.DealerServicer):
             )
         members = codec.decode_members(request.members)
         attempt = attempt_of(study, members, codec.decode_openings(request.openings))
-        _ = attempt.plan, attempt.hypergraph
+        _ = attempt.program, attempt.hypergraph
         return attempt
 
     def _join(self, attempt: Attempt, index: int) -> AttemptRun:

@@ -12,7 +12,8 @@ from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.dealing import deal_chunk
 from umpc.mpc.frames import Frame
 from umpc.mpc.masks import wire_masks
-from umpc.mpc.material import chunk_seed, dealt_bytes
+from umpc.mpc.material import chunk_seed
+from umpc.mpc.plan import RecordPlace
 from umpc.mpc.prg import SEED_BYTES, derive
 
 
@@ -23,7 +24,7 @@ class DealerSession:
         self.attempt = attempt
         self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]
         self._masks = [
-            wire_masks(attempt.plan, derive(seed, "masks"), member.records)
+            wire_masks(attempt.program, derive(seed, "masks"), member.records)
             for seed, member in zip(self._seeds, attempt.members, strict=True)
         ]
         self._tree_hash = attempt.tree_hash()
@@ -33,15 +34,19 @@ class DealerSession:
 
     def seed_frame(self, node: int) -> Frame:
         """The seed from which a node expands its masks and its part of every chunk."""
-        return Frame("node_seed", (0, 0), 0, 1, 8 * SEED_BYTES, self._seeds[node])
+        return Frame("node_seed", (), 0, 1, 8 * SEED_BYTES, self._seeds[node])
 
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
-        """The material of one chunk: (node, frame) for either owner. Chunks are dealt in the attempt's order."""
-        plan = self.attempt.plan
+        """The material of one chunk: (node, frame) for each owner. Chunks are dealt in the attempt's order."""
+        plan = self.attempt.plan(chunk.owners)
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
-        masks = [[values[rows] for values in self._masks[node]] for node, rows in zip(chunk.owners, index, strict=True)]
-        first, second = (chunk_seed(self._seeds[node], chunk.owners, chunk.number) for node in chunk.owners)
-        parts = deal_chunk(plan, *masks, (first, second), chunk.count, self._tree_hash)
-        for party, (node, part) in enumerate(zip(chunk.owners, parts, strict=True)):
-            width = 8 * dealt_bytes(plan, party)
+        masks = {
+            number: self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
+            for number, place in enumerate(plan.places)
+            if isinstance(place, RecordPlace)
+        }
+        seeds = [chunk_seed(self._seeds[node], chunk.owners, chunk.number) for node in chunk.parties]
+        parts = deal_chunk(plan, masks, seeds, chunk.count, self._tree_hash)
+        for party, (node, part) in enumerate(zip(chunk.parties, parts, strict=True)):
+            width = plan.dealt_bits(party)
             yield node, Frame("material", chunk.owners, chunk.number, chunk.count, width, part.encode())

@@ -5,11 +5,15 @@
 | `ring.py` | Z_{2^w}, and packing of narrow values |
 | `prg.py` | seeds, streams, the fixed-key hash of GGM trees |
 | `comparison.py` | the sign gate: distributed comparison keys |
-| `plan.py` | from a kernel's normal form to wires, comparisons and terms |
+| `plan.py` | what the owners of an edge do with it: places, bits, layers, sums |
+| `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
+| `literals.py` | a Boolean function in the literals that make it short |
+| `tables.py` | comparing a number that three or more owners make |
 | `masks.py` | masked wires and arithmetic on them |
 | `material.py` | what the dealer deals for a chunk, and what owners expand from seeds |
 | `dealing.py` | the dealer's computation for a chunk |
-| `evaluation.py` | the two owners' computation for a chunk |
+| `fields.py` | round 1: masked records |
+| `evaluation.py` | the owners' computation for a chunk |
 | `rounds.py` | protocols as generators, and the in-memory driver |
 | `frames.py` | a message's place and size on the wire |
 | `messages.py` | what coordinator and node say to each other |

@@ -9,28 +9,42 @@ and seed; peers and dealer refuse anything of another attempt.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
+from typing import TYPE_CHECKING
 
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
-from umpc.mpc.plan import PairPlan, compile_pair
+from umpc.mpc.compiler import compile_program
+from umpc.mpc.plan import Plan, Program, pattern_of
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
-from umpc.mpc.ring import Ring, smallest_ring
+from umpc.mpc.ring import RINGS, Ring, smallest_ring
 from umpc.study import Study
-from umpc.ustat.hypergraph import Hypergraph, Owners, expand
-from umpc.ustat.sampling import edge_count, max_degree
+from umpc.ustat.hypergraph import Hypergraph, Owners, expand, expand_two_sample
+from umpc.ustat.sampling import edge_count, max_degree, two_sample_edge_count, two_sample_max_degree
+
+if TYPE_CHECKING:
+    from umpc.mpc.messages import Released
 
 
 @dataclass(frozen=True)
 class Member:
-    """What a node says when it accepts a study: how many records it has, a commitment, an X25519 key."""
+    """What a node says when it accepts a study: how many records it has, a commitment, an X25519 key.
+
+    first_class: how many of the records are of the first class, where the study has public labels.
+    """
 
     name: str
     records: int
     commitment: bytes
     public_key: bytes
+    first_class: int = 0
+
+    @property
+    def classes(self) -> tuple[int, int]:
+        """Records of the first and of the second class."""
+        return self.first_class, self.records - self.first_class
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,11 @@ class Chunk:
     def count(self) -> int:
         return self.stop - self.start
 
+    @property
+    def parties(self) -> tuple[int, ...]:
+        """The nodes that evaluate it, in party order."""
+        return tuple(sorted(set(self.owners)))
+
 
 def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
     """The commitment of a node to its part of the joint seed."""
@@ -55,7 +74,9 @@ def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
 MAX_RECORDS = 1 << 26
 """Records of all nodes together."""
 MAX_SAMPLED = 1 << 26
-"""Pairs that are listed one by one; all pairs of the records are never listed, so "all" has no such limit."""
+"""Edges that are listed one by one; all sets of records are never listed, so "all" has no such limit."""
+MAX_SAMPLED_LARGER = 1 << 23
+"""The same for edges of three and more records, whose drawing takes ten times the memory."""
 
 
 @dataclass(frozen=True)
@@ -64,35 +85,59 @@ class Sizes:
 
     study: Study
     records: int
+    first_class: int = 0
+
+    @classmethod
+    def of(cls, study: Study, members: Iterable[Member | Released]) -> Sizes:
+        members = tuple(members)
+        return cls(study, sum(member.records for member in members), sum(member.first_class for member in members))
+
+    @cached_property
+    def sets(self) -> int:
+        """How many sets of records there are to choose E from."""
+        if self.study.two_sample:
+            return self.first_class * (self.records - self.first_class)
+        return comb(self.records, self.study.degree)
 
     @cached_property
     def edges(self) -> int:
         """|E|. Raises: TooFewRecords, StudyError, RangeError where a list of E would not fit memory."""
-        count = edge_count(self.study.edges, self.records)
+        rule, study = self.study.edges, self.study
+        if study.two_sample:
+            count = two_sample_edge_count(rule, self.first_class, self.records - self.first_class)
+        else:
+            count = edge_count(rule, self.records, study.degree)
         if self.records > MAX_RECORDS:
             raise RangeError(f"the nodes have {self.records} records together, at most {MAX_RECORDS} are possible")
-        if count > MAX_SAMPLED and count < comb(self.records, 2):
-            raise RangeError(f"edges = {count}, at most {MAX_SAMPLED} can be sampled; ask for fewer, or for all")
+        most = MAX_SAMPLED if study.degree <= 2 else MAX_SAMPLED_LARGER
+        if most < count < self.sets:
+            raise RangeError(f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all")
         return count
 
     @cached_property
     def max_degree(self) -> int:
         """δ_max: in how many edges a record may be."""
-        return max_degree(self.edges, self.records)
+        if self.study.two_sample:
+            return two_sample_max_degree(self.edges, self.first_class, self.records - self.first_class)
+        return max_degree(self.edges, self.records, self.study.degree)
 
     @property
-    def sensitivity(self) -> int:
-        """δ_max·Δf in units of the kernel: what replacing one record changes in the sum, at most."""
-        return self.max_degree * self.study.parsed_kernel.sensitivity_units
+    def sensitivities(self) -> tuple[int, ...]:
+        """δ_max·Δf in units of each kernel: what replacing one record changes in its sum, at most."""
+        return tuple(self.max_degree * kernel.sensitivity_units for kernel in self.study.parsed_kernels)
 
-    def ring(self, noise_tail: int) -> Ring:
-        """The ring that holds the sum and its noise (but for a probability of 2^-64). Raises: RangeError."""
-        return smallest_ring(self.edges * self.study.parsed_kernel.magnitude_units + noise_tail)
+    def ring(self, noise_tails: Sequence[int]) -> Ring:
+        """The ring that holds every sum and its noise (but for a probability of 2^-64). Raises: RangeError."""
+        kernels = zip(self.study.parsed_kernels, noise_tails, strict=True)
+        return smallest_ring(max(self.edges * kernel.magnitude_units + tail for kernel, tail in kernels))
 
 
-def edges_of(study: Study, seed: bytes, counts: Sequence[int]) -> Hypergraph:
-    """E of a study: from the joint seed and the nodes' record counts."""
-    return expand(study.edges, counts, Stream(derive(seed, "edges")).words)
+def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
+    """E of a study: from the joint seed and the nodes' records, (first class, all others)."""
+    words = Stream(derive(seed, "edges")).words
+    if study.two_sample:
+        return expand_two_sample(study.edges, classes, words)
+    return expand(study.edges, [sum(records) for records in classes], words, study.degree)
 
 
 class Attempt:
@@ -101,12 +146,12 @@ class Attempt:
     Args:
         members: in the study's order.
         openings: in the same order.
-        noise_tail: a bound of the noise in units, for the ring.
+        noise_tails: a bound of each sum's noise in units, for the ring.
 
     Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
     """
 
-    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes], noise_tail: int):
+    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes], noise_tails: Sequence[int]):
         names = [node.name for node in study.nodes]
         if [member.name for member in members] != names or len(openings) != len(names):
             raise LocalProtocolError(f"the agreement names {[m.name for m in members]}, the study {names}")
@@ -122,17 +167,31 @@ class Attempt:
         self.members = tuple(members)
         self.seed = digest(b"umpc joint seed 1", *openings)
         self.id = digest(b"umpc attempt 1", study.hash, *(_encode(m) for m in members), self.seed)
-        self.sizes = Sizes(study, sum(member.records for member in members))
-        self.ring = self.sizes.ring(noise_tail)
+        self.sizes = Sizes.of(study, members)
+        self._sums_ring = self.sizes.ring(noise_tails)
 
     @cached_property
-    def plan(self) -> PairPlan:
-        return compile_pair(self.study.parsed_kernel, self.ring)
+    def program(self) -> Program:
+        """The plans of all patterns of owners that occur in E."""
+        patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
+        kernels = self.study.parsed_kernels
+        program = compile_program(kernels, self._sums_ring, patterns)
+        if program.word_bits > self._sums_ring.bits:
+            program = compile_program(kernels, RINGS[-1], patterns)
+        return program
+
+    @property
+    def ring(self) -> Ring:
+        return self.program.ring
+
+    def plan(self, owners: Owners) -> Plan:
+        """What the owners of a cell compute."""
+        return self.program.plans[pattern_of(owners)]
 
     @cached_property
     def hypergraph(self) -> Hypergraph:
         """E, expanded from the joint seed."""
-        return edges_of(self.study, self.seed, [member.records for member in self.members])
+        return edges_of(self.study, self.seed, [member.classes for member in self.members])
 
     def tree_hash(self) -> FixedKeyHash:
         """The GGM hash of this attempt (not thread-safe: one per thread)."""
@@ -143,17 +202,18 @@ class Attempt:
 
         Cells take turns, so every node has work; the order is the same everywhere, so bounded queues cannot deadlock.
         """
-        cells = self.hypergraph.shared_cells
-        size = self.plan.chunk_edges
-        longest = max((cell.count for cell in cells.values()), default=0)
-        for number in range(-(-longest // size)):
-            for owners, cell in cells.items():
-                if number * size < cell.count:
-                    yield Chunk(owners, number, number * size, min((number + 1) * size, cell.count))
+        cells = [(owners, cell, self.plan(owners).chunk_edges) for owners, cell in self.hypergraph.shared_cells.items()]
+        number = 0
+        while cells:
+            for owners, cell, size in cells:
+                yield Chunk(owners, number, number * size, min((number + 1) * size, cell.count))
+            number += 1
+            cells = [entry for entry in cells if number * entry[2] < entry[1].count]
 
     def chunks_of(self, node: int) -> Iterator[Chunk]:
         return (chunk for chunk in self.chunks() if node in chunk.owners)
 
 
 def _encode(member: Member) -> bytes:
-    return digest(member.name.encode(), member.records.to_bytes(8, "little"), member.commitment, member.public_key)
+    counts = (member.records.to_bytes(8, "little"), member.first_class.to_bytes(8, "little"))
+    return digest(member.name.encode(), *counts, member.commitment, member.public_key)

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from umpc.mpc.attempt import Attempt
-from umpc.mpc.evaluation import fields_frames
+from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.evaluation import open_shape
+from umpc.mpc.fields import fields_frames
 from umpc.mpc.frames import frame_bytes
 from umpc.mpc.material import dealt_bytes
+from umpc.mpc.plan import Plan
 from umpc.mpc.prg import SEED_BYTES
-from umpc.mpc.ring import packed_size
 
 
 @dataclass(frozen=True)
 class Cost:
-    """rounds: masked fields, opened bits, reveal. Bytes are sums over all links, framing included."""
+    """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included."""
 
     rounds: int
     bytes_online: int
@@ -26,20 +27,35 @@ class Cost:
 
 def predict(attempt: Attempt) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, offline from the dealer."""
-    plan, nodes = attempt.plan, len(attempt.members)
-    online = nodes * attempt.ring.bytes
-    offline = nodes * frame_bytes("node_seed", (0, 0), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if plan.needs_dealer else 0
-    for owners, cell in attempt.hypergraph.shared_cells.items():
-        for side in (0, 1) if plan.wires else ():
-            for number, count, size in fields_frames(plan, len(cell.records(side))):
-                width = sum(wire.width for wire in plan.wires)
-                online += frame_bytes("masked_fields", owners, number, count, width, size)
+    program, nodes = attempt.program, len(attempt.members)
+    online = nodes * attempt.ring.bytes * len(attempt.study.kernels) + _fields(attempt)
+    offline = nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if program.needs_dealer else 0
     for chunk in attempt.chunks():
-        if plan.bits:
-            bits = plan.bits * chunk.count
-            online += 2 * frame_bytes("open_bits", chunk.owners, chunk.number, bits, 1, packed_size(bits, 1))
-        for party in (0, 1) if plan.needs_dealer else ():
-            size = dealt_bytes(plan, party)
-            offline += frame_bytes("material", chunk.owners, chunk.number, chunk.count, 8 * size, size * chunk.count)
-    interactive = plan.rounds if attempt.hypergraph.shared_cells else 0
-    return Cost(interactive + 1, online, offline)
+        plan = attempt.plan(chunk.owners)
+        for party in plan.everybody:
+            online += (plan.parties - 1) * _opened(plan, party, chunk)
+            size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
+            if program.needs_dealer:
+                offline += frame_bytes("material", chunk.owners, chunk.number, chunk.count, width, size)
+    return Cost(program.rounds + 1, online, offline)
+
+
+def _fields(attempt: Attempt) -> int:
+    """Masked records: every node to every node with which it shares an edge."""
+    total, graph = 0, attempt.hypergraph
+    for node in range(len(attempt.members)):
+        for peer in graph.neighbours(node):
+            link = (min(node, peer), max(node, peer))
+            for number, count, size in fields_frames(attempt.program, len(graph.shared_records(node, peer))):
+                total += frame_bytes("masked_fields", link, number, count, attempt.program.wire_bits, size)
+    return total
+
+
+def _opened(plan: Plan, party: int, chunk: Chunk) -> int:
+    """What a party sends to one other owner, over all rounds."""
+    shapes = (open_shape(plan, layer, party, chunk.count) for layer in range(len(plan.layers)))
+    return sum(
+        frame_bytes("open", chunk.owners, chunk.number, shape.count, shape.width, len(shape.payload), shape.round)
+        for shape in shapes
+        if shape.width
+    )

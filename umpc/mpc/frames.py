@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from umpc.mpc.rounds import Message
 from umpc.ustat.hypergraph import Owners
 
 MAX_PAYLOAD = 1 << 20
 """Largest payload in bytes; checked before anything is allocated."""
 
-STEPS = {"node_seed": 1, "material": 2, "masked_fields": 3, "open_bits": 4}
+Key = tuple[str, int, Owners, int]
+"""(step, round, owners, chunk): each once."""
+
+STEPS = {"node_seed": 1, "material": 2, "masked_fields": 3, "open": 4}
 """The names of the steps and their numbers on the wire."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """`count` values of `width` bits for one chunk of one cell (material: `count` edges)."""
+    """`count` values of `width` bits for one chunk of one cell (material, open: `count` edges).
+
+    owners: the cell's; for masked fields the two nodes of the link. round: which round of the step, from 1; 0 where
+    there is but one.
+    """
 
     step: str
     owners: Owners
@@ -23,6 +31,7 @@ class Frame:
     count: int
     width: int
     payload: bytes
+    round: int = 0
 
     def __repr__(self) -> str:
         return f"Frame({self.label}, {self.count} × {self.width} bits)"
@@ -30,21 +39,27 @@ class Frame:
     @property
     def label(self) -> str:
         """The frame's place, as errors name it."""
-        return f"{self.step} of cell {self.owners}, chunk {self.chunk}"
+        return f"{self.step} {self.round or ''} of cell {self.owners}, chunk {self.chunk}".replace("  ", " ")
 
     @property
-    def key(self) -> tuple[str, Owners, int]:
-        return self.step, self.owners, self.chunk
+    def key(self) -> Key:
+        return self.step, self.round, self.owners, self.chunk
 
     @property
     def wire_bytes(self) -> int:
-        return frame_bytes(self.step, self.owners, self.chunk, self.count, self.width, len(self.payload))
+        return frame_bytes(self.step, self.owners, self.chunk, self.count, self.width, len(self.payload), self.round)
 
 
-def frame_bytes(step: str, owners: Owners, chunk: int, count: int, width: int, payload: int) -> int:
+def frame_of(message: Message, owners: Owners, number: int) -> Frame:
+    """A message of a round as chunk `number` of a cell (or of a link)."""
+    return Frame(message.step, owners, number, message.count, message.width, message.payload, message.round)
+
+
+def frame_bytes(step: str, owners: Owners, chunk: int, count: int, width: int, payload: int, round: int = 0) -> int:
     """Bytes of a frame as protobuf sends it: known from its shape alone, so costs can be predicted."""
-    numbers = (STEPS[step], *owners, chunk, count, width)
+    numbers = (STEPS[step], round, chunk, count, width)
     header = sum(1 + _varint_bytes(number) for number in numbers if number)
+    header += 2 + sum(map(_varint_bytes, owners)) if owners else 0
     return header + (1 + _varint_bytes(payload) + payload if payload else 0)
 
 

@@ -1,13 +1,13 @@
 """What the dealer deals for one chunk of a cell, and the part that each owner expands from its own seed.
 
-| | first owner (party 0) | second owner (party 1) |
-|---|---|---|
-| from its seed | roots, σ shares, its element shares | roots, σ shares |
-| dealt | keys | keys, corrected element shares |
+| | every owner | all but the last | the last |
+|---|---|---|---|
+| from its seed | roots of its keys, masks of what it opens | its shares of elements, bit elements, tables | |
+| dealt | its keys | | corrected shares of elements, bit elements, tables |
 
-σ = s ⊕ msb(r) for a less bit, σ = s for an equality bit, where s is the mask under which the bit is opened: the seeds
-fix σ, so neither msb(r) nor s needs to be sent. Every piece is bound to (attempt, cell, chunk) through the
-labels that its seed is derived with, and used once.
+The mask σ under which a bit is opened is the exclusive or of its contributors' (for a less bit, and msb(r)), that of a
+word the sum: the seeds fix them, so no mask needs to be sent. Every piece is bound to (attempt, cell, chunk)
+through the labels that its seed is derived with, and used once.
 """
 
 from __future__ import annotations
@@ -18,76 +18,108 @@ import numpy as np
 
 from umpc.errors import EncodingError
 from umpc.mpc.comparison import ComparisonKeys, key_bytes
-from umpc.mpc.plan import PairPlan
+from umpc.mpc.masks import modulus
+from umpc.mpc.plan import Plan
 from umpc.mpc.prg import Stream, derive
+from umpc.mpc.ring import pack, packed_size, unpack
+from umpc.ustat.hypergraph import Owners
 
 
-def chunk_seed(node_seed: bytes, cell: tuple[int, int], chunk: int) -> bytes:
+def chunk_seed(node_seed: bytes, owners: Owners, chunk: int) -> bytes:
     """The seed of one node's part of one chunk."""
-    return derive(node_seed, "chunk", *cell, chunk)
+    return derive(node_seed, "chunk", len(owners), *owners, chunk)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A party's shares of what only sums to something: elements (elements, n) of the ring; bits (rows, n) uint8.
+
+    The rows of `bits` are the plan's bit elements, then every table's one-hot row.
+    """
+
+    elements: np.ndarray
+    bits: np.ndarray
+
+    def __repr__(self) -> str:
+        return "Shares(<redacted>)"
+
+    @classmethod
+    def expand(cls, plan: Plan, seed: bytes, count: int) -> Shares:
+        elements = Stream(derive(seed, "elements")).words(len(plan.elements) * count, plan.ring.dtype)
+        bits = Stream(derive(seed, "bits")).bits(plan.shared_bits * count)
+        return cls(elements.reshape(len(plan.elements), count), bits.reshape(plan.shared_bits, count))
 
 
 @dataclass(frozen=True)
 class SeededPart:
     """What a party expands from its chunk seed.
 
-    roots: per comparison (n, 2) uint64. sigma: (bits, n) uint8. elements: (elements, n) of the ring, party 0 only.
+    roots: per comparison of which it holds a key (n, 2) uint64. bit_masks: per bit that it opens (n,) uint8.
+    place_masks: per place that it opens (n,) uint64 below 2^width. shares: None for the last party.
     """
 
-    roots: tuple[np.ndarray, ...]
-    sigma: np.ndarray
-    elements: np.ndarray | None
+    roots: dict[int, np.ndarray]
+    bit_masks: dict[int, np.ndarray]
+    place_masks: dict[int, np.ndarray]
+    shares: Shares | None
 
     def __repr__(self) -> str:
         return "SeededPart(<redacted>)"
 
     @classmethod
-    def expand(cls, plan: PairPlan, seed: bytes, party: int, count: int) -> SeededPart:
+    def expand(cls, plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
         roots = Stream(derive(seed, "roots"))
         sigma = Stream(derive(seed, "sigma"))
-        elements = Stream(derive(seed, "elements"))
+        words = Stream(derive(seed, "places"))
+        layers = range(len(plan.layers))
+        bits = [bit for layer in layers for bit in plan.opened_bits(layer, party)]
+        places = [place for layer in layers for place in plan.opened_places(layer, party)]
         return cls(
-            roots=tuple(roots.words(2 * count).reshape(count, 2) for _ in plan.comparisons),
-            sigma=sigma.bits(plan.bits * count).reshape(plan.bits, count),
-            elements=elements.words(len(plan.elements) * count, plan.ring.dtype).reshape(len(plan.elements), count)
-            if party == 0
-            else None,
+            roots={number: roots.words(2 * count).reshape(count, 2) for number in plan.holds_keys(party)},
+            bit_masks=dict(zip(bits, sigma.bits(len(bits) * count).reshape(len(bits), count), strict=True)),
+            place_masks={place: words.words(count) & modulus(plan.place_width(place)) for place in places},
+            shares=Shares.expand(plan, seed, count) if party < plan.parties - 1 else None,
         )
 
 
 @dataclass(frozen=True)
 class DealtPart:
-    """What the dealer sends: keys per comparison, and for party 1 its element shares (elements, n)."""
+    """What the dealer sends: a party's keys by comparison, and to the last party its shares."""
 
-    keys: tuple[ComparisonKeys, ...]
-    elements: np.ndarray | None
+    keys: dict[int, ComparisonKeys]
+    shares: Shares | None
 
     def __repr__(self) -> str:
         return "DealtPart(<redacted>)"
 
     def encode(self) -> bytes:
-        parts = [keys.encode() for keys in self.keys]
-        if self.elements is not None:
-            parts.append(self.elements.astype(self.elements.dtype.newbyteorder("<")).tobytes())
+        parts = [keys.encode() for keys in self.keys.values()]
+        if self.shares is not None:
+            elements, bits = self.shares.elements, self.shares.bits
+            parts += [elements.astype(elements.dtype.newbyteorder("<")).tobytes(), pack(bits.reshape(-1), 1)]
         return b"".join(parts)
 
     @classmethod
-    def decode(cls, plan: PairPlan, data: bytes, party: int, count: int) -> DealtPart:
+    def decode(cls, plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
         """Raises: EncodingError on a wrong length."""
-        expected = dealt_bytes(plan, party) * count
+        expected = dealt_bytes(plan, party, count)
         if len(data) != expected:
             raise EncodingError(f"material of {count} edges takes {expected} bytes, got {len(data)}")
-        view, start, keys = memoryview(data), 0, []
-        for gate in plan.comparisons:
-            size = key_bytes(gate.width) * count
-            keys.append(ComparisonKeys.decode(view[start : start + size], gate.width, count))
+        view, start, keys = memoryview(data), 0, {}
+        for number in plan.holds_keys(party):
+            width = plan.comparisons[number].width
+            size = key_bytes(width) * count
+            keys[number] = ComparisonKeys.decode(view[start : start + size], width, count)
             start += size
-        if party == 0:
-            return cls(tuple(keys), None)
+        if party < plan.parties - 1:
+            return cls(keys, None)
+        stop = start + len(plan.elements) * plan.ring.bytes * count
         kind = plan.ring.dtype.newbyteorder("<")
-        return cls(tuple(keys), np.frombuffer(view[start:], dtype=kind).reshape(len(plan.elements), count))
+        elements = np.frombuffer(view[start:stop], dtype=kind).reshape(len(plan.elements), count)
+        bits = unpack(view[stop:], plan.shared_bits * count, 1, np.uint8).reshape(plan.shared_bits, count)
+        return cls(keys, Shares(elements, bits))
 
 
-def dealt_bytes(plan: PairPlan, party: int) -> int:
-    """Bytes per edge that the dealer sends to a party."""
-    return plan.key_bytes + (plan.element_bytes if party == 1 else 0)
+def dealt_bytes(plan: Plan, party: int, count: int) -> int:
+    """Bytes that the dealer sends to a party for a chunk of `count` edges."""
+    return packed_size(plan.dealt_bits(party) * count, 1)

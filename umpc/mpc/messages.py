@@ -81,11 +81,12 @@ class Ready:
 
 @dataclass(frozen=True)
 class Released:
-    """A node's noisy share, masked by its zero share. `records` is what the node contributed."""
+    """A node's noisy share of each sum, masked by its zero shares. `records` is what the node contributed."""
 
     attempt: bytes
     share: bytes
     records: int
+    first_class: int = 0
 
     def __repr__(self) -> str:
         return f"Released(attempt={self.attempt.hex()[:8]}, share=<redacted>)"

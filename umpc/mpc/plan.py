@@ -1,37 +1,41 @@
-"""From a kernel's normal form to what two owners of a pair do: wires, comparisons, terms.
+"""What the owners of an edge do with it: masked places, opened bits, shared sums (made by `compiler.py`).
 
-    kernel = first_local(a) + second_local(b) + constant + Σ terms
-    term   = coefficient · Π opened bits · Π linear forms of masked wires
+Everything is a value under a mask that the dealer knows and that no set of owners lacking one of those concerned knows.
+A *place* holds a number, `places` are known to all owners as value + mask; a *bit* is known to all as value ⊕ mask.
+Places of records are sent once per record; the rest is opened chunk by chunk, layer by layer:
 
-A wire is a polynomial of one record, so its owner evaluates it in the clear and sends it masked, once per record.
-A comparison is of a sum of two wires. Everything after the comparisons is a polynomial in values
-whose masks the dealer knows, so it costs no communication: the dealer deals shares of the products of masks
-(`elements`) and both owners expand. Beaver's product and the table lookup of a few bits are special cases:
-a·b needs a share of r_a·r_b, sign·sign needs the 8 products of its 4 bits' masks instead of a 16-row table.
+| what | whose share before it is opened | mask |
+|---|---|---|
+| EdgePlace: polynomial of several records of one owner | that owner's, in the clear | the owner's |
+| WordPlace: polynomial of masked values | all owners', additive | Σ of all owners' |
+| Local: bit of one owner's records | that owner's, in the clear | the owner's |
+| Compared: bit of a number that two owners make | the two owners', by comparison keys | both owners' ⊕ msb(r) |
+| Looked: bit of a piece of a number that more owners make | all owners', by shared tables | ⊕ of all owners' |
+| Logic: Boolean function of opened bits | all owners', by shares of products of masks | ⊕ of all owners' |
+
+A sum over edges is a polynomial of places and bits: Σ coefficient · Π bits · Π linear forms. With shares of
+the products of masks (`elements`) its owners expand it without a message: Beaver's product and the lookup
+of a few bits are special cases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import accumulate, chain, combinations
 
-from umpc.errors import KernelError
 from umpc.mpc import comparison
 from umpc.mpc.ring import Ring
-from umpc.ustat import polynomial as poly
-from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import bound, rename
-from umpc.ustat.polynomial import BitAtom, Monomial, Polynomial
+from umpc.ustat.polynomial import Polynomial
 
 MATERIAL_BYTES = 1_000_000
 """A chunk's material fits one frame."""
 MAX_CHUNK = 1 << 15
 """Edges in a chunk, at most."""
-MAX_EXPANSIONS = 1 << 13
-"""Products of masks that the terms of a kernel expand into, at most: they double with every factor."""
+
+Pattern = tuple[int, ...]
+"""The party that owns each record of an edge; parties are numbered in the order of their nodes."""
 
 
 @dataclass(frozen=True)
@@ -42,223 +46,305 @@ class Wire:
     width: int
 
 
-Scaled = tuple[int, int]
-"""(wire, integer coefficient)"""
+@dataclass(frozen=True)
+class RecordPlace:
+    """Wire `wire` of the edge's record `slot`."""
+
+    slot: int
+    wire: int
 
 
 @dataclass(frozen=True)
-class Linear:
-    """constant + Σ coefficient·wire of the first record + Σ coefficient·wire of the second."""
+class EdgePlace:
+    """A value of several records of one party: `of` over the edge's records."""
 
-    first: tuple[Scaled, ...] = ()
-    second: tuple[Scaled, ...] = ()
+    party: int
+    of: Polynomial
+    width: int
+
+
+@dataclass(frozen=True, order=True)
+class Linear:
+    """constant + Σ coefficient·place, terms as (place, coefficient)."""
+
+    terms: tuple[tuple[int, int], ...] = ()
     constant: int = 0
 
-
-@dataclass(frozen=True)
-class Comparison:
-    """[difference < 0] and [difference = 0], opened as the bits of these numbers (None: not needed)."""
-
-    difference: Linear
-    width: int
-    less: int | None
-    equal: int | None
+    @property
+    def mask(self) -> Linear:
+        """The form whose value on the masks is this form's mask."""
+        return Linear(self.terms)
 
 
 @dataclass(frozen=True)
 class Term:
+    """coefficient · Π bits · Π factors."""
+
     coefficient: int
     bits: tuple[int, ...]
     factors: tuple[Linear, ...] = ()
 
 
-Element = tuple[tuple[int, ...], tuple[Linear, ...]]
-"""Π of the masks of these bits · Π of the masks of these linear forms: dealt as additive shares."""
+@dataclass(frozen=True)
+class SharedPolynomial:
+    """constant + Σ local of each party, in the clear + Σ terms."""
+
+    terms: tuple[Term, ...]
+    local: tuple[Polynomial, ...]
+    constant: int
 
 
 @dataclass(frozen=True)
-class PairPlan:
-    """What the two owners of a cell compute for each of its edges."""
+class WordPlace:
+    """A polynomial of masked values, opened under a new mask."""
 
+    of: SharedPolynomial
+    width: int
+
+
+Place = RecordPlace | EdgePlace | WordPlace
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Of a number that two parties' records make; `holders` get a key each."""
+
+    difference: Linear
+    width: int
+    holders: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One-hot shares, among all parties, of bits [low, low + size) of the difference's mask."""
+
+    difference: Linear
+    width: int
+    low: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Local:
+    """A bit of one party's records."""
+
+    party: int
+    of: Polynomial
+
+
+@dataclass(frozen=True)
+class Compared:
+    comparison: int
+    kind: str
+    """less: [difference < 0]. equal: [difference = 0]."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    table: int
+    kind: str
+    """less: [piece of the masked difference < piece of the mask]. equal: [… = …]."""
+
+
+@dataclass(frozen=True)
+class Literal:
+    """The exclusive or of opened bits, or its complement."""
+
+    bits: tuple[int, ...]
+    inverted: bool = False
+
+
+@dataclass(frozen=True)
+class Logic:
+    """constant ⊕ the exclusive or of conjunctions of literals."""
+
+    conjunctions: tuple[tuple[Literal, ...], ...]
+    constant: bool
+
+
+Bit = Local | Compared | Looked | Logic
+
+Element = tuple[tuple[int, ...], tuple[Linear, ...]]
+"""Π of the masks of these bits · Π of the masks of these linear forms: dealt as additive shares."""
+BitElement = tuple[tuple[int, ...], ...]
+"""The conjunction of the masks of these literals, each by its bits: dealt as XOR shares."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one round opens."""
+
+    bits: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the owners of a cell of one pattern compute for each of its edges."""
+
+    pattern: Pattern
     ring: Ring
-    wires: tuple[Wire, ...]
+    places: tuple[Place, ...]
     comparisons: tuple[Comparison, ...]
-    bits: int
-    terms: tuple[Term, ...]
-    first_local: Polynomial
-    second_local: Polynomial
-    constant: int
+    tables: tuple[Table, ...]
+    bits: tuple[Bit, ...]
+    layers: tuple[Layer, ...]
+    outputs: tuple[SharedPolynomial, ...]
+
+    @property
+    def parties(self) -> int:
+        return max(self.pattern) + 1
+
+    @cached_property
+    def everybody(self) -> tuple[int, ...]:
+        return tuple(range(self.parties))
+
+    def contributors(self, bit: int) -> tuple[int, ...]:
+        """The parties whose shares make a bit."""
+        match self.bits[bit]:
+            case Local(party):
+                return (party,)
+            case Compared(number):
+                return self.comparisons[number].holders
+            case _:
+                return self.everybody
+
+    def opened_bits(self, layer: int, party: int) -> tuple[int, ...]:
+        """The bits of a layer of which a party sends a share."""
+        return tuple(bit for bit in self.layers[layer].bits if party in self.contributors(bit))
+
+    def opened_places(self, layer: int, party: int) -> tuple[int, ...]:
+        """The places of a layer of which a party sends a share."""
+        places = ((number, self.places[number]) for number in self.layers[layer].places)
+        return tuple(number for number, place in places if isinstance(place, WordPlace) or place.party == party)
+
+    def place_width(self, number: int) -> int:
+        """Bits of an opened place."""
+        return self.places[number].width
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
-        """The dealt products, in the order of the material; masks that one owner knows are not dealt."""
-        found = {element for term in self.terms for element in expansions(term)}
-        dealt = (e for e in found if e[0] or len(e[1]) > 1)
-        return tuple(sorted(dealt, key=repr))
+        """The dealt products, in the order of the material; sums of masks that single owners know are not dealt."""
+        words = (place.of for place in self.places if isinstance(place, WordPlace))
+        found = {e for of in chain(self.outputs, words) for term in of.terms for e in expansions(term)}
+        return tuple(sorted(e for e in found if e[0] or len(e[1]) > 1))
 
-    @property
-    def key_bytes(self) -> int:
-        """Bytes per edge that both owners get."""
-        return sum(comparison.key_bytes(c.width) for c in self.comparisons)
+    @cached_property
+    def element_rows(self) -> dict[Element, int]:
+        return {element: row for row, element in enumerate(self.elements)}
 
-    @property
-    def element_bytes(self) -> int:
-        """Bytes per edge that only the second owner gets; the first expands a seed."""
-        return len(self.elements) * self.ring.bytes
+    @cached_property
+    def bit_element_rows(self) -> dict[BitElement, int]:
+        return {element: row for row, element in enumerate(self.bit_elements)}
+
+    @cached_property
+    def table_rows(self) -> tuple[int, ...]:
+        """Where each table's rows begin among the shared bits."""
+        return tuple(accumulate((1 << t.size for t in self.tables), initial=len(self.bit_elements)))
+
+    @cached_property
+    def bit_elements(self) -> tuple[BitElement, ...]:
+        functions = (bit for bit in self.bits if isinstance(bit, Logic))
+        found = {
+            tuple(sorted(literal.bits for literal in part))
+            for function in functions
+            for conjunction in function.conjunctions
+            for part in subsets(conjunction)
+            if part
+        }
+        return tuple(sorted(found))
+
+    def own_slots(self, party: int) -> frozenset[int]:
+        """The records of an edge that a party reads in the clear."""
+        read = [bit.of for bit in self.bits if isinstance(bit, Local) and bit.party == party]
+        read += [place.of for place in self.places if isinstance(place, EdgePlace) and place.party == party]
+        words = (place.of for place in self.places if isinstance(place, WordPlace))
+        read += [of.local[party] for of in chain(self.outputs, words)]
+        return frozenset(slot for of in read for slot in of.records)
+
+    def holds_keys(self, party: int) -> tuple[int, ...]:
+        """The comparisons of which a party gets a key."""
+        return tuple(number for number, gate in enumerate(self.comparisons) if party in gate.holders)
+
+    @cached_property
+    def shared_bits(self) -> int:
+        """Dealt XOR shares an edge: bit elements and the rows of tables."""
+        return len(self.bit_elements) + sum(1 << table.size for table in self.tables)
+
+    def dealt_bits(self, party: int) -> int:
+        """Bits an edge that the dealer sends to a party; all but the last party expand their shares from a seed."""
+        keys = sum(8 * comparison.key_bytes(self.comparisons[number].width) for number in self.holds_keys(party))
+        if party < self.parties - 1:
+            return keys
+        return keys + 8 * self.ring.bytes * len(self.elements) + self.shared_bits
 
     @property
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit a frame, a multiple of 8 so that bits fill bytes."""
-        per_edge = self.key_bytes + self.element_bytes
-        fitting = MATERIAL_BYTES // per_edge if per_edge else MAX_CHUNK
+        most = max(max(self.dealt_bits(party) for party in self.everybody), self.open_bits)
+        fitting = 8 * MATERIAL_BYTES // most if most else MAX_CHUNK
         return max(8, min(fitting, MAX_CHUNK) // 8 * 8)
 
     @property
+    def open_bits(self) -> int:
+        """The most bits an edge that a party sends in one round."""
+        rounds = range(len(self.layers))
+        return max((self.open_width(layer, party) for layer in rounds for party in self.everybody), default=0)
+
+    def open_width(self, layer: int, party: int) -> int:
+        """Bits an edge that a party sends in a layer."""
+        places = self.opened_places(layer, party)
+        return len(self.opened_bits(layer, party)) + sum(self.place_width(number) for number in places)
+
+    @property
     def needs_dealer(self) -> bool:
-        return self.key_bytes + self.element_bytes > 0
+        return any(self.dealt_bits(party) for party in self.everybody)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The plans of all patterns that occur in E, over common wires."""
+
+    ring: Ring
+    wires: tuple[Wire, ...]
+    plans: dict[Pattern, Plan]
+
+    @property
+    def needs_dealer(self) -> bool:
+        return any(plan.needs_dealer for plan in self.plans.values())
 
     @property
     def rounds(self) -> int:
-        """Masked fields, opened bits: the rounds before the reveal."""
-        return (1 if self.wires else 0) + (1 if self.bits else 0)
+        """The rounds before the reveal: masked fields, and the layers of the deepest plan."""
+        deepest = max((len(plan.layers) for plan in self.plans.values()), default=0)
+        return deepest + (1 if self.plans and self.wires else 0)
+
+    @property
+    def word_bits(self) -> int:
+        """The widest number that is computed under shares and opened under a mask: the ring must hold it."""
+        places = (place for plan in self.plans.values() for place in plan.places)
+        return max((place.width for place in places if isinstance(place, WordPlace)), default=0)
+
+    @property
+    def wire_bits(self) -> int:
+        """Bits of a record's wires."""
+        return sum(wire.width for wire in self.wires)
+
+
+def pattern_of(owners: tuple[int, ...]) -> Pattern:
+    """The pattern of a cell from the nodes that own its records."""
+    parties = sorted(set(owners))
+    return tuple(parties.index(owner) for owner in owners)
 
 
 def expansions(term: Term) -> Iterator[Element]:
-    """Every subset of a term's bits with every subset of its factors, the empty pair left out."""
-    for bits in _subsets(term.bits):
-        for factors in _subsets(term.factors):
+    """Every subset of a term's bits with every subset of its factors' masks, the empty pair left out."""
+    for bits in subsets(term.bits):
+        for factors in subsets(term.factors):
             if bits or factors:
-                yield bits, factors
+                yield bits, tuple(form.mask for form in factors)
 
 
-def _subsets(items: tuple) -> Iterator[tuple]:
+def subsets(items: Iterable) -> Iterator[tuple]:
+    items = tuple(items)
     return chain.from_iterable(combinations(items, size) for size in range(len(items) + 1))
-
-
-def compile_pair(kernel: Kernel, ring: Ring) -> PairPlan:
-    """The plan of a kernel over pairs.
-
-    Raises: KernelError where a comparison mixes records in a product, or where the material of 8 edges would not fit
-    a frame; RangeError where a value is too wide.
-    """
-    return _Compiler(kernel, ring).compile()
-
-
-class _Compiler:
-    def __init__(self, kernel: Kernel, ring: Ring):
-        self.kernel, self.ring = kernel, ring
-        self.wire_numbers: dict[Polynomial, int] = {}
-        self.widths: list[int] = []
-        self.forms: dict[Polynomial, tuple[Linear, int]] = {}
-        self.bit_numbers: dict[BitAtom, int] = {}
-
-    def compile(self) -> PairPlan:
-        local: tuple[dict, dict] = ({}, {})
-        constant = 0
-        linear: dict[tuple[int, ...], Linear] = {}
-        products: list[Term] = []
-        for monomial, coefficient in self.kernel.polynomial.scaled(1 / self.kernel.unit).terms:
-            number = int(coefficient)
-            sides, bits = self._split(monomial)
-            if bits or (sides[0] and sides[1]):
-                if sides[0] and sides[1]:
-                    products.append(Term(number, bits, (self._single(0, sides[0]), self._single(1, sides[1]))))
-                else:
-                    linear[bits] = self._extend(linear.get(bits, Linear()), sides, number)
-            elif sides[0] or sides[1]:
-                local[0 if sides[0] else 1][monomial] = coefficient
-            else:
-                constant = number
-        terms = tuple(_bits_term(bits, form) for bits, form in linear.items()) + tuple(products)
-        plan = PairPlan(
-            ring=self.ring,
-            wires=tuple(Wire(of, self.widths[number]) for of, number in self.wire_numbers.items()),
-            comparisons=self._comparisons(),
-            bits=len(self.bit_numbers),
-            terms=terms,
-            first_local=self._local(local[0]),
-            second_local=rename(self._local(local[1]), 0),
-            constant=constant,
-        )
-        expanded = sum(1 << len(term.bits) + len(term.factors) for term in terms)
-        if expanded > MAX_EXPANSIONS or 8 * (plan.key_bytes + plan.element_bytes) > MATERIAL_BYTES:
-            raise KernelError(
-                f"the kernel multiplies so many comparisons that 8 edges need more than {MATERIAL_BYTES} bytes of "
-                f"material, or more than {MAX_EXPANSIONS} products of masks; multiply fewer comparisons"
-            )
-        return plan
-
-    def _split(self, monomial: Monomial) -> tuple[tuple[Monomial, Monomial], tuple[int, ...]]:
-        """A monomial as (part of the first record, part of the second), numbers of its opened bits."""
-        sides: tuple[list, list] = ([], [])
-        bits = []
-        for atom, power in monomial:
-            if len(atom.records) == 1:
-                sides[min(atom.records)].append((atom, power))
-            else:
-                bits.append(self._bit(atom))
-        return (tuple(sides[0]), tuple(sides[1])), tuple(sorted(bits))
-
-    def _bit(self, atom: BitAtom) -> int:
-        if atom.form not in self.forms:
-            self.forms[atom.form] = self._difference(atom.form)
-        return self.bit_numbers.setdefault(atom, len(self.bit_numbers))
-
-    def _difference(self, form: Polynomial) -> tuple[Linear, int]:
-        """A compared polynomial as a sum of one wire of either record, and the bits that it needs."""
-        parts: tuple[dict, dict] = ({}, {})
-        for monomial, coefficient in form.terms:
-            owners = {record for atom, _ in monomial for record in atom.records}
-            if len(owners) > 1:
-                raise KernelError(
-                    "a comparison of what mixes two records in a product, an abs or a select is not supported yet; "
-                    "compare sums of each record's own values: abs(a.x - b.x) < 5 is (a.x - b.x < 5) & (b.x - a.x < 5)"
-                )
-            if owners:
-                parts[min(owners)][monomial] = coefficient
-        low, high = bound(form, self.kernel.schema)
-        width = max(2, (max(high, -low - 1)).bit_length() + 1)
-        first, second = (self._wire(poly.build(part), width) for part in parts)
-        return Linear((first,), (second,), int(form.constant_term)), width
-
-    def _wire(self, of: Polynomial, width: int) -> Scaled:
-        """The wire of a polynomial of one record, and the factor that it is used with."""
-        form, flipped = poly.orient(of)
-        form = rename(form, 0)
-        number = self.wire_numbers.setdefault(form, len(self.wire_numbers))
-        if number == len(self.widths):
-            self.widths.append(0)
-        self.widths[number] = max(self.widths[number], width)
-        return number, int(of.unit) * (-1 if flipped else 1)
-
-    def _single(self, side: int, part: Monomial) -> Linear:
-        wire = self._wire(Polynomial(((part, Fraction(1)),)), self.ring.bits)
-        return Linear(first=(wire,)) if side == 0 else Linear(second=(wire,))
-
-    def _extend(self, form: Linear, sides: tuple[Monomial, Monomial], number: int) -> Linear:
-        if not (sides[0] or sides[1]):
-            return Linear(form.first, form.second, form.constant + number)
-        side = 0 if sides[0] else 1
-        wire, factor = self._wire(Polynomial(((sides[side], Fraction(1)),)), self.ring.bits)
-        entry = ((wire, factor * number),)
-        if side == 0:
-            return Linear(form.first + entry, form.second, form.constant)
-        return Linear(form.first, form.second + entry, form.constant)
-
-    def _comparisons(self) -> tuple[Comparison, ...]:
-        number = self.bit_numbers.get
-        return tuple(
-            Comparison(difference, width, number(BitAtom("less", form)), number(BitAtom("equal", form)))
-            for form, (difference, width) in self.forms.items()
-        )
-
-    def _local(self, terms: dict[Monomial, Fraction]) -> Polynomial:
-        of = poly.build(terms)
-        bound(of, self.kernel.schema)
-        return of
-
-
-def _bits_term(bits: tuple[int, ...], form: Linear) -> Term:
-    if form.first or form.second:
-        return Term(1, bits, (form,))
-    return Term(form.constant, bits)

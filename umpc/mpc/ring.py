@@ -72,6 +72,8 @@ def pack(values: np.ndarray, width: int) -> bytes:
     """
     if width == values.dtype.itemsize * 8:
         return values.astype(values.dtype.newbyteorder("<")).tobytes()
+    if width == 1 and values.dtype == np.uint8:
+        return np.packbits(values, bitorder="little").tobytes()
     raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
     bits = np.unpackbits(raw[:, : (width + 7) // 8], axis=1, count=width, bitorder="little")
     return np.packbits(bits, bitorder="little").tobytes()
@@ -90,6 +92,8 @@ def unpack(data: bytes, count: int, width: int, dtype: np.dtype | type = np.uint
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")
     if bits[count * width :].any():
         raise EncodingError(f"the padding after {count} values of {width} bits is not zero")
+    if width == 1 and kind == np.uint8:
+        return bits[:count]
     rows = np.packbits(bits[: count * width].reshape(count, width), axis=1, bitorder="little")
     wide = np.zeros((count, kind.itemsize), dtype=np.uint8)
     wide[:, : rows.shape[1]] = rows

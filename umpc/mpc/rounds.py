@@ -1,6 +1,6 @@
 """How a protocol talks: generators that yield what they send and are resumed with what the others sent.
 
-    theirs = yield Message("open_bits", bits)      # one round
+    theirs = yield Message("open", bits, …)      # one round
 
 A protocol never sees a network, a clock or hidden randomness: inputs, material and seeds are its arguments, so a
 party is a deterministic function of its arguments and of the messages it gets. `run_in_memory` drives all
@@ -20,12 +20,16 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Message:
-    """One round's broadcast of one party to the others of its cell: `count` values of `width` bits, packed."""
+    """One round's broadcast of one party to the others of its cell: `count` values of `width` bits, packed.
+
+    A message of width 0 says nothing and is not sent. round: which of several rounds of one step, from 1.
+    """
 
     step: str
     payload: bytes
     count: int
     width: int
+    round: int = 0
 
     def __repr__(self) -> str:
         return f"Message({self.step}, {self.count} × {self.width} bits)"
@@ -36,11 +40,11 @@ Protocol = Generator[Message, list[Message], Result]
 
 
 def check_reply(reply: Message, expected: Message, culprit: str) -> None:
-    """A reply must have the shape of what we sent in the same round.
+    """A reply must have the shape of what was due in the same round.
 
     Raises: RemoteProtocolError naming the sender.
     """
-    came, wanted = ((m.step, m.count, m.width, len(m.payload)) for m in (reply, expected))
+    came, wanted = ((m.step, m.round, m.count, m.width, len(m.payload)) for m in (reply, expected))
     if came != wanted:
         raise RemoteProtocolError(
             f"{culprit} sent {reply!r} of {len(reply.payload)} bytes where {expected!r} of "
@@ -75,6 +79,6 @@ def run_in_memory(parties: Sequence[Protocol[Result]]) -> tuple[list[Result], li
             return [results[party] for party in range(len(parties))], transcript
         if results or len(sent) != len(parties):
             raise LocalProtocolError(f"parties {sorted(results)} ended before the others, in round {round_number}")
-        transcript += [Sent(round_number, party, message) for party, message in sent.items()]
+        transcript += [Sent(round_number, party, message) for party, message in sent.items() if message.width]
         incoming = [[sent[other] for other in sent if other != party] for party in sent]
     raise LocalProtocolError("a protocol did not end within 1000 rounds")

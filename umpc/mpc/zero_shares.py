@@ -39,18 +39,26 @@ class KeyAgreement:
             ) from error
 
 
-def zero_share(
-    own: int, names: Sequence[str], public_keys: Sequence[bytes], key: KeyAgreement, attempt: bytes, ring: Ring
-) -> int:
-    """This node's mask: a ring element; the masks of all nodes sum to 0.
+def zero_shares(
+    own: int,
+    names: Sequence[str],
+    public_keys: Sequence[bytes],
+    key: KeyAgreement,
+    attempt: bytes,
+    ring: Ring,
+    sums: int,
+) -> list[int]:
+    """This node's masks: a ring element for each of the study's sums; the masks of all nodes sum to 0.
 
     Args: own: this node's index. attempt: the attempt's identity, so that no mask is used twice.
     """
-    total = 0
+    totals = [0] * sums
     for other, (name, public_key) in enumerate(zip(names, public_keys, strict=True)):
         if other == own:
             continue
         seed = derive(key.seed_with(public_key, name), "zero share", attempt)
-        mask = int.from_bytes(Stream(seed).bytes(ring.bytes), "little")
-        total += mask if own < other else -mask
-    return ring.encode(total)
+        stream = Stream(seed)
+        for number in range(sums):
+            mask = int.from_bytes(stream.bytes(ring.bytes), "little")
+            totals[number] += mask if own < other else -mask
+    return [ring.encode(total) for total in totals]

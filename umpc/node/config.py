@@ -16,12 +16,14 @@ from fractions import Fraction
 from pathlib import Path
 
 from umpc.errors import ConfigError
+from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource
 
 KEYS = {
-    "": ("name", "listen", "identity", "ledger", "data", "budget"),
+    "": ("name", "listen", "identity", "ledger", "data", "budget", "policy"),
     "data": ("path", "delimiter", "missing", "clip", "name"),
     "budget": ("epsilon",),
+    "policy": ("kernels",),
 }
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -42,13 +44,14 @@ class NodeConfig:
     dataset: str
     epsilon: Fraction
     ledger: Path
+    policy: Policy = ANYTHING
 
 
 def load_node_config(path: Path) -> NodeConfig:
     """Reads and checks a node's TOML file. Raises: ConfigError: file, key, what was expected, what came."""
     file = Path(path).resolve()
     top = _Section(file, "", _parse(file))
-    data, budget = top.section("data"), top.section("budget")
+    data, budget, policy = top.section("data"), top.section("budget"), top.section("policy", optional=True)
     name = top.text("name", NAME, NAME_EXPECTED)
     source = TableSource(data.existing("path"), data.delimiter(), data.missing())
     return NodeConfig(
@@ -61,6 +64,7 @@ def load_node_config(path: Path) -> NodeConfig:
         dataset=data.text("name", r"[^\x00-\x1f]+", "a name", default=source.path.stem),
         epsilon=budget.epsilon(),
         ledger=top.ledger(default=f"{name}-ledger.sqlite"),
+        policy=Policy(policy.hashes("kernels")),
     )
 
 
@@ -88,6 +92,9 @@ clip = false                       # true: move values beyond the study's bounds
 
 [budget]
 epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
+
+[policy]                           # hashes of the kernels that may be computed here, from `umpc kernels explain`
+# kernels = ["0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
 """
 
 
@@ -118,8 +125,19 @@ class _Section:
                 hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(KEYS[name])}."
                 raise ConfigError(f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it")
 
-    def section(self, name: str) -> _Section:
-        return _Section(self.file, name, self._typed(name, dict, f"a section [{name}]"))
+    def section(self, name: str, *, optional: bool = False) -> _Section:
+        default = {} if optional else None
+        return _Section(self.file, name, self._typed(name, dict, f"a section [{name}]", default))
+
+    def hashes(self, key: str) -> frozenset[str] | None:
+        """Hashes of kernels; None where the key is missing."""
+        if key not in self.values:
+            return None
+        expected = "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
+        hashes = self._typed(key, list, expected)
+        if not all(isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) for text in hashes):
+            raise self._wrong(key, expected, hashes)
+        return frozenset(hashes)
 
     def text(self, key: str, pattern: str, expected: str, default: str | None = None) -> str:
         value = self._typed(key, str, expected, default)

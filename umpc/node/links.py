@@ -100,7 +100,7 @@ class Links:
         finally:
             if not meeting.link.done():
                 self._meetings.pop(place, None)
-        return link.for_cell((peer, attempt.study.index_of(self.identity.name)))
+        return link
 
     async def dial(self, attempt: Attempt, peer: int) -> PeerLink:
         """A link to a peer that comes later in the study."""
@@ -125,4 +125,4 @@ class Links:
             raise
         link = PeerLink(node.name, call.write, call.read, close)
         background.add(asyncio.create_task(link.pump()))
-        return link.for_cell((attempt.study.index_of(self.identity.name), peer))
+        return link

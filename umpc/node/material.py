@@ -58,7 +58,7 @@ class MaterialReader:
                 frame = await self._read()
                 if frame is None:
                     raise self._violation("ended before all material had come")
-                if frame.key != ("material", chunk.owners, chunk.number) or frame.count != chunk.count:
+                if frame.key != ("material", 0, chunk.owners, chunk.number) or frame.count != chunk.count:
                     raise self._violation(
                         f"sent {frame.label} where chunk {chunk.number} of cell {chunk.owners} was due"
                     )

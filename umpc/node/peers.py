@@ -10,19 +10,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
-from umpc.mpc.frames import Frame
+from umpc.mpc.frames import Frame, Key
 from umpc.mpc.prg import digest
-from umpc.mpc.rounds import Message, check_reply
+from umpc.mpc.rounds import Message
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.status import error_of, lost
 from umpc.transport.tls import grpc
-from umpc.ustat.hypergraph import Owners
 
 MAX_WAITING = 64 << 20
 """Bytes that may wait in a mailbox before they are asked for; an honest peer is never so far ahead."""
-
-Key = tuple[str, Owners, int]
 
 
 class Mailbox:
@@ -97,42 +94,28 @@ class PeerLink:
         close: Callable[[], None],
     ):
         self.peer, self.close = peer, close
-        self.owners: Owners = (0, 0)
         self.bytes_sent = 0
-        self.steps_sent: set[str] = set()
+        self.rounds_sent: set[tuple[str, int]] = set()
         self._mailbox = Mailbox(peer)
         self._write, self._read = write, read
         self._sending = asyncio.Lock()
 
-    def for_cell(self, owners: Owners) -> PeerLink:
-        """This link, carrying the frames of this cell."""
-        self.owners = owners
-        return self
-
-    async def send(self, message: Message, number: int) -> None:
-        """One message of a round, as chunk `number` of the cell. Raises: PeerLost."""
-        frame = Frame(message.step, self.owners, number, message.count, message.width, message.payload)
+    async def send(self, frame: Frame) -> None:
+        """One message of a round. Raises: PeerLost."""
         self.bytes_sent += frame.wire_bytes
-        self.steps_sent.add(message.step)
+        self.rounds_sent.add((frame.step, frame.round))
         try:
             async with self._sending:
                 await self._write(pb.PeerMessage(frame=codec.encode_frame(frame)))
         except grpc.aio.AioRpcError as error:
-            raise error_of(error, self.peer, message.step) from error
+            raise error_of(error, self.peer, frame.step) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
-            raise lost(self.peer, message.step, repr(error)) from error
+            raise lost(self.peer, frame.step, repr(error)) from error
 
-    async def receive(self, step: str, number: int) -> Message:
+    async def receive(self, key: Key) -> Message:
         """The peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
-        frame = await self._mailbox.get((step, self.owners, number))
-        return Message(frame.step, frame.payload, frame.count, frame.width)
-
-    async def exchange(self, message: Message, number: int) -> Message:
-        """One round: send ours, get theirs of the same shape."""
-        await self.send(message, number)
-        reply = await self.receive(message.step, number)
-        check_reply(reply, message, self.peer)
-        return reply
+        frame = await self._mailbox.get(key)
+        return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
 
     @property
     def is_awaited(self) -> bool:

@@ -19,7 +19,9 @@ from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, 
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
-from umpc.mpc.evaluation import fields_frames
+from umpc.mpc.evaluation import open_shape
+from umpc.mpc.fields import fields_frames
+from umpc.mpc.frames import frame_of
 from umpc.mpc.rounds import Message, Protocol, check_reply
 from umpc.node.ledger import Ledger
 from umpc.node.material import MaterialReader
@@ -131,8 +133,9 @@ class StudyRun:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
             who = f"study {self._label} of {self.coordinator}"
             log.info("%s accepted: %d records, %d rows dropped", who, records.count, records.dropped)
-            kernel = study.parsed_kernel
-            log.info("kernel %s, range [%s, %s]", kernel.text, kernel.interval.low, kernel.interval.high)
+            for kernel in study.parsed_kernels:
+                low, high = kernel.interval.low, kernel.interval.high
+                log.info("kernel %s of hash %s, range [%s, %s]", kernel.text, kernel.hash[:16], low, high)
             await self._send(m.Accepted(study.hash, session.accept()))
             await self._agree(session)
             await self._prepare(session)
@@ -153,7 +156,7 @@ class StudyRun:
         attempt = await self._in_thread(session.begin, begin.openings)
         self._chunks = await self._in_thread(lambda: list(attempt.chunks_of(session.index)))
         async with asyncio.timeout(self.study.seconds_per_step):
-            if attempt.plan.needs_dealer:
+            if attempt.program.needs_dealer:
                 self._material = await self.site.open_material(attempt, begin.openings, self._chunks)
                 seed = await self._material.seed()
                 self._pump = asyncio.create_task(self._material.pump())
@@ -186,37 +189,34 @@ class StudyRun:
             while await self._in_thread(next, inner, DONE) is not DONE:
                 pass
         failpoint("before-ready")
-        rounds = len({step for link in self._links.values() for step in link.steps_sent})
+        rounds = len({sent for link in self._links.values() for sent in link.rounds_sent})
         sent = sum(link.bytes_sent for link in self._links.values())
         received = self._material.bytes_received if self._material else 0
         await self._send(m.Ready(sent, received, rounds))
 
     async def _exchange_fields(self, session: NodeSession, peer: int) -> None:
         """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
-        link, plan = self._links[peer], session.attempt.plan
-        if not plan.wires:
-            return
+        link, program = self._links[peer], session.attempt.program
+        owners = (min(session.index, peer), max(session.index, peer))
         for number, message in enumerate(await self._in_thread(session.fields_for, peer)):
-            await link.send(message, number)
-        width = sum(wire.width for wire in plan.wires)
+            await link.send(frame_of(message, owners, number))
         replies = []
-        for number, count, size in fields_frames(plan, len(session.expected_fields(peer))):
-            reply = await link.receive("masked_fields", number)
-            check_reply(reply, Message("masked_fields", bytes(size), count, width), link.peer)
+        for number, count, size in fields_frames(program, len(session.expected_fields(peer))):
+            due = Message("masked_fields", bytes(size), count, program.wire_bits)
+            reply = await link.receive(frame_of(due, owners, number).key)
+            check_reply(reply, due, link.peer)
             replies.append(reply)
         with blaming(link.peer, "evaluate"):
             await self._in_thread(session.receive_fields, peer, replies)
 
     async def _evaluate_chunks(self, session: NodeSession) -> None:
-        """Round 2: chunks leave in the common order, and end as their peers' bits come in."""
+        """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
         room = asyncio.Semaphore(CHUNKS_IN_FLIGHT)
 
-        async def finish(chunk: Chunk, protocol: Protocol[int], message: Message | None, result: int | None) -> None:
-            link = self._links[chunk.owners[1 - chunk.owners.index(session.index)]]
+        async def finish(chunk: Chunk, protocol: Protocol[list[int]], message: Message | None, result) -> None:
             while message is not None:
-                reply = await link.exchange(message, chunk.number)
-                with blaming(link.peer, "evaluate"):
-                    message, result = await self._in_thread(resume, protocol, [reply])
+                replies = await self._exchange(session, chunk, message)
+                message, result = await self._in_thread(resume, protocol, replies)
             session.add(result)
             room.release()
 
@@ -230,6 +230,22 @@ class StudyRun:
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                     await self._send(m.Progress("evaluate", done + 1, len(self._chunks)))
 
+    async def _exchange(self, session: NodeSession, chunk: Chunk, message: Message) -> list[Message]:
+        """One round of a chunk with all its other owners: their messages in party order."""
+        plan, layer = session.attempt.plan(chunk.owners), message.round - 1
+        others = [(party, node) for party, node in enumerate(chunk.parties) if node != session.index]
+        if message.width:
+            for _, node in others:
+                await self._links[node].send(frame_of(message, chunk.owners, chunk.number))
+        replies = []
+        for party, node in others:
+            due, link = open_shape(plan, layer, party, chunk.count), self._links[node]
+            if due.width:
+                reply = await link.receive(frame_of(due, chunk.owners, chunk.number).key)
+                check_reply(reply, due, link.peer)
+            replies.append(reply if due.width else due)
+        return replies
+
     def _start(self, session: NodeSession, chunk: Chunk, payload: bytes) -> tuple:
         protocol = session.protocol(chunk, payload, self._tree_hash)
         return protocol, *resume(protocol, None)
@@ -238,7 +254,7 @@ class StudyRun:
         await self._expect(m.Release)
         self.step = "release"
         share = session.release()
-        message = m.Released(session.attempt.id, share, records)
+        message = m.Released(session.attempt.id, share, records, session.accept().first_class)
         stored = codec.encode_node(message).SerializeToString()
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
@@ -301,7 +317,7 @@ class StudyRun:
         self._compute.shutdown(wait=False, cancel_futures=True)
 
 
-def resume(protocol: Protocol[int], replies: list[Message] | None) -> tuple[Message | None, int | None]:
+def resume(protocol: Protocol[T], replies: list[Message] | None) -> tuple[Message | None, T | None]:
     """A generator's next message, or its result."""
     try:
         return protocol.send(replies), None

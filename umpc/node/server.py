@@ -115,6 +115,7 @@ class NodeServer(rpc.NodeServicer):
 
     def _load(self, study: Study) -> Records:
         """The study's records. Raises: also TooManySchemas."""
+        self.config.policy.check(study, self.identity.name)
         fields = [field.schema() for field in study.fields]
         self._count_schema(tuple(study.fields))
         return load_records(self.config.source, fields, node=self.identity.name, clip=self.config.clip)

@@ -5,7 +5,7 @@
     attempt = session.begin(openings)               prepare: E, plan, noise and zero share
     session.receive_seed(node_seed)                          masks
     session.fields_for(peer) / receive_fields       evaluate, round 1: masked records
-    session.protocol(chunk, material)                        round 2, per chunk
+    session.protocol(chunk, material)                        the rounds of a chunk
     session.release()                               release: the noisy share
 
 A call out of order is a LocalProtocolError. Randomness comes in as `entropy`. `add` may be called from another thread
@@ -21,15 +21,16 @@ import numpy as np
 from umpc.agreement import attempt_of, noise_of
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import Attempt, Chunk, Member, commit
-from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk, fields_messages, read_fields
+from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.fields import fields_messages, read_fields
 from umpc.mpc.masks import masked_wires, wire_masks
 from umpc.mpc.material import DealtPart, SeededPart, chunk_seed
+from umpc.mpc.plan import RecordPlace
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, derive
 from umpc.mpc.rounds import Message, Protocol
-from umpc.mpc.zero_shares import KeyAgreement, zero_share
+from umpc.mpc.zero_shares import KeyAgreement, zero_shares
 from umpc.study import Study
-from umpc.ustat.hypergraph import Cell, Owners
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.hypergraph import Cell
 
 Entropy = Callable[[int], bytes]
 """Number of bytes → uniform bytes."""
@@ -48,17 +49,19 @@ class NodeSession:
     """
 
     def __init__(self, name: str, study: Study, columns: Mapping[str, np.ndarray], records: int, entropy: Entropy):
-        self.study, self.columns, self.records = study, columns, records
+        self.study, self.records = study, records
+        self.columns, first_class = by_class(study, columns)
         self.index = study.index_of(name)
         self._entropy = entropy
         self._opening = entropy(SEED_BYTES)
         self._key = KeyAgreement(entropy(SEED_BYTES))
-        self._member = Member(name, records, commit(study.hash, name, self._opening), self._key.public_key)
+        commitment = commit(study.hash, name, self._opening)
+        self._member = Member(name, records, commitment, self._key.public_key, first_class)
         self._members: tuple[Member, ...] | None = None
         self._attempt: Attempt | None = None
         self._node_seed: bytes | None = None
         self._begun: set[Chunk] = set()
-        self._parts: list[int] = []
+        self._parts: list[Sequence[int]] = []
         self._chunks_added = 0
         self._inner_begun = self._inner_done = False
         self._released = False
@@ -104,12 +107,13 @@ class NodeSession:
             raise LocalProtocolError(
                 f"a record of this node is in {degree} edges, the noise covers {attempt.sizes.max_degree}; refused"
             )
-        _ = attempt.plan  # refused here, before anything is dealt, if the kernel is too large
+        _ = attempt.program  # refused here, before anything is dealt, if the kernel is too large
         self._attempt = attempt
-        self._noise = noise_of(attempt.sizes).draw(self._random_bits)
+        self._noise = [noise.draw(self._random_bits) for noise in noise_of(attempt.sizes)]
         names = [member.name for member in self._members]
         keys = [member.public_key for member in self._members]
-        self._zero = zero_share(self.index, names, keys, self._key, attempt.id, attempt.ring)
+        sums = len(self.study.kernels)
+        self._zeros = zero_shares(self.index, names, keys, self._key, attempt.id, attempt.ring, sums)
         return attempt
 
     def _random_bits(self, count: int) -> int:
@@ -122,36 +126,28 @@ class NodeSession:
         return self._attempt
 
     @property
-    def peers(self) -> dict[int, Owners]:
-        """The nodes with which this one shares a cell: index → owners of the cell."""
-        cells = self.attempt.hypergraph.shared_cells
-        return {owners[1 - owners.index(self.index)]: owners for owners in cells if self.index in owners}
+    def peers(self) -> tuple[int, ...]:
+        """The nodes with which this one shares an edge."""
+        return self.attempt.hypergraph.neighbours(self.index)
 
     def receive_seed(self, node_seed: bytes) -> None:
         """The dealer's seed for this node: its masks and its part of every chunk. Masks the node's wires."""
-        plan = self.attempt.plan
+        program = self.attempt.program
         if self._node_seed is not None:
             raise LocalProtocolError("the dealer's seed came before; masks are made once")
         self._node_seed = node_seed
-        self._masks = wire_masks(plan, derive(node_seed, "masks"), self.records)
-        self._masked = masked_wires(plan, self.columns, self._masks, self.records)
-        self._theirs: dict[int, list[np.ndarray]] = {}
-        self._local = [
-            evaluate_local(of, self.columns, self.records).view(np.uint64)
-            for of in (plan.first_local, plan.second_local)
-        ]
+        self._masks = wire_masks(program, derive(node_seed, "masks"), self.records)
+        self._masked = {self.index: masked_wires(program, self.columns, self._masks, self.records)}
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's masked records that occur in an edge with the peer."""
         self._check_seeded()
-        owners = self.peers[peer]
-        cell = self.attempt.hypergraph.cells[owners]
-        return fields_messages(self.attempt.plan, self._masked, cell.records(owners.index(self.index)))
+        records = self.attempt.hypergraph.shared_records(self.index, peer)
+        return fields_messages(self.attempt.program, self._masked[self.index], records)
 
     def expected_fields(self, peer: int) -> np.ndarray:
         """The peer's records that it must send in round 1, ascending."""
-        owners = self.peers[peer]
-        return self.attempt.hypergraph.cells[owners].records(owners.index(peer))
+        return self.attempt.hypergraph.shared_records(peer, self.index)
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
         """Round 1 from a peer, into a table indexed as the peer numbers its records.
@@ -159,44 +155,46 @@ class NodeSession:
         Raises: EncodingError where not exactly its records of the cell came.
         """
         self._check_seeded()
-        plan, records = self.attempt.plan, self.expected_fields(peer)
-        values = read_fields(plan, messages)
+        program, records = self.attempt.program, self.expected_fields(peer)
+        values = read_fields(program, messages)
         if any(len(sent) != len(records) for sent in values):
             raise EncodingError(f"{len(values[0])} masked records came, {len(records)} were due")
-        table = [np.zeros(self.attempt.members[peer].records, dtype=np.uint64) for _ in plan.wires]
+        table = [np.zeros(self.attempt.members[peer].records, dtype=np.uint64) for _ in program.wires]
         for column, sent in zip(table, values, strict=True):
             column[records] = sent
-        self._theirs[peer] = table
+        self._masked[peer] = table
 
-    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[int]:
-        """Round 2 of one chunk, once; its result goes to `add`. Raises: EncodingError on malformed material."""
+    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
+        """The rounds of one chunk, once; the result goes to `add`. Raises: EncodingError on malformed material."""
         self._check_seeded()
-        plan, party = self.attempt.plan, chunk.owners.index(self.index)
-        cell = self.attempt.hypergraph.cells[chunk.owners]
-        index = cell.edges(chunk.start, chunk.stop)
-        theirs = self._theirs.get(chunk.owners[1 - party], [])
-        if chunk in self._begun or len(theirs) != len(plan.wires):
-            raise LocalProtocolError("a chunk is evaluated once, after its peer's masked records came")
-        tables = (self._masked, theirs)
-        first, second = tables if party == 0 else tables[::-1]
-        inputs = ChunkInputs(
-            first=[values[index[0]] for values in first],
-            second=[values[index[1]] for values in second],
-            own_masks=[values[index[party]] for values in self._masks],
-            count=chunk.count,
-        )
+        plan, party = self.attempt.plan(chunk.owners), chunk.parties.index(self.index)
+        if chunk in self._begun or (self.attempt.program.wires and not self._masked.keys() >= set(chunk.owners)):
+            raise LocalProtocolError("a chunk is evaluated once, after its peers' masked records came")
         dealt = DealtPart.decode(plan, material, party, chunk.count)
         seed = chunk_seed(self._node_seed, chunk.owners, chunk.number)
         seeded = SeededPart.expand(plan, seed, party, chunk.count)
         self._begun.add(chunk)
-        self._parts.append(int(self._local[party][index[party]].sum(dtype=np.uint64)))
-        if party == 0:
-            self._parts.append(plan.constant * chunk.count)
-        return evaluate_chunk(party, plan, inputs, dealt, seeded, tree_hash)
+        return evaluate_chunk(party, plan, self._inputs(chunk, party), dealt, seeded, tree_hash)
 
-    def add(self, share: int) -> None:
-        """A chunk's result."""
-        self._parts.append(share)
+    def _inputs(self, chunk: Chunk, party: int) -> ChunkInputs:
+        """The masked values of the chunk's records, and what this node knows of its own."""
+        plan = self.attempt.plan(chunk.owners)
+        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
+        places, masks = {}, {}
+        for number, place in enumerate(plan.places):
+            if isinstance(place, RecordPlace):
+                owner, rows = chunk.owners[place.slot], index[place.slot]
+                places[number] = self._masked[owner][place.wire][rows]
+                if owner == self.index:
+                    masks[number] = self._masks[place.wire][rows]
+        slots = plan.own_slots(party)
+        records = {slot: {name: column[index[slot]] for name, column in self.columns.items()} for slot in slots}
+        names = [self.attempt.members[node].name for node in chunk.parties]
+        return ChunkInputs(places, masks, records, chunk.count, names)
+
+    def add(self, shares: Sequence[int]) -> None:
+        """A chunk's result: its share of each sum."""
+        self._parts.append(shares)
         self._chunks_added += 1
 
     def evaluate_inner(self) -> None:
@@ -209,17 +207,18 @@ class NodeSession:
         if self._inner_begun:
             raise LocalProtocolError("the edges inside this node were evaluated before")
         self._inner_begun = True
-        cell: Cell | None = self.attempt.hypergraph.cells.get((self.index, self.index))
-        kernel = self.study.parsed_kernel
+        cell: Cell | None = self.attempt.hypergraph.cells.get((self.index,) * self.study.degree)
+        kernels = self.study.parsed_kernels
         for start in range(0, cell.count if cell else 0, INNER_CHUNK):
             index = cell.edges(start, min(start + INNER_CHUNK, cell.count))
             records = [{name: column[side] for name, column in self.columns.items()} for side in index]
-            self._parts.append(int(kernel.evaluate(records).view(np.uint64).sum(dtype=np.uint64)))
+            values = (kernel.evaluate(records) for kernel in kernels)
+            self._parts.append([int(of.view(np.uint64).sum(dtype=np.uint64)) for of in values])
             yield
         self._inner_done = True
 
     def release(self) -> bytes:
-        """The noisy share under its zero share, once: uniform to everybody, and all shares sum to sum + noise."""
+        """The noisy shares under their zero shares, once: uniform to everybody, and all sum to sum + noise."""
         if self._released:
             raise LocalProtocolError("the share was released before")
         due = sum(1 for _ in self.attempt.chunks_of(self.index))
@@ -227,8 +226,18 @@ class NodeSession:
             raise LocalProtocolError(f"{self._chunks_added} of {due} chunks are evaluated; the share is not complete")
         self._released = True
         ring = self.attempt.ring
-        return ring.encode(sum(self._parts) + self._noise + self._zero).to_bytes(ring.bytes, "little")
+        totals = map(sum, zip(*self._parts, self._noise, self._zeros, strict=True))
+        return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
 
     def _check_seeded(self) -> None:
         if self._node_seed is None:
             raise LocalProtocolError("the dealer's seed has not come")
+
+
+def by_class(study: Study, columns: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], int]:
+    """The columns with records of the first class first, where the study has public labels; and how many these are."""
+    if not study.two_sample:
+        return columns, 0
+    label = columns[study.label]
+    order = np.argsort(label, kind="stable")
+    return {name: column[order] for name, column in columns.items()}, int((label == 0).sum())

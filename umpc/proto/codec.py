@@ -18,6 +18,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 
 MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
+MAX_DEGREE = 8
+MAX_SUMS = 16
 MAX_TEXT = 4000
 _STEP_NAMES = {number: name for name, number in STEPS.items()}
 
@@ -25,8 +27,8 @@ _STEP_NAMES = {number: name for name, number in STEPS.items()}
 def encode_frame(frame: Frame) -> pb.Frame:
     return pb.Frame(
         step=STEPS[frame.step],
-        first_owner=frame.owners[0],
-        second_owner=frame.owners[1],
+        round=frame.round,
+        owners=frame.owners,
         chunk=frame.chunk,
         count=frame.count,
         width=frame.width,
@@ -39,24 +41,42 @@ def decode_frame(frame: pb.Frame) -> Frame:
         raise EncodingError(f"a frame of an unknown step {frame.step} came")
     if len(frame.payload) > MAX_PAYLOAD:
         raise EncodingError(f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came")
-    if len(frame.payload) != (frame.count * frame.width + 7) // 8 and frame.step != pb.MASKED_FIELDS:
+    # Masked fields and openings are packed piece by piece; their readers check them against what is due.
+    packed = frame.step in (pb.MASKED_FIELDS, pb.OPEN)
+    if len(frame.payload) != (frame.count * frame.width + 7) // 8 and not packed:
         raise EncodingError(f"{frame.count} values of {frame.width} bits do not take {len(frame.payload)} bytes")
-    owners = (frame.first_owner, frame.second_owner)
-    return Frame(_STEP_NAMES[frame.step], owners, frame.chunk, frame.count, frame.width, frame.payload)
+    if len(frame.owners) > MAX_DEGREE:
+        raise EncodingError(f"an edge has at most {MAX_DEGREE} records, {len(frame.owners)} owners came")
+    owners = tuple(frame.owners)
+    return Frame(_STEP_NAMES[frame.step], owners, frame.chunk, frame.count, frame.width, frame.payload, frame.round)
 
 
 def encode_member(member: Member) -> pb.Member:
     return pb.Member(
-        name=member.name, records=member.records, commitment=member.commitment, public_key=member.public_key
+        name=member.name,
+        records=member.records,
+        commitment=member.commitment,
+        public_key=member.public_key,
+        first_class=member.first_class,
     )
 
 
 def decode_member(member: pb.Member) -> Member:
-    if member.records > MAX_RECORDS:
-        raise EncodingError(f"a node has at most {MAX_RECORDS} records, {member.records} came")
+    _check_records(member.records, member.first_class)
     return Member(
-        member.name, member.records, _sized(member.commitment, 32, "commitment"), _sized(member.public_key, 32, "key")
+        member.name,
+        member.records,
+        _sized(member.commitment, 32, "commitment"),
+        _sized(member.public_key, 32, "key"),
+        member.first_class,
     )
+
+
+def _check_records(records: int, first_class: int) -> None:
+    if records > MAX_RECORDS:
+        raise EncodingError(f"a node has at most {MAX_RECORDS} records, {records} came")
+    if first_class > records:
+        raise EncodingError(f"a node with {records} records said that {first_class} are of the first class")
 
 
 def decode_members(members: Any) -> tuple[Member, ...]:
@@ -114,8 +134,9 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             return pb.NodeMessage(prepared=pb.Prepared(attempt=attempt, bytes_received=bytes_received))
         case m.Ready(sent, received, rounds):
             return pb.NodeMessage(ready=pb.Ready(bytes_sent=sent, bytes_received=received, rounds=rounds))
-        case m.Released(attempt, share, records):
-            return pb.NodeMessage(released=pb.Released(attempt=attempt, share=share, records=records))
+        case m.Released(attempt, share, records, first_class):
+            released = pb.Released(attempt=attempt, share=share, records=records, first_class=first_class)
+            return pb.NodeMessage(released=released)
         case m.Progress(step, done, total):
             return pb.NodeMessage(progress=pb.Progress(step=step, done=done, total=total))
         case m.Failure(error, text, culprit, step):
@@ -137,11 +158,10 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Ready(body.bytes_sent, body.bytes_received, body.rounds)
         case "released":
             body = message.released
-            if len(body.share) not in (4, 8):
-                raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 are possible")
-            if body.records > MAX_RECORDS:
-                raise EncodingError(f"a node has at most {MAX_RECORDS} records, {body.records} came")
-            return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records)
+            if len(body.share) % 4 or not 4 <= len(body.share) <= 8 * MAX_SUMS:
+                raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 bytes a sum are possible")
+            _check_records(body.records, body.first_class)
+            return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records, body.first_class)
         case "progress":
             return m.Progress(_line(message.progress.step), message.progress.done, message.progress.total)
         case "failure":

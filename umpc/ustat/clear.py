@@ -13,7 +13,7 @@ from math import lcm
 import numpy as np
 
 from umpc.errors import LocalProtocolError, RangeError
-from umpc.ustat.expression import Expression, Interpreter, interpret
+from umpc.ustat.expression import RECORD_NAMES, Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
 Columns = Mapping[str, np.ndarray]
@@ -59,7 +59,7 @@ def evaluate_clear(expression: Expression, schema: Schema, records: Sequence[Col
     Returns: (edges,) int64.
     Raises: RangeError where a value does not fit.
     """
-    value = interpret(expression, _Clear(schema, records)).rescaled(unit)
+    value = evaluate_exact(expression, schema, records).rescaled(unit)
     edges = max((len(column) for columns in records for column in columns.values()), default=0)
     try:
         return np.broadcast_to(np.asarray(value, dtype=np.int64), (edges,))
@@ -67,9 +67,23 @@ def evaluate_clear(expression: Expression, schema: Schema, records: Sequence[Col
         raise RangeError("a value of the kernel needs more than 63 bits; narrow the bounds of its fields") from None
 
 
+def evaluate_exact(expression: Expression, schema: Schema, records: Sequence[Columns]) -> Exact:
+    """The kernel on a batch of edges, in whatever unit its own arithmetic leads to."""
+    return interpret(expression, _Clear(schema, records))
+
+
+def fits_words(expression: Expression, schema: Schema) -> bool:
+    """Whether no value inside the kernel needs Python's integers, which take a hundred times as long."""
+    nothing = {field.name: np.empty(0, dtype=np.int64) for field in schema}
+    inside = _Clear(schema, [nothing] * len(RECORD_NAMES))
+    interpret(expression, inside)
+    return inside.largest < 1 << 63
+
+
 class _Clear(Interpreter[Exact]):
     def __init__(self, schema: Schema, records: Sequence[Columns]):
         self.schema, self.records = schema, records
+        self.largest = 0
 
     def field(self, record: int, name: str) -> Exact:
         field = self.schema[name]
@@ -79,23 +93,24 @@ class _Clear(Interpreter[Exact]):
         return Exact(value.numerator, Fraction(1, value.denominator), abs(value.numerator))
 
     def add(self, left: Exact, right: Exact) -> Exact:
-        x, y, unit, bound = _common(left, right)
+        x, y, unit, bound = self._common(left, right)
         return Exact(x + y, unit, bound)
 
     def subtract(self, left: Exact, right: Exact) -> Exact:
-        x, y, unit, bound = _common(left, right)
+        x, y, unit, bound = self._common(left, right)
         return Exact(x - y, unit, bound)
 
     def multiply(self, left: Exact, right: Exact) -> Exact:
         bound = left.bound * right.bound
+        self.largest = max(self.largest, bound)
         return Exact(left.widened(bound) * right.widened(bound), left.unit * right.unit, bound)
 
     def less(self, left: Exact, right: Exact) -> Exact:
-        x, y, *_ = _common(left, right)
+        x, y, *_ = self._common(left, right)
         return _small(x < y)
 
     def equal(self, left: Exact, right: Exact) -> Exact:
-        x, y, *_ = _common(left, right)
+        x, y, *_ = self._common(left, right)
         return _small(x == y)
 
     def sign(self, of: Exact) -> Exact:
@@ -104,20 +119,32 @@ class _Clear(Interpreter[Exact]):
     def absolute(self, of: Exact) -> Exact:
         return Exact(np.abs(of.units), of.unit, of.bound)
 
+    def complement(self, bit: Exact) -> Exact:
+        return _small(np.bitwise_xor(bit.units, 1))
+
+    def both(self, left: Exact, right: Exact) -> Exact:
+        return _small(np.bitwise_and(left.units, right.units))
+
+    def either(self, left: Exact, right: Exact) -> Exact:
+        return _small(np.bitwise_or(left.units, right.units))
+
+    def exclusive(self, left: Exact, right: Exact) -> Exact:
+        return _small(np.bitwise_xor(left.units, right.units))
+
     def select(self, condition: Exact, then: Exact, otherwise: Exact) -> Exact:
-        x, y, unit, bound = _common(then, otherwise)
+        x, y, unit, bound = self._common(then, otherwise)
         return Exact(np.where(np.asarray(condition.units) == 1, x, y), unit, bound)
+
+    def _common(self, left: Exact, right: Exact) -> tuple[np.ndarray | int, np.ndarray | int, Fraction, int]:
+        """Both values in the largest unit that divides both units, and a bound of their sum."""
+        unit = Fraction(1, lcm(left.unit.denominator, right.unit.denominator)) if left.unit != right.unit else left.unit
+        first, second = int(left.unit / unit), int(right.unit / unit)
+        bound = left.bound * first + right.bound * second
+        self.largest = max(self.largest, bound)
+        x, y = left.widened(bound), right.widened(bound)
+        return x if first == 1 else x * first, y if second == 1 else y * second, unit, bound
 
 
 def _small(values: np.ndarray | int | bool) -> Exact:
     """−1, 0 and 1."""
     return Exact(np.asarray(values).astype(np.int64), Fraction(1), 1)
-
-
-def _common(left: Exact, right: Exact) -> tuple[np.ndarray | int, np.ndarray | int, Fraction, int]:
-    """Both values in the largest unit that divides both units, and a bound of their sum."""
-    unit = Fraction(1, lcm(left.unit.denominator, right.unit.denominator)) if left.unit != right.unit else left.unit
-    factors = left.unit / unit, right.unit / unit
-    bound = left.bound * int(factors[0]) + right.bound * int(factors[1])
-    x, y = left.widened(bound), right.widened(bound)
-    return x if factors[0] == 1 else x * int(factors[0]), y if factors[1] == 1 else y * int(factors[1]), unit, bound

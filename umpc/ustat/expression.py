@@ -23,7 +23,7 @@ class Expression:
 
     @property
     def is_bit(self) -> bool:
-        return isinstance(self, Less | Equal | Not | And | Or)
+        return isinstance(self, Less | Equal | Not | And | Or | Xor)
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,14 @@ class Or(Expression):
     right: Expression
 
 
+@dataclass(frozen=True)
+class Xor(Expression):
+    """The bit that is 1 where exactly one of two bits is."""
+
+    left: Expression
+    right: Expression
+
+
 class Interpreter(Generic[T]):
     """What each node means. Five operations are required, the rest follows from them."""
 
@@ -149,11 +157,21 @@ class Interpreter(Generic[T]):
     def select(self, condition: T, then: T, otherwise: T) -> T:
         return self.add(otherwise, self.multiply(condition, self.subtract(then, otherwise)))
 
+    def minimum(self, left: T, right: T) -> T:
+        return self.select(self.less(left, right), left, right)
+
+    def maximum(self, left: T, right: T) -> T:
+        return self.select(self.less(left, right), right, left)
+
     def both(self, left: T, right: T) -> T:
         return self.multiply(left, right)
 
     def either(self, left: T, right: T) -> T:
         return self.complement(self.both(self.complement(left), self.complement(right)))
+
+    def exclusive(self, left: T, right: T) -> T:
+        both = self.both(left, right)
+        return self.subtract(self.add(left, right), self.add(both, both))
 
 
 def interpret(expression: Expression, interpreter: Interpreter[T]) -> T:
@@ -187,6 +205,10 @@ def interpret(expression: Expression, interpreter: Interpreter[T]) -> T:
                 return interpreter.sign(visit(of))
             case Absolute(of):
                 return interpreter.absolute(visit(of))
+            case Select(Less(left, right), then, otherwise) if (then, otherwise) == (left, right):
+                return interpreter.minimum(visit(left), visit(right))
+            case Select(Less(left, right), then, otherwise) if (then, otherwise) == (right, left):
+                return interpreter.maximum(visit(left), visit(right))
             case Select(condition, then, otherwise):
                 return interpreter.select(visit(condition), visit(then), visit(otherwise))
             case Not(of):
@@ -195,6 +217,8 @@ def interpret(expression: Expression, interpreter: Interpreter[T]) -> T:
                 return interpreter.both(visit(left), visit(right))
             case Or(left, right):
                 return interpreter.either(visit(left), visit(right))
+            case Xor(left, right):
+                return interpreter.exclusive(visit(left), visit(right))
         raise TypeError(f"not an expression: {node!r}")
 
     return visit(expression)
@@ -210,20 +234,22 @@ def permute_records(expression: Expression, order: tuple[int, ...]) -> Expressio
     return interpret(expression, Permuted())
 
 
-def records_of(expression: Expression) -> frozenset[int]:
-    """The records that occur in an expression, whether or not its value depends on them."""
+def fields_of(expression: Expression) -> frozenset[Field]:
+    """The fields, each of one record, that occur in an expression, whether or not its value depends on them."""
+    found: set[Field] = set()
 
-    class Records(Rebuild):
-        def __init__(self) -> None:
-            self.found: set[int] = set()
-
+    class Fields(Rebuild):
         def field(self, record: int, name: str) -> Expression:
-            self.found.add(record)
+            found.add(Field(record, name))
             return Field(record, name)
 
-    records = Records()
-    interpret(expression, records)
-    return frozenset(records.found)
+    interpret(expression, Fields())
+    return frozenset(found)
+
+
+def records_of(expression: Expression) -> frozenset[int]:
+    """The records that occur in an expression."""
+    return frozenset(field.record for field in fields_of(expression))
 
 
 class Rebuild(Interpreter[Expression]):
@@ -242,3 +268,4 @@ class Rebuild(Interpreter[Expression]):
     complement = staticmethod(Not)
     both = staticmethod(And)
     either = staticmethod(Or)
+    exclusive = staticmethod(Xor)

@@ -1,167 +1,264 @@
 """Edges by their owners.
 
-Records are numbered through the nodes in the study's order. All edges with the same set of owning nodes form
-a cell and run as one vectorised batch. A cell hands out its edges range by range, so the
-complete graph never exists in memory.
+Records are numbered through the nodes in the study's order. All edges whose records have the same owners, argument by
+argument, form a cell and run as one vectorised batch. A cell hands out its edges range by range, so a complete edge set
+never exists in memory.
+
+In a two-sample statistic every table holds its records of class 0 first, an edge is a record of class 0 and one of
+class 1, and so the cells (u, v) and (v, u) are two different ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from itertools import combinations_with_replacement
+from math import comb, prod
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from umpc.ustat.sampling import Words, balanced, edge_count, max_degree
+from umpc.errors import RangeError
+from umpc.ustat.combinations import binomials, unrank
+from umpc.ustat.sampling import Words, balanced, biregular, edge_count, two_sample_edge_count
 
-Owners = tuple[int, int]
-"""The two owning nodes of a pair, ascending; equal for a pair inside one node."""
+Owners = tuple[int, ...]
+"""The node of each record of an edge, in the order of the kernel's arguments."""
+
+MAX_COMPLETE = 1 << 62
+"""Edges of a complete edge set are numbered by int64."""
 
 
 class Cell(Protocol):
-    """The edges between two nodes, or inside one."""
+    """The edges with the same owners. A slot is an argument of the kernel: 0..k − 1."""
 
-    count: int
+    @property
+    def count(self) -> int: ...
 
-    def edges(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Record numbers inside the first and the second owner's table: two (stop − start,) int64."""
+    def edges(self, start: int, stop: int) -> np.ndarray:
+        """(k, stop − start) int64; row i: numbers of records inside the table of the i-th owner."""
         ...
 
-    def records(self, side: int) -> np.ndarray:
-        """The records of the first (0) or second (1) owner that occur in an edge, ascending."""
+    def records(self, slot: int) -> np.ndarray:
+        """The records that occur in this slot: int64, ascending, distinct."""
+        ...
+
+    def occurrences(self, slot: int, records: int) -> np.ndarray:
+        """How often each record of the owner's table occurs in this slot: (records,) int64."""
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampledCell:
-    first: np.ndarray
-    second: np.ndarray
+    """Edges that are listed one by one. columns: (k, count) int64."""
+
+    columns: np.ndarray
 
     @property
     def count(self) -> int:
-        return len(self.first)
+        return self.columns.shape[1]
 
-    def edges(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.first[start:stop], self.second[start:stop]
+    def edges(self, start: int, stop: int) -> np.ndarray:
+        return self.columns[:, start:stop]
 
-    def records(self, side: int) -> np.ndarray:
-        return np.unique((self.first, self.second)[side])
+    def records(self, slot: int) -> np.ndarray:
+        return np.flatnonzero(np.bincount(self.columns[slot]))
 
-
-@dataclass(frozen=True)
-class GridCell:
-    """All pairs between two nodes, row by row."""
-
-    rows: int
-    columns: int
-
-    @property
-    def count(self) -> int:
-        return self.rows * self.columns
-
-    def edges(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        return np.divmod(np.arange(start, stop), self.columns)
-
-    def records(self, side: int) -> np.ndarray:
-        return np.arange((self.rows, self.columns)[side])
+    def occurrences(self, slot: int, records: int) -> np.ndarray:
+        return np.bincount(self.columns[slot], minlength=records)
 
 
-@dataclass(frozen=True)
-class TriangleCell:
-    """All pairs inside one node, row by row."""
+class Block(NamedTuple):
+    """All sets of `taken` records out of the `size` records of a table from `first` on."""
 
+    first: int
     size: int
+    taken: int
 
     @property
     def count(self) -> int:
-        return self.size * (self.size - 1) // 2
-
-    def edges(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        rows = np.arange(self.size)
-        starts = rows * (2 * self.size - rows - 1) // 2
-        index = np.arange(start, stop)
-        row = np.searchsorted(starts, index, side="right") - 1
-        row = np.minimum(row, max(self.size - 2, 0))
-        return row, index - starts[row] + row + 1
-
-    def records(self, side: int) -> np.ndarray:
-        return np.arange(self.size)
+        return comb(self.size, self.taken)
 
 
 @dataclass(frozen=True)
+class CompleteCell:
+    """All edges that take one set from each block, by number: mixed radix, then the number of the set in its block.
+
+    blocks: in the order of the slots, which they share out among them. Fewer than 2^62 edges.
+    """
+
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def count(self) -> int:
+        return prod(block.count for block in self.blocks)
+
+    def edges(self, start: int, stop: int) -> np.ndarray:
+        numbers = np.arange(start, stop)
+        parts: list[np.ndarray] = []
+        for position in range(len(self.blocks) - 1, -1, -1):
+            block, own = self.blocks[position], numbers
+            if position > 0:
+                numbers, own = np.divmod(numbers, block.count)
+            parts.append(unrank(own, block.size, block.taken) + block.first)
+        return np.concatenate(parts[::-1])
+
+    def records(self, slot: int) -> np.ndarray:
+        block, place = self._find(slot)
+        first = block.first + place
+        return np.arange(first, first + block.size - block.taken + 1 if self.count else first)
+
+    def occurrences(self, slot: int, records: int) -> np.ndarray:
+        """Record j is the place-th of C(j, place)·C(size − 1 − j, taken − 1 − place) sets of its block."""
+        found = np.zeros(records, dtype=np.int64)
+        if self.count:
+            block, place = self._find(slot)
+            below, above = binomials(block.size, place), binomials(block.size, block.taken - 1 - place)[::-1]
+            found[block.first : block.first + block.size] = below * above * (self.count // block.count)
+        return found
+
+    def _find(self, slot: int) -> tuple[Block, int]:
+        """The block of a slot, and the slot's place in it."""
+        for block in self.blocks:
+            if slot < block.taken:
+                return block, slot
+            slot -= block.taken
+        raise IndexError("an edge has no such slot")
+
+
+@dataclass(frozen=True, eq=False)
 class Hypergraph:
     """An edge set over the records of several nodes.
 
-    counts: records of each node, in the study's order. cells: only those that have edges.
+    counts: records of each node, in the study's order. degree: records of an edge. cells: only those that have edges,
+    in canonical order.
     """
 
     counts: tuple[int, ...]
+    degree: int
     edge_count: int
-    max_degree: int
     cells: dict[Owners, Cell]
 
-    @property
+    @cached_property
     def shared_cells(self) -> dict[Owners, Cell]:
-        """The cells with two owners, in canonical order."""
-        return {owners: cell for owners, cell in self.cells.items() if owners[0] != owners[1]}
+        """The cells with at least two different owners, in canonical order."""
+        return {owners: self.cells[owners] for owners in sorted(self.cells) if len(set(owners)) > 1}
+
+    def neighbours(self, node: int) -> tuple[int, ...]:
+        """The other nodes that share an edge with this one, ascending."""
+        return tuple(sorted({other for owners in self.cells if node in owners for other in owners} - {node}))
+
+    def shared_records(self, node: int, other: int) -> np.ndarray:
+        """The records of `node` that are in an edge together with a record of another node: int64, ascending."""
+        shared = np.zeros(self.counts[node], dtype=bool)
+        for owners, cell in self.shared_cells.items():
+            if other in owners:
+                for slot in _slots(owners, node):
+                    shared[cell.records(slot)] = True
+        return np.flatnonzero(shared)
 
     def degrees(self, node: int) -> np.ndarray:
-        """In how many edges each record of a node is: (records,) int64."""
+        """In how many edges each record of the node is: (records,) int64."""
         degrees = np.zeros(self.counts[node], dtype=np.int64)
         for owners, cell in self.cells.items():
-            for side in (0, 1):
-                if owners[side] == node:
-                    degrees += _occurrences(cell, side, self.counts[node])
+            for slot in _slots(owners, node):
+                degrees += cell.occurrences(slot, self.counts[node])
         return degrees
 
 
-def _occurrences(cell: Cell, side: int, records: int) -> np.ndarray:
-    match cell:
-        case GridCell(rows, columns):
-            return np.full(records, columns if side == 0 else rows)
-        case TriangleCell(size):
-            return np.arange(size)[::-1] if side == 0 else np.arange(size)
-        case _:
-            return np.bincount(cell.edges(0, cell.count)[side], minlength=records)
+def _slots(owners: Owners, node: int) -> list[int]:
+    return [slot for slot, owner in enumerate(owners) if owner == node]
 
 
-def expand(rule: str, counts: Sequence[int], words: Words) -> Hypergraph:
+def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> Hypergraph:
     """The edge set of a study: the same at every process that holds the joint seed.
 
     Args:
         rule: as `edge_count` reads it.
         counts: records of each node.
         words: the joint seed's stream.
+        degree: records of an edge. Those of one edge ascend, so an edge's owners do not descend.
+
+    Raises: TooFewRecords, StudyError, or RangeError where all edges are too many to be numbered.
     """
     records = sum(counts)
-    count = edge_count(rule, records)
-    limit = max_degree(count, records)
-    if count == records * (records - 1) // 2:
-        cells = _complete_cells(counts)
+    count = edge_count(rule, records, degree)
+    if count == comb(records, degree):
+        _check_countable(count, f"sets of {degree} of {records} records")
+        cells = _all_sets(counts, degree)
     else:
-        cells = _sampled_cells(balanced(records, count, words), counts)
-    return Hypergraph(tuple(counts), count, limit, cells)
+        node, first = _numbering(counts)
+        edges = np.ascontiguousarray(balanced(records, count, words, degree).T)
+        owners = node[edges]
+        cells = _by_owners(owners, edges - first[owners], len(counts))
+    return Hypergraph(tuple(counts), degree, count, cells)
 
 
-def _complete_cells(counts: Sequence[int]) -> dict[Owners, Cell]:
+def expand_two_sample(rule: str, class_counts: Sequence[tuple[int, int]], words: Words) -> Hypergraph:
+    """The edge set of a two-sample study with public labels: pairs of a class-0 and a class-1 record.
+
+    Args:
+        rule: as `two_sample_edge_count` reads it.
+        class_counts: each node's records of class 0 and of class 1; its table has them in this order.
+        words: the joint seed's stream.
+
+    Returns: cells under (node of the class-0 record, node of the class-1 record), in any order; equal inside a node.
+    Raises: TooFewRecords, StudyError, or RangeError where all edges are too many to be numbered.
+    """
+    counts = tuple(zeros + ones for zeros, ones in class_counts)
+    zeros, ones = ([pair[label] for pair in class_counts] for label in (0, 1))
+    count = two_sample_edge_count(rule, sum(zeros), sum(ones))
+    if count == sum(zeros) * sum(ones):
+        _check_countable(count, f"pairs of {sum(zeros)} and {sum(ones)} records")
+        cells = _all_pairs(class_counts)
+    else:
+        edges = np.ascontiguousarray(biregular(sum(zeros), sum(ones), count, words).T)
+        (zero_node, zero_first), (one_node, one_first) = _numbering(zeros), _numbering(ones)
+        owners = np.stack([zero_node[edges[0]], one_node[edges[1]]])
+        rows = edges - np.stack([zero_first[owners[0]], (one_first - np.array(zeros))[owners[1]]])
+        cells = _by_owners(owners, rows, len(counts))
+    return Hypergraph(counts, 2, count, cells)
+
+
+def _check_countable(count: int, what: str) -> None:
+    if count >= MAX_COMPLETE:
+        raise RangeError(f'all {what} are {count} edges, more than can be numbered; sample them, edges = "2n" for one')
+
+
+def _all_sets(counts: Sequence[int], degree: int) -> dict[Owners, Cell]:
     cells: dict[Owners, Cell] = {}
-    for u, rows in enumerate(counts):
-        for v in range(u, len(counts)):
-            cell: Cell = TriangleCell(rows) if u == v else GridCell(rows, counts[v])
+    holders = [node for node, records in enumerate(counts) if records]
+    for owners in combinations_with_replacement(holders, degree):
+        cell = CompleteCell(tuple(Block(0, counts[node], owners.count(node)) for node in sorted(set(owners))))
+        if cell.count:
+            cells[owners] = cell
+    return cells
+
+
+def _all_pairs(class_counts: Sequence[tuple[int, int]]) -> dict[Owners, Cell]:
+    cells: dict[Owners, Cell] = {}
+    for u, (zeros, _) in enumerate(class_counts):
+        for v, (before, ones) in enumerate(class_counts):
+            cell = CompleteCell((Block(0, zeros, 1), Block(before, ones, 1)))
             if cell.count:
                 cells[u, v] = cell
     return cells
 
 
-def _sampled_cells(edges: np.ndarray, counts: Sequence[int]) -> dict[Owners, Cell]:
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    owners = np.searchsorted(offsets, edges, side="right") - 1
-    local = edges - offsets[owners]
-    code = owners[:, 0] * len(counts) + owners[:, 1]
+def _numbering(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The node of each record, numbered through the nodes, and the number of each node's first record."""
+    nodes = np.arange(len(counts), dtype=np.min_scalar_type(len(counts)))
+    return np.repeat(nodes, counts), np.concatenate([[0], np.cumsum(counts)[:-1]])
+
+
+def _by_owners(owners: np.ndarray, rows: np.ndarray, nodes: int) -> dict[Owners, Cell]:
+    """Splits edges into cells. owners, rows: (k, edges) int64, nodes and numbers of records inside their tables."""
+    shape = (nodes,) * len(owners)
+    code = np.ravel_multi_index(tuple(owners), shape).astype(np.min_scalar_type(prod(shape)))  # 16 bits sort fastest
     order = np.argsort(code, kind="stable")
     codes, starts = np.unique(code[order], return_index=True)
     cells: dict[Owners, Cell] = {}
     for value, part in zip(codes, np.split(order, starts[1:]), strict=True):
-        cells[divmod(int(value), len(counts))] = SampledCell(local[part, 0], local[part, 1])
+        cells[tuple(int(node) for node in np.unravel_index(value, shape))] = SampledCell(rows[:, part])
     return cells

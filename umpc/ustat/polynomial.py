@@ -8,6 +8,10 @@ equal, which proves symmetry; shares are computed from the normal form too (`mpc
 A comparison is kept as [P < 0] or [P = 0] of a polynomial P with coprime integer coefficients and a positive
 first one, so that x < y and y < x use the same two bits: [−P < 0] = 1 − [P < 0] − [P = 0]. Three identities of
 bits are used: b·b = b, [P < 0]·[P = 0] = 0, and [P = 0]·P = 0.
+
+Logic over at most two comparisons is written out as a polynomial. Logic over more is one atom, named by its own
+normal form over GF(2) (`logic.py`): it is evaluated as bits, in a round of its own, which costs far less than products
+of many bits in the ring.
 """
 
 from __future__ import annotations
@@ -19,11 +23,14 @@ from functools import cached_property
 from math import gcd, lcm
 
 from umpc.errors import KernelError
+from umpc.ustat import logic
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
 MAX_WEIGHT = 10_000
 """Largest normal form, counted in atoms: a short text such as sign(sign(…)) could take exponential time and memory."""
+WRITTEN_OUT = 2
+"""Logic over so many comparisons at most is written out as a polynomial."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,33 @@ class BitAtom:
         return self.form.records
 
 
-Atom = FieldAtom | BitAtom
+@dataclass(frozen=True)
+class LogicAtom:
+    """A Boolean function of more than WRITTEN_OUT comparisons; without a constant term, see `logic_of`."""
+
+    function: logic.Function
+
+    @cached_property
+    def order(self) -> tuple:
+        return (2, logic.order(self.function))
+
+    @cached_property
+    def weight(self) -> int:
+        return 1 + len(self.function)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.function)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def records(self) -> frozenset[int]:
+        return frozenset(r for conjunction in self.function for factor in conjunction for r in factor.records)
+
+
+Atom = FieldAtom | BitAtom | LogicAtom
 Monomial = tuple[tuple[Atom, int], ...]
 """Atoms with their powers, in canonical order; () is the constant monomial."""
 
@@ -163,6 +196,35 @@ def equal_to_zero(of: Polynomial) -> Polynomial:
     return atom(BitAtom("equal", orient(of)[0]))
 
 
+def logic_of(function: logic.Function) -> Polynomial:
+    """A Boolean function as a polynomial of value 0 or 1; equal functions of equal bits give equal polynomials."""
+    if len(logic.forms(function)) > WRITTEN_OUT:
+        inverted = function >= logic.TRUE
+        value = atom(LogicAtom(function ^ logic.TRUE if inverted else function))
+        return add(constant(1), value.scaled(Fraction(-1))) if inverted else value
+    total = constant(0)
+    for conjunction in sorted(function, key=logic.conjunction_order):
+        product = constant(1)
+        for factor in conjunction:
+            product = multiply(product, atom(factor))
+        both = multiply(total, product)
+        total = add(total, product, both.scaled(Fraction(-2)))
+    return total
+
+
+def function_of(bit: Polynomial) -> logic.Function:
+    """The Boolean function that a polynomial of value 0 or 1 is: its coefficients modulo 2."""
+    total = logic.FALSE
+    for monomial, coefficient in bit.terms:
+        product = logic.TRUE if coefficient % 2 else logic.FALSE
+        for factor, _ in monomial:
+            inner = factor.function if isinstance(factor, LogicAtom) else logic.single(factor)
+            product = logic.conjunction(product, inner)
+        total ^= product
+        _check_weight(sum(map(len, total)))
+    return total
+
+
 def polynomial_of(expression: Expression, schema: Schema) -> Polynomial:
     """The normal form of a kernel, its fields in steps of their resolution."""
     return interpret(expression, _Normalise(schema))
@@ -190,6 +252,15 @@ class _Normalise(Interpreter[Polynomial]):
     def equal(self, left: Polynomial, right: Polynomial) -> Polynomial:
         return equal_to_zero(self.subtract(left, right))
 
+    def complement(self, bit: Polynomial) -> Polynomial:
+        return add(constant(1), bit.scaled(Fraction(-1)))
+
+    def both(self, left: Polynomial, right: Polynomial) -> Polynomial:
+        return logic_of(logic.conjunction(function_of(left), function_of(right)))
+
+    def exclusive(self, left: Polynomial, right: Polynomial) -> Polynomial:
+        return logic_of(function_of(left) ^ function_of(right))
+
     def sign(self, of: Polynomial) -> Polynomial:
         doubled = less_than_zero(of).scaled(Fraction(-2))
         return add(constant(1), doubled, equal_to_zero(of).scaled(Fraction(-1)))
@@ -212,6 +283,8 @@ def _join(first: Monomial, second: Monomial) -> Monomial | None:
     for factor, power in second:
         powers[factor] = powers.get(factor, 0) + power
     for factor in powers:
+        if isinstance(factor, LogicAtom):
+            powers[factor] = 1
         if isinstance(factor, BitAtom):
             powers[factor] = 1
             other = "equal" if factor.kind == "less" else "less"

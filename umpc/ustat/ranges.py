@@ -2,7 +2,9 @@
 
 From it follow the sensitivity Δf = hi − lo under replace-one adjacency (Kendall: 2, not 1)
 and the proof that sums fit the ring. Interval arithmetic never reports an interval that is too small; it may
-report one that is too large where a subexpression occurs twice; a product with itself is known to be a square.
+report one that is too large where a subexpression occurs twice. Known to be exact are squares, minimum and maximum
+(hence clamp), and whatever two equal operands decide: x − x, x < x, x = x. Where a kernel has few points,
+`enumeration.py` gives the exact interval.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from umpc.ustat.expression import Expression, Interpreter, interpret
+from umpc.ustat.expression import Constant, Expression, Interpreter, Rebuild, interpret
 from umpc.ustat.schema import Schema
 
 
@@ -33,7 +35,29 @@ class Interval:
 
 def interval_of(expression: Expression, schema: Schema) -> Interval:
     """The interval of all values that the kernel takes on records of the schema."""
-    return interpret(expression, _Intervals(schema))
+    return interpret(interpret(expression, _Fold()), _Intervals(schema))
+
+
+class _Fold(Rebuild):
+    """What equal operands decide, as numbers: intervals know what a value may be, not that two values are one."""
+
+    def subtract(self, left: Expression, right: Expression) -> Expression:
+        return _ZERO if left == right else super().subtract(left, right)
+
+    def less(self, left: Expression, right: Expression) -> Expression:
+        return _ZERO if left == right else super().less(left, right)
+
+    def equal(self, left: Expression, right: Expression) -> Expression:
+        return _ONE if left == right else super().equal(left, right)
+
+    def exclusive(self, left: Expression, right: Expression) -> Expression:
+        return _ZERO if left == right else super().exclusive(left, right)
+
+    def select(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
+        return then if then == otherwise else super().select(condition, then, otherwise)
+
+
+_ZERO, _ONE = Constant(Fraction(0)), Constant(Fraction(1))
 
 
 class _Intervals(Interpreter[Interval]):
@@ -72,6 +96,12 @@ class _Intervals(Interpreter[Interval]):
         apart = left.high < right.low or right.high < left.low
         return Interval(Fraction(0), Fraction(0 if apart else 1))
 
+    def exclusive(self, left: Interval, right: Interval) -> Interval:
+        if left.width and right.width:
+            return Interval(Fraction(0), Fraction(1))
+        fixed, other = (right, left) if left.width else (left, right)
+        return self.complement(other) if fixed.low == 1 else other
+
     def absolute(self, of: Interval) -> Interval:
         low = Fraction(0) if of.low <= 0 <= of.high else min(abs(of.low), abs(of.high))
         return Interval(low, of.magnitude)
@@ -79,3 +109,9 @@ class _Intervals(Interpreter[Interval]):
     def select(self, condition: Interval, then: Interval, otherwise: Interval) -> Interval:
         possible = ([then] if condition.high == 1 else []) + ([otherwise] if condition.low == 0 else [])
         return Interval(min(i.low for i in possible), max(i.high for i in possible))
+
+    def minimum(self, left: Interval, right: Interval) -> Interval:
+        return Interval(min(left.low, right.low), min(left.high, right.high))
+
+    def maximum(self, left: Interval, right: Interval) -> Interval:
+        return Interval(max(left.low, right.low), max(left.high, right.high))

@@ -1,34 +1,35 @@
-"""Edge sets drawn from a joint seed: which pairs the statistic averages over.
+"""Edge sets drawn from a joint seed: which sets of records the statistic averages over.
 
 `balanced` does what BalancedSamp of Sinh & Ramon 2025, appendix F, is for: distinct edges, no record in more than
-⌈k|E|/n⌉ of them, so that one record changes the sum by at most ⌈k|E|/n⌉·Δf. Two constructions, both indifferent to how
+⌈k|E|/n⌉ of them, so that one record changes the sum by at most ⌈k|E|/n⌉·Δf. All constructions are indifferent to how
 records are numbered, so that every edge is equally likely:
 
+- single records: a random subset.
 - pairs: a fixed graph with degrees as equal as possible, its vertices numbered by a random permutation. Linear time, no
   search. The estimate's variance depends on E only through how many pairs of edges share a record, which equal degrees
   fix, so no other balanced way of drawing E is more accurate (docs/decisions/0006).
-- larger edges: the k|E| places of the edges are dealt to the records in one shuffle, and the few edges that repeat a
-  record or another edge are mended by swaps, which leave every degree as it is.
+- larger edges: distinct random edges, in which records that occur too often then give places to records that occur too
+  seldom. Such a step is always possible (`_sure_step`), so the search ends for every n, |E| and k.
+- two samples, `biregular`: as for pairs, with a numbering of either class (docs/decisions/0007).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import combinations
-from math import comb
+from math import comb, lcm
 
 import numpy as np
 
-from umpc.errors import LocalProtocolError, RangeError, StudyError, TooFewRecords
+from umpc.errors import RangeError, StudyError, TooFewRecords
+from umpc.ustat.combinations import every_subset
 
 Words = Callable[[int], np.ndarray]
 """Number of words → (words,) uint64, uniform; from the joint seed's stream, the same at every process."""
 
 _RULE = re.compile(r"0*[1-9][0-9]{0,17}n?")
-_ROUNDS = 50
-_SWEEPS = 200
-_RESTARTS = 1000
+_LISTED = 1 << 12
+"""Edge sets are drawn from a list of all edges where there are this many, or few compared with those asked for."""
 
 
 def edge_count(rule: str, records: int, degree: int = 2) -> int:
@@ -41,17 +42,33 @@ def edge_count(rule: str, records: int, degree: int = 2) -> int:
             f"a statistic of degree {degree} needs at least {degree} records in all, the nodes have {records} together"
         )
     total = comb(records, degree)
+    return _count(rule, records, total, f"{records} records have only {total} sets of {degree}")
+
+
+def two_sample_edge_count(rule: str, zeros: int, ones: int) -> int:
+    """|E| where an edge is a record of class 0 and one of class 1; a multiple counts the records of both classes.
+
+    Raises: TooFewRecords, or StudyError where the rule is unreadable or asks for more edges than exist.
+    """
+    if min(zeros, ones) < 1:
+        raise TooFewRecords(
+            f"a two-sample statistic needs at least 1 record of either class, "
+            f"the nodes have {zeros} of class 0 and {ones} of class 1 together"
+        )
+    total = zeros * ones
+    return _count(
+        rule, zeros + ones, total, f"{zeros} records of class 0 and {ones} of class 1 have only {total} pairs"
+    )
+
+
+def _count(rule: str, records: int, total: int, there_are: str) -> int:
     number, of_n = read_rule(rule)
     if number is None:
         return total
     count = number * (records if of_n else 1)
-    if count > total and of_n:
-        return total
-    if count > total:
-        raise StudyError(
-            f"edges = {count}, but {records} records have only {total} sets of {degree}; ask for fewer or all"
-        )
-    return count
+    if count > total and not of_n:
+        raise StudyError(f"edges = {count}, but {there_are}; ask for fewer or all")
+    return min(count, total)
 
 
 def read_rule(rule: str) -> tuple[int | None, bool]:
@@ -68,24 +85,49 @@ def max_degree(count: int, records: int, degree: int = 2) -> int:
     return -(-degree * count // records)
 
 
+def two_sample_max_degree(count: int, zeros: int, ones: int) -> int:
+    """δ_max of a biregular edge set: ⌈|E|/n⌉ of the smaller class."""
+    return -(-count // min(zeros, ones))
+
+
 def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndarray:
     """Distinct edges with degrees as equal as possible.
 
     Returns: (count, degree) int64, each row ascending, in no particular order.
     """
-    if records**degree >= 1 << 63:
+    if degree == 1:
+        return np.argsort(words(records), kind="stable")[:count, None]
+    if records**degree > 1 << 63:
         raise RangeError(f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}")
+    order = np.argsort(words(records), kind="stable")
     if degree == 2:
-        order = np.argsort(words(records), kind="stable")
         return np.sort(order[_circulant(records, count)], axis=1)
     total = comb(records, degree)
-    if 2 * count > total:
+    if 2 * count > total:  # degrees of the complement differ as little; a sparse set is levelled in fewer steps
         return _complement(balanced(records, total - count, words, degree), records, degree)
-    for _ in range(_RESTARTS):
-        edges = _mend(_deal_places(records, count, words, degree), records, words)
-        if edges is not None:
-            return edges
-    raise LocalProtocolError(f"no balanced set of {count} edges over {records} records was found")
+    return np.sort(order[_level(_distinct(records, count, words, degree), records, words)], axis=1)
+
+
+def biregular(zeros: int, ones: int, count: int, words: Words) -> np.ndarray:
+    """Distinct pairs of a class-0 and a class-1 record, degrees inside either class as equal as possible.
+
+    Returns: (count, 2) int64, numbers of records inside their class, in no particular order.
+    """
+    pattern = _biregular(zeros, ones, count)
+    numbering = [np.argsort(words(size), kind="stable") for size in (zeros, ones)]
+    return np.column_stack([numbering[side][pattern[:, side]] for side in (0, 1)])
+
+
+def _biregular(zeros: int, ones: int, count: int) -> np.ndarray:
+    """A bipartite graph whose degrees inside either class differ by at most 1: (count, 2) int64, distinct.
+
+    Edge i is (x, y) = (i mod n₀, i + ⌊i/L⌋ mod n₁), L = lcm(n₀, n₁). Distinct: by the Chinese remainder theorem, the L
+    edges of round r = ⌊i/L⌋ are exactly the pairs with y − x ≡ r mod gcd(n₀, n₁), and there are n₀n₁/L = gcd(n₀, n₁)
+    rounds. Degrees: x runs through 0..n₀ − 1 again and again. A whole round takes every y equally often, and the last
+    one takes them in turn from r on.
+    """
+    index = np.arange(count)
+    return np.column_stack([index % zeros, (index + index // lcm(zeros, ones)) % ones])
 
 
 def _circulant(records: int, count: int) -> np.ndarray:
@@ -110,73 +152,83 @@ def _circulant(records: int, count: int) -> np.ndarray:
     return np.concatenate([np.column_stack([start, start + jumps]), last]) % records
 
 
-def _deal_places(records: int, count: int, words: Words, degree: int) -> np.ndarray:
-    """Every record ⌊k|E|/n⌋ times and a random few once more, shuffled into the places of the edges."""
-    rounds, extra = divmod(degree * count, records)
-    lucky = np.argsort(words(records), kind="stable")[:extra]
-    places = np.concatenate([np.tile(np.arange(records), rounds), lucky])
-    return places[np.argsort(words(len(places)), kind="stable")].reshape(count, degree)
+def _distinct(records: int, count: int, words: Words, degree: int) -> np.ndarray:
+    """A uniformly random set of so many edges: (count, degree) int64, rows ascending."""
+    total = comb(records, degree)
+    if total <= max(_LISTED, 4 * count):
+        return every_subset(records, degree)[np.argsort(words(total), kind="stable")[:count]]
+    edges = np.empty((0, degree), dtype=np.int64)
+    while (missing := count - len(edges)) > 0:
+        drawn = np.sort(below(records, words((missing + missing // 4 + 16) * degree)).reshape(-1, degree), axis=1)
+        edges = np.concatenate([edges, drawn[~_repeats_a_record(drawn)]])
+        _, first = np.unique(edge_keys(edges, records), return_index=True)
+        edges = edges[np.sort(first)]
+    return edges[:count]
 
 
-def _mend(edges: np.ndarray, records: int, words: Words) -> np.ndarray | None:
-    """Swap single places between a faulty edge and a random other one until no edge is faulty.
+def _level(edges: np.ndarray, records: int, words: Words) -> np.ndarray:
+    """Steps that each give one place of a record with too many edges to one with too few, until all have their number.
 
-    A swap is carried out only if it gives two sound edges that no edge equals, so sound edges stay sound and only the
-    faulty ones are looked at again. Keys of edges that were swapped away stay in the list of taken keys until the
-    next round, which costs a few chances and saves sorting all edges after every sweep.
+    That number is ⌊k|E|/n⌋, and one more for a random few. Every step takes the total deviation down by 2.
     """
-    for _ in range(_ROUNDS):
-        keys, order = _sorted_keys(edges, records)
-        faulty, added = _faulty(edges, keys, order), np.empty(0, dtype=np.int64)
-        if len(faulty) == 0:
-            return np.sort(edges[order], axis=1)
-        for _ in range(_SWEEPS):
-            before = len(faulty)
-            faulty, new = _swap(edges, (keys, added), faulty, records, words)
-            added = np.sort(np.concatenate([added, new]))
-            if len(faulty) == 0 or len(faulty) == before:
-                break
-    return None
-
-
-def _swap(
-    edges: np.ndarray, taken: tuple[np.ndarray, ...], faulty: np.ndarray, records: int, words: Words
-) -> tuple[np.ndarray, np.ndarray]:
-    """One proposal per faulty edge; the good ones are carried out: (edges that are still faulty, new keys)."""
-    degree = edges.shape[1]
-    partner = below(len(edges), words(len(faulty)))
-    place, other = (below(degree, words(len(faulty))) for _ in range(2))
-    _, first = np.unique(partner, return_index=True)
-    usable = np.zeros(len(faulty), dtype=bool)
-    usable[first] = True
-    usable &= ~np.isin(partner, faulty)
-    mended, partner, place, other = (array[usable] for array in (faulty, partner, place, other))
-
-    mine, theirs = edges[mended].copy(), edges[partner].copy()
-    row = np.arange(len(mended))
-    mine[row, place], theirs[row, other] = edges[partner, other], edges[mended, place]
-    proposed = np.concatenate([mine, theirs])
-    new_keys = edge_keys(proposed, records)
-    _, index, counts = np.unique(new_keys, return_inverse=True, return_counts=True)
-    sound = ~_repeats_a_record(proposed) & (counts[index] == 1)
-    for keys in taken:
-        sound &= ~_contains(keys, new_keys)
-    accepted = sound[: len(row)] & sound[len(row) :]
-    edges[mended[accepted]], edges[partner[accepted]] = mine[accepted], theirs[accepted]
-    return np.setdiff1d(faulty, mended[accepted], assume_unique=True), new_keys[np.tile(accepted, 2)]
-
-
-def _sorted_keys(edges: np.ndarray, records: int) -> tuple[np.ndarray, np.ndarray]:
+    each, extra = divmod(edges.size, records)
+    target = np.full(records, each)
+    target[np.argsort(words(records), kind="stable")[:extra]] += 1
     keys = edge_keys(edges, records)
-    order = np.argsort(keys, kind="stable")
-    return keys[order], order
+    while (surplus := np.bincount(edges.ravel(), minlength=records) - target).any():
+        givers = np.repeat(np.arange(records), np.maximum(surplus, 0))
+        takers = np.repeat(np.arange(records), np.maximum(-surplus, 0))
+        takers = takers[np.argsort(words(len(takers)), kind="stable")]
+        place = _random_places(edges, givers, surplus > 0, words)
+        if not _carry_out(edges, keys, place, takers, records):
+            place = _sure_step(edges, keys, int(givers[0]), int(takers[0]), records)
+            _carry_out(edges, keys, place[below(len(place), words(1))], takers[:1], records)
+    return edges
 
 
-def _faulty(edges: np.ndarray, keys: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Indices of edges that repeat a record, or repeat an earlier edge."""
-    repeated = np.zeros(len(edges), dtype=bool)
-    repeated[order[1:]] = keys[1:] == keys[:-1]
-    return np.flatnonzero(repeated | _repeats_a_record(edges))
+def _random_places(edges: np.ndarray, wanted: np.ndarray, among: np.ndarray, words: Words) -> np.ndarray:
+    """For each wanted record one of the places (edge·k + column) that hold it; among: (records,) the wanted ones."""
+    places = np.flatnonzero(among[edges.ravel()])
+    holds = edges.ravel()[places]
+    order = np.argsort(holds, kind="stable")
+    start, stop = (np.searchsorted(holds[order], wanted, side=side) for side in ("left", "right"))
+    return places[order[start + below(stop - start, words(len(wanted)))]]
+
+
+def _carry_out(edges: np.ndarray, keys: np.ndarray, place: np.ndarray, takers: np.ndarray, records: int) -> int:
+    """Puts the takers into these places where this leaves all edges sound and distinct: the number of steps taken.
+
+    edges, keys: changed in place. One step per edge at a time, and no two that lead to the same edge.
+    """
+    edge, column = np.divmod(place, edges.shape[1])
+    proposed = edges[edge]
+    proposed[np.arange(len(edge)), column] = takers
+    new = edge_keys(proposed, records)
+    sound = ~_repeats_a_record(proposed) & ~_contains(np.sort(keys), new)
+    sound = _first_of_each(new, _first_of_each(edge, sound))
+    edges[edge[sound]], keys[edge[sound]] = proposed[sound], new[sound]
+    return int(sound.sum())
+
+
+def _sure_step(edges: np.ndarray, keys: np.ndarray, giver: int, taker: int, records: int) -> np.ndarray:
+    """All places at which the taker can follow the giver; at least one.
+
+    Edges that hold the giver and not the taker outnumber those that hold the taker and not the giver, and putting the
+    one for the other pairs all possible edges of the two kinds: so some edge of the first kind has a partner outside E.
+    """
+    edge = np.flatnonzero((edges == giver).any(axis=1) & ~(edges == taker).any(axis=1))
+    proposed = np.where(edges[edge] == giver, taker, edges[edge])
+    edge = edge[~_contains(np.sort(keys), edge_keys(proposed, records))]
+    return edge * edges.shape[1] + (edges[edge] == giver).argmax(axis=1)
+
+
+def _first_of_each(values: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Which entries are the first of their value among the marked ones: (len(values),) bool."""
+    marked = np.flatnonzero(among)
+    _, first = np.unique(values[marked], return_index=True)
+    firsts = np.zeros(len(values), dtype=bool)
+    firsts[marked[first]] = True
+    return firsts
 
 
 def _repeats_a_record(edges: np.ndarray) -> np.ndarray:
@@ -185,6 +237,7 @@ def _repeats_a_record(edges: np.ndarray) -> np.ndarray:
 
 
 def _contains(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Which of the wanted keys are among these, which ascend: (len(wanted),) bool."""
     if len(keys) == 0:
         return np.zeros(len(wanted), dtype=bool)
     position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -192,11 +245,9 @@ def _contains(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _complement(edges: np.ndarray, records: int, degree: int) -> np.ndarray:
-    """All edges that are not in the set; degrees stay as equal as they were."""
-    every = np.array(list(combinations(range(records), degree)), dtype=np.int64)
-    if len(edges) == 0:
-        return every
-    return every[~_contains(edge_keys(edges, records), edge_keys(every, records))]
+    """All edges that are not in the set."""
+    every = every_subset(records, degree)
+    return every[~_contains(np.sort(edge_keys(edges, records)), edge_keys(every, records))]
 
 
 def edge_keys(edges: np.ndarray, records: int) -> np.ndarray:
@@ -208,9 +259,9 @@ def edge_keys(edges: np.ndarray, records: int) -> np.ndarray:
     return keys
 
 
-def below(bound: int, words: np.ndarray) -> np.ndarray:
-    """Uniform integers in [0, bound) from 64-bit words, bound ≤ 2^32; each off by less than 2^-32 in probability.
+def below(bound: int | np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Uniform integers in [0, bound) from 64-bit words, 0 < bound ≤ 2^32; each off by less than 2^-32 in probability.
 
     Multiply and shift (Lemire 2019) on the upper half of each word.
     """
-    return ((words >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
+    return ((words >> np.uint64(32)) * np.asarray(bound, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
 
-MAX_TEXT = 4096
+MAX_TEXT = 16384
 """Longest kernel text that is read, in characters."""
 MAX_DEPTH = 128
 """Deepest nesting that is read: every interpreter recurses so deep."""
@@ -76,6 +76,9 @@ class _Writer(ex.Interpreter[tuple[str, int]]):
     def either(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
         return f"({left[0]} | {right[0]})", _ATOM
 
+    def exclusive(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+        return f"({left[0]} ^ {right[0]})", _ATOM
+
 
 def _bracket(part: tuple[str, int], strength: int) -> str:
     return part[0] if part[1] >= strength else f"({part[0]})"
@@ -107,7 +110,8 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-_BINARY = {ast.Add: ex.Add, ast.Sub: ex.Subtract, ast.Mult: ex.Multiply, ast.BitAnd: ex.And, ast.BitOr: ex.Or}
+_NUMBERS = {ast.Add: ex.Add, ast.Sub: ex.Subtract, ast.Mult: ex.Multiply}
+_BITS = {ast.BitAnd: ex.And, ast.BitOr: ex.Or, ast.BitXor: ex.Xor}
 
 
 def _read(node: ast.expr) -> ex.Expression:
@@ -120,10 +124,10 @@ def _read(node: ast.expr) -> ex.Expression:
             return ex.Constant(Fraction(_integer(node)))
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return ex.Not(_read_bit(operand))
-        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as operator, right=right):
-            return _BINARY[type(operator)](_read_bit(left), _read_bit(right))
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _BINARY:
-            return _BINARY[type(operator)](_read(left), _read(right))
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _BITS:
+            return _BITS[type(operator)](_read_bit(left), _read_bit(right))
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _NUMBERS:
+            return _NUMBERS[type(operator)](_read(left), _read(right))
         case ast.Compare(left=left, ops=[ast.Lt()], comparators=[right]):
             return ex.Less(_read(left), _read(right))
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):

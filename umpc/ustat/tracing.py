@@ -3,28 +3,56 @@
     trace(lambda a, b: sign(a.age - b.age) * sign(a.balance - b.balance))
 
 The function runs once, here, on stand-ins that record what is done to them. It never travels: only the
-expression does.
+expression does. Whatever cannot be an expression is refused, with the file and line where the function does it.
 """
 
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
 
-Number = int | float | Decimal | Fraction
+
+def _refuse(what: str, instead: str) -> Callable[..., NoReturn]:
+    """A method that Python calls for something that no kernel can do."""
+
+    def method(self: object, *_: object) -> NoReturn:
+        raise KernelError(f"a kernel {what}: this is done to {self!r}; {instead}")
+
+    return method
+
+
+_not_a_number_yet = _refuse(
+    "cannot round or convert data, or apply a function of the math module to them",
+    "leave out int(), float() and round(): a field already is an exact number with a resolution; in place of a "
+    "function write +, -, *, abs, sign, select, minimum, maximum or clamp, or apply it to the released number",
+)
+_not_a_list = _refuse(
+    "holds single numbers, which have no length, no items and no loop",
+    "name the fields that are meant, as in a.x + a.y, and for `in` write (a.x == 1) | (a.x == 2)",
+)
+_no_operator = _refuse("has no //, %, @, <<, >> and no powers to data", "write +, -, *, and / or ** by a number")
 
 
 class Traced:
     """A value inside a kernel while it is traced."""
 
     __hash__ = None  # type: ignore[assignment]  # `==` builds an expression, so hashing would lie
+    __array_ufunc__ = None  # numpy's numbers leave their operators to this class, and its functions refuse it
+
+    __int__ = __float__ = __complex__ = __index__ = _not_a_number_yet
+    __round__ = __trunc__ = __floor__ = __ceil__ = _not_a_number_yet
+    __len__ = __iter__ = __reversed__ = __contains__ = __getitem__ = _not_a_list
+    __mod__ = __floordiv__ = __divmod__ = __matmul__ = __lshift__ = __rshift__ = _no_operator
+    __rmod__ = __rfloordiv__ = __rdivmod__ = __rmatmul__ = __rlshift__ = __rrshift__ = __rpow__ = _no_operator
 
     def __init__(self, node: ex.Expression):
         self.node = node
@@ -36,8 +64,10 @@ class Traced:
 
     def __bool__(self) -> bool:
         raise KernelError(
-            f"a kernel may not branch on data: {self!r} was used as a condition (if, and, or, not, a chained "
-            f"comparison); write select(condition, then, otherwise), or combine bits with &, | and ~"
+            f"a kernel may not branch on data: {self!r} was used as a condition; for `if` write "
+            f"select(condition, then, otherwise), for `and`, `or` and `not` write &, | and ~ of bracketed conditions, "
+            f"for `x < y < z` write (x < y) & (y < z), for min(x, y) and max(x, y) write minimum(x, y) and "
+            f"maximum(x, y), for `x in (1, 2)` write (x == 1) | (x == 2)"
         )
 
     def __add__(self, other: Any) -> Traced:
@@ -107,6 +137,11 @@ class Traced:
     def __or__(self, other: Any) -> Traced:
         return Traced(ex.Or(bit(self, "|"), bit(other, "|")))
 
+    def __xor__(self, other: Any) -> Traced:
+        return Traced(ex.Xor(bit(self, "^"), bit(other, "^")))
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
     def __invert__(self) -> Traced:
         return Traced(ex.Not(bit(self, "~")))
 
@@ -114,8 +149,16 @@ class Traced:
 class Record:
     """The stand-in for one record: `a.age`, or `a["mean radius"]` where a name is no identifier."""
 
+    __hash__ = object.__hash__
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse(  # type: ignore[assignment]
+        "compares fields, not records", "write a.x == b.x, or sign(a.x - b.x)"
+    )
+
     def __init__(self, index: int):
         self.__index = index
+
+    def __repr__(self) -> str:
+        return f"the record {ex.RECORD_NAMES[self.__index]}"
 
     def __getattr__(self, name: str) -> Traced:
         if name.startswith("__"):
@@ -166,9 +209,90 @@ def maximum(left: Any, right: Any) -> Traced:
     return Traced(ex.Select(ex.Less(lift(left), lift(right)), lift(right), lift(left)))
 
 
+def clamp(value: Any, low: Any, high: Any) -> Traced:
+    """The value, or low where it is below, or high where it is above: this is how a kernel's range is declared."""
+    bounds = lift(low), lift(high)
+    if all(isinstance(end, ex.Constant) for end in bounds) and bounds[0].value > bounds[1].value:
+        raise KernelError(
+            f"clamp's lower bound {bounds[0].value} is above its upper bound {bounds[1].value}; swap them"
+        )
+    return minimum(maximum(value, low), high)
+
+
 def trace(kernel: Callable[..., Any]) -> ex.Expression:
-    """The expression that a kernel function computes; its arguments are the k records of an edge."""
-    arity = len(inspect.signature(kernel).parameters)
-    if not 1 <= arity <= len(ex.RECORD_NAMES):
-        raise KernelError(f"a kernel takes 1 to {len(ex.RECORD_NAMES)} records, this one takes {arity}")
-    return lift(kernel(*(Record(index) for index in range(arity))))
+    """The expression that a kernel function computes; its arguments are the k records of an edge.
+
+    Raises: KernelError saying what is wrong, in which file and line, and what to write instead.
+    """
+    values = trace_all(kernel)
+    if len(values) != 1:
+        raise KernelError(
+            f"the kernel {_name(kernel)} returns {len(values)} values where one is expected; return one number, or "
+            f"use it where a study takes several sums (trace_all){_place(kernel)}"
+        )
+    return values[0]
+
+
+def trace_all(kernel: Callable[..., Any]) -> tuple[ex.Expression, ...]:
+    """The expressions of a kernel that returns several values, one sum each; a single value is one.
+
+    Raises: KernelError, as trace does.
+    """
+    records = [Record(index) for index in range(arity(kernel))]
+    try:
+        returned = kernel(*records)
+    except KernelError as error:
+        error.message += _place(kernel, error)
+        error.args = (error.message,)
+        raise
+    except Exception as error:  # the user's own code may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        raise KernelError(
+            f"the kernel's own code failed with {reason}, in {_name(kernel)}; correct it{_place(kernel, error)}"
+        ).with_traceback(error.__traceback__) from error
+    return _returned(kernel, returned)
+
+
+def _returned(kernel: Callable[..., Any], returned: Any) -> tuple[ex.Expression, ...]:
+    values = returned if isinstance(returned, tuple | list) else [returned]
+    try:
+        if not values:
+            raise KernelError("an empty list was returned where one or several values are expected")
+        return tuple(lift(value) for value in values)
+    except KernelError as error:
+        raise KernelError(
+            f"{error.message}; let {_name(kernel)} return a number or several, as in return abs(a.x - b.x)"
+            f"{_place(kernel)}"
+        ) from None
+
+
+def arity(kernel: Callable[..., Any]) -> int:
+    """How many records a kernel function takes: its arguments without a default. Raises: KernelError."""
+    try:
+        parameters = inspect.signature(kernel).parameters.values()
+    except (TypeError, ValueError):
+        raise KernelError(f"a kernel is a function over records, got {kernel!r}; write def kernel(a, b)") from None
+    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    if any(
+        parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) for parameter in required
+    ):
+        raise KernelError(f"the kernel {_name(kernel)} takes *, which is no number of records; write (a, b)")
+    if not 1 <= len(required) <= len(ex.RECORD_NAMES):
+        raise KernelError(
+            f"a kernel takes 1 to {len(ex.RECORD_NAMES)} records, this one takes {len(required)}{_place(kernel)}"
+        )
+    return len(required)
+
+
+def _name(kernel: Callable[..., Any]) -> str:
+    return getattr(inspect.unwrap(kernel), "__name__", type(kernel).__name__)
+
+
+def _place(kernel: Callable[..., Any], error: BaseException | None = None) -> str:
+    """Where in the kernel's file an error arose, or where the kernel begins, as " (kernels.py, line 3)"."""
+    code = getattr(inspect.unwrap(kernel), "__code__", None)
+    if code is None:  # an object with __call__, a functools.partial
+        return ""
+    frames = traceback.extract_tb(error.__traceback__) if error else []
+    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
+    return f" ({Path(code.co_filename).name}, line {lines[-1] if lines else code.co_firstlineno})"

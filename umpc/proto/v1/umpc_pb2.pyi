@@ -13,12 +13,12 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NODE_SEED: _ClassVar[Step]
     MATERIAL: _ClassVar[Step]
     MASKED_FIELDS: _ClassVar[Step]
-    OPEN_BITS: _ClassVar[Step]
+    OPEN: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
 MASKED_FIELDS: Step
-OPEN_BITS: Step
+OPEN: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()
@@ -103,16 +103,18 @@ class NodeMessage(_message.Message):
     def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("name", "records", "commitment", "public_key")
+    __slots__ = ("name", "records", "commitment", "public_key", "first_class")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     COMMITMENT_FIELD_NUMBER: _ClassVar[int]
     PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
     name: str
     records: int
     commitment: bytes
     public_key: bytes
-    def __init__(self, name: _Optional[str] = ..., records: _Optional[int] = ..., commitment: _Optional[bytes] = ..., public_key: _Optional[bytes] = ...) -> None: ...
+    first_class: int
+    def __init__(self, name: _Optional[str] = ..., records: _Optional[int] = ..., commitment: _Optional[bytes] = ..., public_key: _Optional[bytes] = ..., first_class: _Optional[int] = ...) -> None: ...
 
 class Accepted(_message.Message):
     __slots__ = ("study_hash", "member")
@@ -123,14 +125,16 @@ class Accepted(_message.Message):
     def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ...) -> None: ...
 
 class Released(_message.Message):
-    __slots__ = ("attempt", "share", "records")
+    __slots__ = ("attempt", "share", "records", "first_class")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     share: bytes
     records: int
-    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ...) -> None: ...
+    first_class: int
+    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ...) -> None: ...
 
 class Opened(_message.Message):
     __slots__ = ("opening",)
@@ -203,19 +207,19 @@ class DealRequest(_message.Message):
     def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Frame(_message.Message):
-    __slots__ = ("step", "first_owner", "second_owner", "chunk", "count", "width", "payload")
+    __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload")
     STEP_FIELD_NUMBER: _ClassVar[int]
-    FIRST_OWNER_FIELD_NUMBER: _ClassVar[int]
-    SECOND_OWNER_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    OWNERS_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     step: Step
-    first_owner: int
-    second_owner: int
+    round: int
+    owners: _containers.RepeatedScalarFieldContainer[int]
     chunk: int
     count: int
     width: int
     payload: bytes
-    def __init__(self, step: _Optional[_Union[Step, str]] = ..., first_owner: _Optional[int] = ..., second_owner: _Optional[int] = ..., chunk: _Optional[int] = ..., count: _Optional[int] = ..., width: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, step: _Optional[_Union[Step, str]] = ..., round: _Optional[int] = ..., owners: _Optional[_Iterable[int]] = ..., chunk: _Optional[int] = ..., count: _Optional[int] = ..., width: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...

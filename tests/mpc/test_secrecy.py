@@ -1,0 +1,243 @@
+"""From what all owners but one hold, a number that three or more owners make, and its mask, are uniform: exactly.
+
+docs/protocol.md: two of three owners would read the mask off a comparison key, so there the mask's bits are dealt as
+shares among all. Here all that the honest owner draws (its mask, the masks of the bits that it opens, its shares) takes
+every value once, one value an edge, while all else stands still. If then the others' view takes every value once too,
+then to any view and any candidate for the honest owner's record belongs exactly one completion: they learn nothing.
+What a smaller set of owners sees is part of this.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from umpc.mpc import compiler, dealing
+from umpc.mpc.comparison import evaluate
+from umpc.mpc.dealing import deal_chunk
+from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masks import linear_value, modulus
+from umpc.mpc.material import SeededPart, Shares
+from umpc.mpc.plan import Compared, Comparison, EdgePlace, Plan, RecordPlace
+from umpc.mpc.ring import RINGS
+from umpc.mpc.rounds import run_in_memory
+from umpc.ustat.kernel import Kernel
+
+from .kernels import QUADRUPLE_KERNELS, TRIPLE_KERNELS
+from .studies import (
+    ChunkRun,
+    generator,
+    make_schema,
+    patterns,
+    program_of,
+    run_chunk,
+    seed_of,
+    sent_shares,
+    tree_hash_of,
+)
+
+BIT, TWO_BITS = make_schema(x=("0", "1")), make_schema(x=("0", "2"))
+
+
+def kernel(text: str, schema=BIT, degree: int = 3) -> Kernel:
+    return Kernel.from_text(text, schema, degree, symmetric=False)
+
+
+LESS = kernel("a.x + b.x < 2 * c.x")
+EQUAL = kernel("a.x + b.x == 2 * c.x")
+FOUR = kernel("a.x + b.x < c.x + d.x", degree=4)
+WIDE = kernel("a.x + b.x < 2 * c.x", TWO_BITS)
+
+
+class Drawn:
+    """Hands out bits of the number of the edge: every combination of what is drawn occurs in exactly one edge."""
+
+    def __init__(self, plan: Plan, honest: int, forced: str = ""):
+        self.plan, self.honest, self.forced, self.used = plan, honest, forced, 0
+        last = honest == plan.parties - 1
+        shares = 0 if last else plan.shared_bits + len(plan.elements)
+        self.bits = plan.tables[0].width * len(self.own_places) + len(self.opens) + shares
+        self.numbers = np.arange(1 << self.bits, dtype=np.uint64)
+
+    @property
+    def own_places(self) -> list[int]:
+        return [n for n, place in enumerate(self.plan.places) if self.plan.pattern[place.slot] == self.honest]
+
+    @property
+    def opens(self) -> list[int]:
+        return [bit for layer in range(len(self.plan.layers)) for bit in self.plan.opened_bits(layer, self.honest)]
+
+    def draw(self, what: str, width: int = 1) -> np.ndarray:
+        """The next `width` bits; zero where a mutant leaves the protection out."""
+        drawn = self.numbers >> np.uint64(self.used) & modulus(width)
+        self.used += width
+        return drawn * np.uint64(what != self.forced)
+
+
+def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
+    """What a party of the coalition draws: anything, the same in every edge."""
+    one = SeededPart.expand(plan, seed, party, 1)
+    shares = one.shares and Shares(np.repeat(one.shares.elements, count, 1), np.repeat(one.shares.bits, count, 1))
+    bits = {number: np.repeat(mask, count) for number, mask in one.bit_masks.items()}
+    return SeededPart({}, bits, {}, shares)
+
+
+def enumerated_part(counter: Drawn) -> SeededPart:
+    """What the honest party draws, but for its mask: everything, once."""
+    plan, count = counter.plan, len(counter.numbers)
+    bits = {number: counter.draw(f"bit {number}").astype(np.uint8) for number in counter.opens}
+    if counter.honest == plan.parties - 1:
+        return SeededPart({}, bits, {}, None)
+    tables = plan.table_rows[0]
+    rows = [counter.draw("table" if n >= tables else "product").astype(np.uint8) for n in range(plan.shared_bits)]
+    elements = [counter.draw("element").astype(plan.ring.dtype) for _ in plan.elements]
+    return SeededPart({}, bits, {}, Shares(np.array(elements).reshape(-1, count), np.array(rows)))
+
+
+def view(of: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypatch, forced: str = "") -> np.ndarray:
+    """All that the others get to see, edge by edge, as one number; `records` are the values of x.
+
+    Masked records, all messages of the honest party, and where the last party is among the others, what it is dealt:
+    of elements of the ring the lowest bit.
+    """
+    plan = program_of(of, RINGS[0], tuple(range(len(records)))).plans[tuple(range(len(records)))]
+    assert plan.tables and not plan.comparisons and all(isinstance(place, RecordPlace) for place in plan.places)
+    counter, rng = Drawn(plan, honest, forced), generator(label)
+    count, low = len(counter.numbers), modulus(plan.tables[0].width)
+    masks = {n: np.full(count, rng.integers(0, 2**64, dtype=np.uint64)) & low for n in range(len(plan.places))}
+    masks |= {n: counter.draw("mask", plan.tables[0].width) for n in counter.own_places}
+    values = {n: np.uint64(records[plan.pattern[place.slot]]) for n, place in enumerate(plan.places)}
+    places = {n: (mask + values[n]) & low for n, mask in masks.items()}
+    seeds = [seed_of(f"{label} {party}") for party in plan.everybody]
+    parts = [constant_part(plan, seed, party, count) for party, seed in enumerate(seeds)]
+    parts[honest] = enumerated_part(counter)
+    assert counter.used == counter.bits
+    fixed = SimpleNamespace(expand=lambda plan, seed, party, count: parts[party])
+    monkeypatch.setattr(dealing, "SeededPart", fixed)
+    dealt, tree_hash = deal_chunk(plan, masks, seeds, count, tree_hash_of(label)), tree_hash_of(label)
+    own = [{n: m for n, m in masks.items() if plan.pattern[plan.places[n].slot] == p} for p in plan.everybody]
+    inputs = [ChunkInputs(places, own[party], {}, count, "abcd") for party in plan.everybody]
+    cells = zip(plan.everybody, inputs, dealt, parts, strict=True)
+    shares, sent = run_in_memory([evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in cells])
+    wanted = of.evaluate([{"x": np.array([value])} for value in records])[0]
+    assert plan.ring.decode(sum(part[0] for part in shares)) == int(wanted) * count
+    run = ChunkRun(plan, None, inputs, [], [], dealt, parts, shares, sent, [])
+    return joined(run, honest, [(places[n], plan.tables[0].width) for n in counter.own_places], count)
+
+
+def joined(run: ChunkRun, honest: int, seen: list[tuple[np.ndarray, int]], count: int) -> np.ndarray:
+    for layer in range(len(run.plan.layers)):
+        seen += [(bit, 1) for bit in sent_shares(run, layer, count)[honest].bits.values()]
+    if honest != run.plan.parties - 1:
+        shares = run.dealt[-1].shares
+        seen += [(row, 1) for row in shares.bits] + [(row & 1, 1) for row in shares.elements]
+    total, shift = np.zeros(count, dtype=np.uint64), 0
+    for values, bits in seen:
+        total |= values.astype(np.uint64) << np.uint64(shift)
+        shift += bits
+    assert 1 << shift == count, "the view has as many bits as the honest party draws"
+    return total
+
+
+def takes_every_value_once(sample: np.ndarray) -> bool:
+    return bool((np.bincount(sample.astype(np.int64), minlength=len(sample)) == 1).all())
+
+
+CASES = [(of, honest) for of, owners in (("LESS", 3), ("EQUAL", 3), ("FOUR", 4)) for honest in range(owners)]
+
+
+@pytest.mark.parametrize("others", ["one", "other"])
+@pytest.mark.parametrize(("of", "honest"), CASES)
+def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(of, honest, others, monkeypatch):
+    """`others`: what the coalition has and draws; the honest owner's record is 0, then 1."""
+    chosen = globals()[of]
+    for hidden in (0, 1):
+        records = [int(bit) for bit in generator(f"{of} {others}").integers(0, 2, chosen.degree)]
+        records[honest] = hidden
+        sample = view(chosen, tuple(records), honest, f"secrecy {others}", monkeypatch)
+        assert takes_every_value_once(sample), f"{of}, honest {honest}, record {hidden}"
+
+
+@pytest.mark.parametrize("hidden", range(3))
+@pytest.mark.parametrize(("honest", "bits"), [(0, 4 + 3 + 10 + 2 + 1), (2, 4 + 3)])
+def test_a_width_of_four_bits_with_three_candidates(honest, bits, hidden, monkeypatch):
+    """Drawn are a mask of 4 bits, masks of 3 opened bits, and shares: 8 + 2 rows of tables, 2 products, an element."""
+    records = (hidden, 2, 1) if honest == 0 else (1, 2, hidden)
+    sample = view(WIDE, records, honest, "wide", monkeypatch)
+    assert len(sample) == 1 << bits and takes_every_value_once(sample)
+
+
+BY_ALL, NOT_BY_THE_LAST = ["mask", "bit 0", "bit 1", "bit 2"], ["table", "product", "element"]
+
+
+@pytest.mark.parametrize(
+    ("forced", "honest"),
+    [(what, honest) for what in BY_ALL for honest in range(3)]
+    + [(what, n) for what in NOT_BY_THE_LAST for n in (0, 1)],
+)
+def test_power_whatever_is_not_drawn_is_found(forced, honest, monkeypatch):
+    """A mask, a table share, a share of a product or the mask of a bit that is zero."""
+    assert not takes_every_value_once(view(LESS, (1, 0, 1), honest, "power", monkeypatch, forced))
+
+
+# --- comparison keys ----------------------------------------------------------------------------------------
+
+
+def owners_of(plan: Plan, number: int) -> set[int]:
+    """The parties that know a part of a place's mask."""
+    match plan.places[number]:
+        case RecordPlace(slot):
+            return {plan.pattern[slot]}
+        case EdgePlace(party):
+            return {party}
+        case _:
+            return set(plan.everybody)
+
+
+def check_keys(plan: Plan) -> None:
+    for gate in plan.comparisons:
+        owners = set().union(*(owners_of(plan, place) for place, _ in gate.difference.terms))
+        assert len(gate.holders) == 2 and set(gate.holders) == owners, plan.pattern
+    for table in plan.tables:
+        owners = set().union(*(owners_of(plan, place) for place, _ in table.difference.terms))
+        assert len(owners) > 2, "two owners would have used a key"
+
+
+@pytest.mark.parametrize("degree", [3, 4])
+def test_the_holders_of_a_key_are_the_owners_of_the_compared_number(degree):
+    """So they know its mask anyhow; and no number of three owners has a key."""
+    kernels, seen = {3: TRIPLE_KERNELS, 4: QUADRUPLE_KERNELS}[degree], set()
+    for of in kernels.values():
+        for pattern in patterns(degree):
+            plan = program_of(of, RINGS[1], pattern).plans[pattern]
+            check_keys(plan)
+            seen |= {(plan.parties, "key") for _ in plan.comparisons} | {(plan.parties, "table") for _ in plan.tables}
+    assert seen == {(n, "key") for n in range(2, degree + 1)} | {(n, "table") for n in range(3, degree + 1)}
+
+
+def compare_with_keys(builder, difference, width, kind, layer):
+    """What DESIGN section 4 forbids: two of three owners hold a key for a number that all three make."""
+    gate = Comparison(difference, width, (0, 1))
+    return builder._add_bit(Compared(builder._number(gate, builder.comparisons), kind), layer)
+
+
+def test_power_two_holders_of_a_key_for_three_owners_read_the_thirds_record(monkeypatch):
+    """[d̂ = r] from both keys at every point gives r, and the third's record with it: the reason for the tables."""
+    monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
+    hidden = generator("attack").integers(0, 2, 50, endpoint=True)
+    records = [{"x": np.full(50, 1)}, {"x": np.full(50, 2)}, {"x": hidden}]
+    run = run_chunk(WIDE, RINGS[0], records, 50, "attack", (0, 1, 2))
+    with pytest.raises(AssertionError):
+        check_keys(run.plan)
+    (gate,), keys = run.plan.comparisons, run.dealt[0].keys[0]
+    found = np.zeros(50, dtype=np.uint64)
+    for point in range(1 << gate.width):
+        guess, tree_hash = np.full(50, point, dtype=np.uint64), tree_hash_of("attack")
+        shares = [evaluate(side, keys, guess, run.seeded[side].roots[0], tree_hash)[1] for side in (0, 1)]
+        found[shares[0] ^ shares[1] == 1] = point
+    masked = linear_value(gate.difference, run.inputs[0].places)
+    difference = ((masked - found) & modulus(gate.width)).astype(np.int64)
+    difference -= (difference >> (gate.width - 1)) << gate.width
+    assert np.array_equal((1 + 2 - difference) // 2, hidden)  # d = a + b − 2c

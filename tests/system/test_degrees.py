@@ -1,0 +1,111 @@
+"""Statistics of every degree over real processes: what is released without noise is exact."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from umpc.cli.table import exact_over_all, pooled
+from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import PeerLost, PolicyRefused
+from umpc.study import FieldText
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import Schema
+from umpc.ustat.statistics import find_statistic
+
+from .conftest import FIELDS as LAB_FIELDS
+from .conftest import Lab
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+CLASS = FieldText.of_categories("class", ("case", "control"), public=True)
+FIELDS = (FieldText("x", "0", "20"), FieldText("y", "-5", "5", "0.5"), FieldText("label", "0", "2"), CLASS)
+NOISELESS = "1e12"
+STATISTICS = {
+    "mean": ["x"],
+    "kendall_tau_b": ["x", "y"],
+    "auc_private": ["x", "label"],
+    "auc": ["y"],
+    "spearman_rho": ["x", "y"],
+    "triples_skewness": ["y"],
+    "vus": ["y", "label"],
+    "bergsma_dassios_tau_star": ["x", "y"],
+}
+
+
+def table(node: int, records: int) -> str:
+    """Some records of a node, the same each time."""
+    rng = np.random.default_rng(node)
+    rows = (
+        f"{rng.integers(0, 21)},{rng.integers(-10, 11) / 2},{rng.integers(0, 3)},{rng.choice(['case', 'control'])}"
+        for _ in range(records)
+    )
+    return "\n".join(["x,y,label,class", *rows]) + "\n"
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory):
+    """Five nodes with few records, so that edges have up to four owners."""
+    here = Lab(tmp_path_factory.mktemp("five"), 5)
+    try:
+        here.start(epsilon="99" + "0" * 14)
+        for number, name in enumerate(here.names):
+            here.table(name).write_text(table(number, number + 2))
+        yield here
+    finally:
+        here.stop()
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_every_degree_is_exact_without_noise(five, statistic):
+    settings = {"statistic": statistic, "columns": STATISTICS[statistic], "fields": FIELDS, "edges": "all"}
+    outcome = five.run(name=statistic.replace("_", "-"), epsilon=NOISELESS, **settings)
+    assert outcome.code == 0, outcome.error
+    report = outcome.report
+    study = load_study_file(five.folder / "study.toml").study("coordinator")
+    expected = exact_over_all(study, pooled(study, [five.table(name) for name in five.names]))
+    assert report["estimate"] == pytest.approx(expected, abs=1e-12)
+    assert report["edges"] == report["sets"] and report["degree"] == study.degree
+    assert report["rounds"] == report["rounds_predicted"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["bytes_offline"] == report["bytes_offline_predicted"]
+
+
+@pytest.mark.parametrize(("point", "action"), [("after-fields", "kill"), ("before-ready", "stop")])
+def test_an_owner_of_triples_that_fails_is_named_and_costs_nothing(lab, point, action):
+    here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
+    outcome = here.run(statistic="triples_skewness", columns=["age"], edges="all")
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.seconds < 10
+    for survivor in ("node-1", "node-3"):
+        assert "node-2" in here.wait_for_log(survivor, "ended in step")
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_a_site_that_allows_certain_kernels_refuses_others_and_names_the_hash(lab):
+    (expression,) = find_statistic("kendall_tau").expressions(["age", "balance"])
+    kernel = Kernel(expression, Schema([field.schema() for field in LAB_FIELDS]))
+    here = lab(2).start(more=f'[policy]\nkernels = ["{kernel.hash}"]\n')
+    assert here.run().code == 0
+    refused = here.run(name="other", statistic="covariance")
+    assert refused.code == PolicyRefused.exit_code, refused.error
+    assert "[policy]" in refused.last_line and "no epsilon was charged" in refused.last_line
+
+
+def test_kendalls_sum_over_four_hospitals_is_exact(lab):
+    """trestbps and chol of the heart data, one hospital per node, all pairs."""
+    here = lab(4).start(epsilon="9" + "0" * 13)
+    with (DATA / "heart" / "heart_sites.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["trestbps"].strip() and row["chol"].strip()]
+    sites = sorted({row["site"] for row in rows})
+    for name, site in zip(here.names, sites, strict=True):
+        lines = [f"{row['trestbps']},{row['chol']}" for row in rows if row["site"] == site]
+        here.table(name).write_text("\n".join(["trestbps,chol", *lines]) + "\n")
+    fields = (FieldText("trestbps", "0", "250"), FieldText("chol", "0", "700"))
+    outcome = here.run(edges="all", epsilon=NOISELESS, columns=["trestbps", "chol"], fields=fields)
+    assert outcome.code == 0, outcome.error
+    assert round(outcome.report["estimate"] * outcome.report["edges"]) == 24_267

@@ -1,0 +1,183 @@
+"""umpc.ustat.logic: Boolean functions of comparisons in one normal form over GF(2)."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from umpc.errors import KernelError
+from umpc.ustat import logic
+from umpc.ustat.local import relabel
+from umpc.ustat.polynomial import (
+    WRITTEN_OUT,
+    BitAtom,
+    FieldAtom,
+    LogicAtom,
+    Polynomial,
+    add,
+    atom,
+    constant,
+    function_of,
+    less_than_zero,
+    logic_of,
+    polynomial_of,
+)
+from umpc.ustat.text import from_text
+from umpc.ustat.tracing import trace
+
+from .expressions import SCHEMA
+
+FORMS = [atom(FieldAtom(record, "age")) for record in range(4)]
+ATOMS = [BitAtom(kind, form) for form in FORMS for kind in ("less", "equal")]
+LESS, EQUAL = ATOMS[0], ATOMS[1]
+
+conjunctions = st.lists(st.sampled_from(ATOMS), max_size=4).map(frozenset)
+functions = st.lists(conjunctions, max_size=8).map(
+    lambda found: frozenset(bits for bits in found if len({bit.form for bit in bits}) == len(bits))
+)
+
+
+def at(function: logic.Function, signs: dict[Polynomial, int]) -> bool:
+    """The function where each form has this sign."""
+
+    def holds(bit: BitAtom) -> bool:
+        return signs[bit.form] == (-1 if bit.kind == "less" else 0)
+
+    return sum(all(map(holds, bits)) for bits in function) % 2 == 1
+
+
+def value(of: Polynomial, signs: dict[Polynomial, int]) -> int:
+    """A polynomial of bits at the same place."""
+    total = 0
+    for monomial, coefficient in of.terms:
+        for factor, _ in monomial:
+            function = factor.function if isinstance(factor, LogicAtom) else logic.single(factor)
+            coefficient *= at(function, signs)
+        total += coefficient
+    return total
+
+
+PLACES = [dict(zip(FORMS, row, strict=True)) for row in product((-1, 0, 1), repeat=4)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(functions, functions)
+def test_and_and_xor_are_what_they_are_called(left, right):
+    both, either = logic.conjunction(left, right), left ^ right
+    for signs in PLACES:
+        assert at(both, signs) == (at(left, signs) and at(right, signs))
+        assert at(either, signs) == (at(left, signs) != at(right, signs))
+
+
+@settings(max_examples=60, deadline=None)
+@given(functions, functions)
+def test_functions_are_equal_where_they_are_the_same_everywhere_and_only_there(left, right):
+    same = all(at(left, signs) == at(right, signs) for signs in PLACES)
+    assert (left == right) == same
+    assert logic.conjunction(left, right) == logic.conjunction(right, left)
+
+
+@settings(max_examples=150, deadline=None)
+@given(functions)
+def test_a_polynomial_has_the_functions_values_and_gives_it_back(function):
+    form = logic_of(function)
+    assert function_of(form) == function
+    assert all(value(form, signs) == at(function, signs) for signs in PLACES)
+
+
+@settings(max_examples=60, deadline=None)
+@given(functions)
+def test_logic_over_more_comparisons_than_two_is_one_atom_without_a_constant(function):
+    atoms = {factor for monomial, _ in logic_of(function).terms for factor, _ in monomial}
+    large = {factor for factor in atoms if isinstance(factor, LogicAtom)}
+    assert bool(large) == (len(logic.forms(function)) > WRITTEN_OUT)
+    assert not large or (atoms == large and len(large) == 1 and frozenset() not in large.pop().function)
+
+
+def test_below_and_equal_exclude_each_other():
+    assert logic.conjunction(logic.single(LESS), logic.single(EQUAL)) == logic.FALSE
+    rest = logic.single(ATOMS[2])
+    assert logic.conjunction(logic.conjunction(logic.single(LESS), rest), logic.single(EQUAL)) == logic.FALSE
+    assert logic.conjunction(logic.single(LESS), logic.single(LESS)) == logic.single(LESS)
+
+
+def test_the_constants():
+    function = logic.single(LESS)
+    assert logic.conjunction(function, logic.TRUE) == function
+    assert logic.conjunction(function, logic.FALSE) == logic.FALSE == function ^ function
+    assert (logic_of(logic.FALSE), logic_of(logic.TRUE)) == (constant(0), constant(1))
+
+
+def normal(kernel) -> Polynomial:
+    return polynomial_of(trace(kernel), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (
+            lambda a, b, c: (a.age < b.age) & (b.age < c.age) & (a.half < c.half),
+            lambda a, b, c: ~((b.age <= a.age) | ~(c.half > a.half) | ~(b.age < c.age)),
+        ),
+        (
+            lambda a, b, c: (a.age < b.age) | (b.age < c.age) | (c.age < a.age),
+            lambda a, b, c: ~((b.age <= a.age) & (c.age <= b.age) & (a.age <= c.age)),
+        ),
+        (
+            lambda a, b, c: (a.age > b.age) ^ (b.age > c.age) ^ (c.age > a.age),
+            lambda a, b, c: (c.age > a.age) ^ (a.age > b.age) ^ (b.age > c.age),
+        ),
+        (
+            lambda a, b, c: (a.age == b.age) & ((b.half < c.half) | (a.third == c.third)),
+            lambda a, b, c: ((b.age == a.age) & (c.half > b.half)) | ((a.age == b.age) & (c.third == a.third)),
+        ),
+    ],
+)
+def test_logic_that_means_the_same_is_the_same_however_it_was_written(left, right):
+    assert normal(left) == normal(right)
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0)])
+def test_symmetric_logic_is_canonical_under_every_exchange_of_records(order):
+    """An exchange turns comparisons around: below becomes neither below nor equal."""
+    ordered = normal(
+        lambda a, b, c: (
+            ((a.age < b.age) & (b.age < c.age) & (a.age < c.age))
+            | ((c.age < b.age) & (b.age < a.age) & (c.age < a.age))
+        )
+    )
+    alike = normal(lambda a, b, c: (a.age == b.age) | (b.age == c.age) | (a.age == c.age))
+    exchange = dict(enumerate(order))
+    assert relabel(alike, exchange) == alike
+    reverse = {0: 2, 1: 1, 2: 0}
+    assert relabel(ordered, reverse) == ordered
+    assert (relabel(ordered, exchange) == ordered) == (exchange == reverse)
+
+
+def test_turned_around_a_comparison_is_neither_below_nor_equal():
+    form = normal(lambda a, b: a.age - b.age)
+    above = function_of(less_than_zero(form.scaled(-1)))
+    assert above == logic.TRUE ^ logic.single(BitAtom("less", form)) ^ logic.single(BitAtom("equal", form))
+    assert add(less_than_zero(form), less_than_zero(form.scaled(-1)), atom(BitAtom("equal", form))) == constant(1)
+
+
+@pytest.mark.parametrize("sign", ["", "~"])
+@pytest.mark.parametrize("join", [" & ~", " | "])
+def test_logic_of_too_many_cases_is_refused(sign, join):
+    """A conjunction of n complements, or a disjunction, is 2^n conjunctions."""
+    text = [sign + join.join(f"(a.age == {number} * b.age + 1)" for number in range(count)) for count in (9, 14)]
+    assert polynomial_of(from_text(text[0]), SCHEMA)
+    with pytest.raises(KernelError, match="4096 cases"):
+        polynomial_of(from_text(text[1]), SCHEMA)
+
+
+def test_an_and_that_is_too_large_is_refused_before_it_is_computed():
+    """4096² pairs of conjunctions would take minutes."""
+    forms = [atom(FieldAtom(0, f"x{number}")) for number in range(13)]
+    large = frozenset(frozenset([BitAtom("less", a), BitAtom("less", b)]) for a in forms for b in forms)
+    many = frozenset(bits | {BitAtom("equal", atom(FieldAtom(1, f"y{n}")))} for bits in large for n in range(50))
+    with pytest.raises(KernelError, match="combine too many comparisons"):
+        logic.conjunction(many, many)

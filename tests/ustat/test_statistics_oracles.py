@@ -1,0 +1,286 @@
+"""umpc.ustat.statistics: every kernel of the library against a direct formula and other libraries, with ties."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, permutations, product
+from math import comb, log2, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import rand_score, roc_auc_score
+
+from umpc.ustat.estimators import estimate
+from umpc.ustat.statistics import LIBRARY
+
+from .tables import HALF, UNIT, columns_of, means, values
+
+Rows = list[tuple[int, ...]]
+"""Records, each a tuple of the statistic's columns in steps of their resolution."""
+
+
+def sgn(of: int | Fraction) -> int:
+    return int(of > 0) - int(of < 0)
+
+
+def average(numbers) -> Fraction:
+    numbers = list(numbers)
+    return Fraction(sum(numbers), 1) / len(numbers)
+
+
+def over_pairs(function):
+    return lambda rows: [average(function(*pair) for pair in combinations(rows, 2))]
+
+
+def covariance(rows: Rows, x: int = 0, y: int = 1) -> list[Fraction]:
+    centre = [average(row[i] for row in rows) for i in (x, y)]
+    deviations = sum((row[x] - centre[0]) * (row[y] - centre[1]) for row in rows)
+    return [deviations * HALF**2 / (len(rows) - 1)]
+
+
+def gini(rows: Rows) -> list[Fraction]:
+    n = len(rows)
+    return [sum(abs(p[0] - q[0]) for p in rows for q in rows) * HALF / (n * (n - 1))]
+
+
+def duplicates(rows: Rows) -> list[Fraction]:
+    counts = Counter(row[0] for row in rows)
+    return [Fraction(sum(c * (c - 1) for c in counts.values()), len(rows) * (len(rows) - 1))]
+
+
+def signed_rank(p, q) -> Fraction:
+    return Fraction(1 + sgn(p[0] + q[0]), 2)
+
+
+def concordance(p, q) -> int:
+    return sgn((p[0] - q[0]) * (p[1] - q[1]))
+
+
+def tau_b(rows: Rows) -> list[Fraction]:
+    pairs = list(combinations(rows, 2))
+    sums = [sum(concordance(p, q) for p, q in pairs)]
+    sums += [sum(p[i] != q[i] for p, q in pairs) for i in (0, 1)]
+    return [Fraction(total, len(pairs)) for total in sums]
+
+
+def gamma(rows: Rows) -> list[Fraction]:
+    found = Counter(concordance(p, q) for p, q in combinations(rows, 2))
+    return [Fraction(found[1] - found[-1], found.total()), Fraction(found[1] + found[-1], found.total())]
+
+
+def spearman(rows: Rows) -> list[Fraction]:
+    """From ranks: ⟨R, Q⟩ without the pairs that share both records."""
+    n = len(rows)
+    ranks = [[sum(sgn(p[i] - q[i]) for q in rows) for p in rows] for i in (0, 1)]
+    total = sum(r * q for r, q in zip(*ranks, strict=True)) - 2 * sum(concordance(*p) for p in combinations(rows, 2))
+    return [Fraction(3 * total, n * (n - 1) * (n - 2))]
+
+
+def triples(rows: Rows) -> list[Fraction]:
+    def leans(x, y, z) -> Fraction:
+        return Fraction(sgn(x + y - 2 * z) + sgn(x + z - 2 * y) + sgn(y + z - 2 * x), 3)
+
+    return [average(leans(p[0], q[0], r[0]) for p, q, r in combinations(rows, 3))]
+
+
+def quadruple(x) -> int:
+    """a of Bergsma & Dassios 2014, section 1."""
+    return sgn(abs(x[0] - x[1]) + abs(x[2] - x[3]) - abs(x[0] - x[2]) - abs(x[1] - x[3]))
+
+
+def tau_star(rows: Rows) -> list[Fraction]:
+    def kernel(four) -> Fraction:
+        return average(quadruple([p[0] for p in o]) * quadruple([p[1] for p in o]) for o in permutations(four))
+
+    return [average(map(kernel, combinations(rows, 4)))]
+
+
+def auc_private(rows: Rows) -> list[Fraction]:
+    pairs = comb(len(rows), 2)
+    ones, others = ([s for s, label in rows if (label == 1) == one] for one in (True, False))
+    right = sum(Fraction(1 + sgn(p - q), 2) for p in ones for q in others)
+    return [right / pairs, Fraction(len(ones) * len(others), pairs)]
+
+
+def vus(rows: Rows) -> list[Fraction]:
+    """By how many of the orders that break ties are right."""
+    classes = [[s for s, label in rows if label == number] for number in (0, 1, 2)]
+    right = Fraction(0)
+    for scores in product(*classes):
+        orders = [order for order in permutations(range(3)) if sorted(scores) == [scores[i] for i in order]]
+        right += Fraction((0, 1, 2) in orders, len(orders))
+    triples = comb(len(rows), 3)
+    return [right / triples, Fraction(len(classes[0]) * len(classes[1]) * len(classes[2]), triples)]
+
+
+def contrastive(p, q) -> Fraction:
+    distance = abs(sum(u - v for u, v in zip(p[1:], q[1:], strict=True))) * HALF
+    return distance**2 if p[0] == q[0] else max(Fraction(0), 1 - distance) ** 2
+
+
+ORACLES = {
+    "mean": lambda rows: [average(row[0] for row in rows) * HALF],
+    "gini_mean_difference": gini,
+    "variance": lambda rows: covariance(rows, 0, 0),
+    "covariance": covariance,
+    "wilcoxon_signed_rank": over_pairs(signed_rank),
+    "triples_skewness": triples,
+    "duplicate_pair_ratio": duplicates,
+    "renyi_entropy": duplicates,
+    "uniformity": lambda rows: [duplicates(rows)[0] - Fraction(1, 5)],
+    "rand_index": over_pairs(lambda p, q: (p[0] == q[0]) == (p[1] == q[1])),
+    "kendall_tau": over_pairs(concordance),
+    "kendall_tau_b": tau_b,
+    "goodman_kruskal_gamma": gamma,
+    "spearman_rho": spearman,
+    "bergsma_dassios_tau_star": tau_star,
+    "auc_private": auc_private,
+    "vus": vus,
+    "contrastive_loss": over_pairs(contrastive),
+}
+TWO_SAMPLES = {
+    "auc": lambda p, q: Fraction(1 + sgn(p[0] - q[0]), 2),
+    "mann_whitney_u": lambda p, q: Fraction(1 + sgn(p[0] - q[0]), 2),
+    "ranking_hinge": lambda p, q: max(Fraction(0), 1 - (p[0] + p[1] - q[0] - q[1]) * HALF),
+}
+
+
+def table(name: str, rows: Rows) -> dict[str, list[int]]:
+    return dict(zip(columns_of(name), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def small(name: str, span: int = 6):
+    """A record: numbers in steps of 1/2, labels 0, 1, 2."""
+    return st.tuples(*(st.integers(0, 2) if c == "label" else st.integers(-span, span) for c in columns_of(name)))
+
+
+def test_every_statistic_of_the_library_has_an_oracle():
+    assert ORACLES.keys() | TWO_SAMPLES.keys() == LIBRARY.keys()
+
+
+@pytest.mark.parametrize("span", [1, 6], ids=["many ties", "few ties"])
+@pytest.mark.parametrize("name", ORACLES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_random_tables(name, span, data):
+    rows = data.draw(st.lists(small(name, span), min_size=LIBRARY[name].degree, max_size=8))
+    assert means(name, table(name, rows)) == ORACLES[name](rows)
+
+
+@pytest.mark.parametrize("name", TWO_SAMPLES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_random_samples(name, data):
+    first, second = (data.draw(st.lists(small(name, 3), min_size=1, max_size=6)) for _ in range(2))
+    expected = average(TWO_SAMPLES[name](p, q) for p in first for q in second)
+    assert means(name, table(name, first), table(name, second)) == [expected]
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize(
+    "pairs",
+    [[(2, 2)] * 5, [(-6, -6), (6, 6)] * 2, [(-6, 6), (6, -6)] * 2, [(i, 1) for i in range(5)], [(0, 0)] * 3 + [(6, 2)]],
+    ids=["all equal", "both bounds", "opposite bounds", "one column constant", "one differs"],
+)
+def test_ties_bounds_and_equal_values(name, pairs):
+    columns = columns_of(name)
+    rows = [
+        tuple((x % 3, x, y)[-len(columns) :]) if columns[0] == "label" else (x, y)[: len(columns)] for x, y in pairs
+    ]
+    rows = [tuple(v % 3 if c == "label" else v for c, v in zip(columns, row, strict=True)) for row in rows]
+    assert means(name, table(name, rows)) == ORACLES[name](rows)
+
+
+def test_tau_star_is_the_papers_kernel_on_all_orders_of_four_records():
+    """Bergsma & Dassios 2014: the mean over all 24 permutations of a(x)·a(y), with ties: 4^4 · 4^4 points."""
+    points = np.array(list(product(range(4), repeat=4)))
+    signs = np.array([[quadruple(point[list(order)]) for order in permutations(range(4))] for point in points])
+    x, y = (index.ravel() for index in np.mgrid[: len(points), : len(points)])
+    records = [{"x": points[x, i], "y": points[y, i]} for i in range(4)]
+    (value,) = values("bergsma_dassios_tau_star", records)
+    assert np.array_equal(value, (signs @ signs.T).ravel() * int(1 / UNIT) // 24)
+
+
+def test_vus_on_all_triples_of_scores():
+    points = np.array(list(product(range(3), repeat=3)))
+    records = [{"score": points[:, i], "label": np.full(len(points), i)} for i in range(3)]
+    right, different = values("vus", records)
+    a, b, c = points.T
+    expected = (a < b) * (b < c) + ((a == b) * (b < c) + (a < b) * (b == c)) / 2 + (a == b) * (b == c) / 6
+    assert np.allclose(right * float(UNIT), expected) and np.all(different * UNIT == 1)
+
+
+@pytest.mark.parametrize("name", ["ranking_hinge", "contrastive_loss"])
+def test_losses_take_weights_and_margin(name):
+    rng = np.random.default_rng(5)
+    x, y, w, margin = rng.integers(-6, 7, (2, 9)), rng.integers(-6, 7, (2, 9)), (0.5, -2.0), 1.5
+    records = [{"x": x[i], "y": y[i], "label": rng.integers(0, 2, 9)} for i in range(2)]
+    (value,) = values(name, records, (("weights", ("0.5", -2)), ("margin", "3/2")))
+    difference = (w[0] * (x[0] - x[1]) + w[1] * (y[0] - y[1])) / 2
+    expected = np.maximum(0, margin - difference)
+    if name == "contrastive_loss":
+        same = records[0]["label"] == records[1]["label"]
+        expected = np.where(same, difference**2, np.maximum(0, margin - np.abs(difference)) ** 2)
+    assert np.allclose(value * float(UNIT), expected)
+
+
+def released(name: str, sums: list[Fraction], sets: int = 1) -> float:
+    """The estimator's value, without noise."""
+    nothing = [0.0] * len(sums)
+    return estimate(LIBRARY[name].estimator, sums, nothing, nothing, sets).value
+
+
+@pytest.mark.parametrize("span", [2, 6], ids=["many ties", "few ties"])
+@pytest.mark.parametrize("seed", range(3))
+def test_other_libraries_agree_with_ties(span, seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(-span, span + 1, (2, 30))
+    label = rng.integers(0, 2, 30)
+    both = {"x": x, "y": y}
+    assert float(means("mean", {"x": x})[0]) == pytest.approx(np.mean(x / 2))
+    assert float(means("variance", {"x": x})[0]) == pytest.approx(np.var(x / 2, ddof=1))
+    assert float(means("covariance", both)[0]) == pytest.approx(np.cov(x / 2, y / 2)[0, 1])
+    assert float(means("rand_index", both)[0]) == pytest.approx(rand_score(x, y))
+    assert released("kendall_tau_b", means("kendall_tau_b", both)) == pytest.approx(stats.kendalltau(x, y).statistic)
+    gamma = means("goodman_kruskal_gamma", both)
+    assert released("goodman_kruskal_gamma", gamma) == pytest.approx(stats.somersd(x, y).statistic * untied_y(x, y))
+    sides = {"score": x[label == 1]}, {"score": x[label == 0]}
+    auc, pairs = roc_auc_score(label, x), len(sides[0]["score"]) * len(sides[1]["score"])
+    assert float(means("auc", *sides)[0]) == pytest.approx(auc)
+    assert released("auc_private", means("auc_private", {"score": x, "label": label})) == pytest.approx(auc)
+    u = stats.mannwhitneyu(*(side["score"] for side in sides)).statistic
+    assert released("mann_whitney_u", means("mann_whitney_u", *sides), pairs) == pytest.approx(u)
+    frequencies = np.bincount(x + span) / 30
+    collisions = (np.sum(frequencies**2) * 30 - 1) / 29
+    assert released("renyi_entropy", means("renyi_entropy", {"x": x})) == pytest.approx(-log2(collisions))
+
+
+def untied_y(x, y) -> float:
+    """Pairs untied in x per pair untied in both: Somers' D of y given x has the former as its denominator."""
+    pairs = list(combinations(zip(x, y, strict=True), 2))
+    return sum(p[0] != q[0] for p, q in pairs) / sum(p[0] != q[0] and p[1] != q[1] for p, q in pairs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_other_libraries_agree_without_ties(seed):
+    """scipy's Kendall is tau-b, which is tau-a where nothing is tied; its Spearman mixes the U-statistic with tau."""
+    rng = np.random.default_rng(seed)
+    n = 13
+    x, y = rng.permutation(n) - 6, rng.permutation(n) - 6
+    tau, u = (float(means(name, {"x": x, "y": y})[0]) for name in ("kendall_tau", "spearman_rho"))
+    assert tau == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert (n - 2) / (n + 1) * u + 3 / (n + 1) * tau == pytest.approx(stats.spearmanr(x, y).statistic)
+    signed = rng.choice((-1, 1), 6) * rng.permutation(range(1, 7))
+    above = comb(6, 2) * float(means("wilcoxon_signed_rank", {"x": signed})[0]) + np.sum(signed > 0)
+    assert above == pytest.approx(stats.wilcoxon(signed, alternative="greater").statistic)
+
+
+def test_tau_b_of_one_table_by_hand():
+    """Five records, one tie in x, one in y: ten pairs, seven concordant, one discordant."""
+    sums = means("kendall_tau_b", {"x": [1, 1, 2, 3, 4], "y": [1, 2, 2, 4, 3]})
+    assert sums == [Fraction(6, 10), Fraction(9, 10), Fraction(9, 10)]
+    assert released("kendall_tau_b", sums) == pytest.approx(6 / sqrt(81))

@@ -1,0 +1,138 @@
+"""Statistics of classes: how well a score ranks them, and losses over pairs. Classes are public or a private label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
+from itertools import permutations
+from operator import add, xor
+from typing import Any
+
+from umpc.ustat.statistics.statistic import Parameter, Statistic
+from umpc.ustat.tracing import maximum, select, sign
+
+Kernel = Callable[..., Any]
+
+
+def _auc(score: str) -> Kernel:
+    return lambda a, b: (sign(a[score] - b[score]) + 1) / 2
+
+
+def _auc_null_variance(first: int, second: int) -> Fraction:
+    """Mann & Whitney 1947, U's variance over (n0·n1)²."""
+    return Fraction(first + second + 1, 12 * first * second)
+
+
+def _auc_private(score: str, label: str) -> Kernel:
+    """Pairs of different label in the right order, ties half; and all pairs of different label."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        first, second = a[label] == 1, b[label] == 1
+        above = (sign(a[score] - b[score]) + 1) / 2
+        ordered = select(first, select(second, 0, above), select(second, 1 - above, 0))
+        return ordered, first ^ second
+
+    return kernel
+
+
+def _vus(score: str, label: str) -> Kernel:
+    """Triples with labels 0, 1, 2 in the right order; and all triples with three different labels.
+
+    A triple's share of right orders when ties are broken at random: 1 if its scores rise strictly, 1/2 with one tie,
+    1/6 if all are equal. As 1/6 + 1/3 + 1/2 of three conditions, each stronger than the one before, so that the range
+    is [0, 1]. At most one of the six permutations has the labels, hence the exclusive or.
+    """
+
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        level, rising, strict, different = [], [], [], []
+        for p, q, r in permutations((a, b, c)):
+            labels = (p[label] == 0) & (q[label] == 1) & (r[label] == 2)
+            ordered = labels & (p[score] <= q[score]) & (q[score] <= r[score])
+            level.append(ordered)
+            rising.append(ordered & (p[score] < r[score]))
+            strict.append(labels & (p[score] < q[score]) & (q[score] < r[score]))
+            different.append(labels)
+        return reduce(xor, level) / 6 + reduce(xor, rising) / 3 + reduce(xor, strict) / 2, reduce(xor, different)
+
+    return kernel
+
+
+def _ranking_hinge(*x: str, weights: tuple[Fraction, ...], margin: Fraction) -> Kernel:
+    return lambda a, b: maximum(0, margin - _difference(a, b, x, weights))
+
+
+def _contrastive_loss(label: str, *x: str, weights: tuple[Fraction, ...], margin: Fraction) -> Kernel:
+    """Of D = |w·(x − x')|: D² for pairs of one label, max(0, margin − D)² for others."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        difference = _difference(a, b, x, weights)
+        near = (difference < margin) & (-margin < difference)
+        return select(a[label] == b[label], difference**2, select(near, (margin - abs(difference)) ** 2, 0))
+
+    return kernel
+
+
+def _difference(a: Any, b: Any, x: tuple[str, ...], weights: tuple[Fraction, ...]) -> Any:
+    """w·(x − x')."""
+    differences = zip((a[name] - b[name] for name in x), weights, strict=True)
+    return reduce(add, (of if weight == 1 else weight * of for of, weight in differences))
+
+
+_LINEAR = (Parameter("weights", default=1, per_column=True), Parameter("margin", default=1, positive=True))
+
+CLASSES = (
+    Statistic(
+        "auc",
+        "Area under the ROC curve, public labels: the first class scores above the second",
+        ("score",),
+        "Hanley & McNeil 1982; Sinh & Ramon 2025, A.5.3, with ties counted half",
+        _auc,
+        sampling="two_sample",
+        null_variance=_auc_null_variance,
+    ),
+    Statistic(
+        "auc_private",
+        "Area under the ROC curve, private labels: 1 scores above 0",
+        ("score", "label"),
+        "Hanley & McNeil 1982; Bell et al. 2020, equation 7, with ties counted half",
+        _auc_private,
+        estimator="ratio",
+    ),
+    Statistic(
+        "mann_whitney_u",
+        "Mann and Whitney's U, public labels",
+        ("score",),
+        "Mann & Whitney 1947: the AUC times the number of pairs, null variance of the AUC",
+        _auc,
+        estimator="total",
+        sampling="two_sample",
+        null_variance=_auc_null_variance,
+    ),
+    Statistic(
+        "vus",
+        "Volume under the ROC surface of three ordered classes, private labels 0, 1, 2",
+        ("score", "label"),
+        "Mossman 1999; Nakas & Yiannoutsos 2004 for ties",
+        _vus,
+        degree=3,
+        estimator="ratio",
+    ),
+    Statistic(
+        "ranking_hinge",
+        "Hinge loss of a public linear ranking, public labels: max(0, margin − w·(x − x'))",
+        ("x...",),
+        "Herbrich, Graepel & Obermayer 2000; Clémençon, Lugosi & Vayatis 2008",
+        _ranking_hinge,
+        sampling="two_sample",
+        parameters=_LINEAR,
+    ),
+    Statistic(
+        "contrastive_loss",
+        "Contrastive loss of a public linear projection D = |w·(x − x')|: D² or max(0, margin − D)²",
+        ("label", "x..."),
+        "Hadsell, Chopra & LeCun 2006, without the factor 1/2",
+        _contrastive_loss,
+        parameters=_LINEAR,
+    ),
+)

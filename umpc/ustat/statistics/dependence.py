@@ -1,0 +1,139 @@
+"""Statistics of two columns: how much one says about the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
+from itertools import permutations
+from operator import add, xor
+from typing import Any
+
+from umpc.ustat.statistics.statistic import Statistic
+from umpc.ustat.tracing import sign
+
+Kernel = Callable[..., Any]
+
+
+def _covariance(x: str, y: str) -> Kernel:
+    return lambda a, b: (a[x] - b[x]) * (a[y] - b[y]) / 2
+
+
+def _kendall_tau(x: str, y: str) -> Kernel:
+    return lambda a, b: sign(a[x] - b[x]) * sign(a[y] - b[y])
+
+
+def _kendall_null_variance(n: int) -> Fraction:
+    """Kendall 1938."""
+    return Fraction(2 * (2 * n + 5), 9 * n * (n - 1))
+
+
+def _kendall_tau_b(x: str, y: str) -> Kernel:
+    return lambda a, b: (sign(a[x] - b[x]) * sign(a[y] - b[y]), a[x] != b[x], a[y] != b[y])
+
+
+def _goodman_kruskal_gamma(x: str, y: str) -> Kernel:
+    return lambda a, b: (sign(a[x] - b[x]) * sign(a[y] - b[y]), (a[x] != b[x]) & (a[y] != b[y]))
+
+
+def _spearman_rho(x: str, y: str) -> Kernel:
+    """3·sign(x1 − x2)·sign(y1 − y3), averaged over the six ways to number three records.
+
+    It estimates Spearman's correlation of the population (the grade correlation) without bias. The correlation of n
+    ranks without ties is r = (n − 2)/(n + 1)·U + 3/(n + 1)·τ, with Kendall's τ-a (Hoeffding 1948, section 9b).
+    """
+
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        orders = permutations((a, b, c))
+        return reduce(add, (sign(p[x] - q[x]) * sign(p[y] - r[y]) for p, q, r in orders)) / 2
+
+    return kernel
+
+
+def _spearman_null_variance(n: int) -> Fraction:
+    """From Var r = 1/(n − 1), Kendall's variance, and Cov(r, τ) = 2(n + 1)/(3n(n − 1))."""
+    return Fraction(n * n - 3, n * (n - 1) * (n - 2))
+
+
+def _bergsma_dassios_tau_star(x: str, y: str) -> Kernel:
+    """Whether x and y split four records into the same two halves.
+
+    Of the three ways to split four records into halves, x separates at most one: every value of one half is below
+    every value of the other. The paper's kernel averages a(x1, …, x4)·a(y1, …, y4) over 24 permutations, where
+    a = sign(|x1 − x2| + |x3 − x4| − |x1 − x3| − |x2 − x4|) is 1, −1 or 0 as one, another or none of the splits is
+    separated. The average is 2/3 if both separate the same split, −1/3 if different ones, else 0.
+    """
+
+    def kernel(a: Any, b: Any, c: Any, d: Any) -> Any:
+        splits = ((a, b, c, d), (a, c, b, d), (a, d, b, c))
+        by_x = [_separates(x, *split) for split in splits]
+        by_y = [_separates(y, *split) for split in splits]
+        same = reduce(add, (p * q for p, q in zip(by_x, by_y, strict=True)))
+        return same - reduce(xor, by_x) * reduce(xor, by_y) / 3
+
+    return kernel
+
+
+def _separates(x: str, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Whether both of a, b are below both of c, d, or above them."""
+    below = (a[x] < c[x]) & (a[x] < d[x]) & (b[x] < c[x]) & (b[x] < d[x])
+    above = (c[x] < a[x]) & (d[x] < a[x]) & (c[x] < b[x]) & (d[x] < b[x])
+    return below ^ above
+
+
+def _tau_star_null_variance(n: int) -> Fraction:
+    """Hoeffding 1948, 5.13, with ζ1 = 0 and ζ2, ζ3, ζ4 from all permutations of n = 4, 5, 6; 2/9 for n = 4."""
+    return Fraction(8 * (3 * n * n + 5 * n - 18), 75 * n * (n - 1) * (n - 2) * (n - 3))
+
+
+DEPENDENCE = (
+    Statistic(
+        "covariance",
+        "Covariance, unbiased",
+        ("x", "y"),
+        "Hoeffding 1948, as the mean of (x − x')(y − y')/2",
+        _covariance,
+    ),
+    Statistic(
+        "kendall_tau",
+        "Kendall's tau-a",
+        ("x", "y"),
+        "Kendall 1938; Sinh & Ramon 2025, A.5.1, with ties counted as 0",
+        _kendall_tau,
+        null_variance=_kendall_null_variance,
+    ),
+    Statistic(
+        "kendall_tau_b",
+        "Kendall's tau-b: concordance / √(untied in x · untied in y)",
+        ("x", "y"),
+        "Kendall 1945",
+        _kendall_tau_b,
+        estimator="geometric_ratio",
+    ),
+    Statistic(
+        "goodman_kruskal_gamma",
+        "Goodman and Kruskal's gamma: concordance / untied pairs",
+        ("x", "y"),
+        "Goodman & Kruskal 1954",
+        _goodman_kruskal_gamma,
+        estimator="ratio",
+    ),
+    Statistic(
+        "spearman_rho",
+        "Spearman's rho of the population, unbiased",
+        ("x", "y"),
+        "Hoeffding 1948, section 9: 3·sign(x1 − x2)·sign(y1 − y3), with ties counted as 0",
+        _spearman_rho,
+        degree=3,
+        null_variance=_spearman_null_variance,
+    ),
+    Statistic(
+        "bergsma_dassios_tau_star",
+        "Bergsma and Dassios' tau*: zero only if independent",
+        ("x", "y"),
+        "Bergsma & Dassios 2014",
+        _bergsma_dassios_tau_star,
+        degree=4,
+        null_variance=_tau_star_null_variance,
+    ),
+)

@@ -1,0 +1,135 @@
+"""Statistics of one column: where it lies, how it spreads, how often its values collide; and of two partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from umpc.ustat.statistics.statistic import Parameter, Statistic
+from umpc.ustat.tracing import sign
+
+Kernel = Callable[..., Any]
+
+
+def _mean(x: str) -> Kernel:
+    return lambda a: a[x]
+
+
+def _gini_mean_difference(x: str) -> Kernel:
+    return lambda a, b: abs(a[x] - b[x])
+
+
+def _variance(x: str) -> Kernel:
+    return lambda a, b: (a[x] - b[x]) ** 2 / 2
+
+
+def _wilcoxon_signed_rank(x: str) -> Kernel:
+    return lambda a, b: (sign(a[x] + b[x]) + 1) / 2
+
+
+def _wilcoxon_null_variance(n: int) -> Fraction:
+    """Hoeffding 1948, 5.18, with ζ1 = 1/12 and ζ2 = 1/4."""
+    return Fraction(2 * n - 1, 6 * n * (n - 1))
+
+
+def _triples_skewness(x: str) -> Kernel:
+    """A triple leans right if its mean is above its median.
+
+    The three signs of the paper's kernel, of a sum of two minus twice the third, are of numbers with the sum 0: two are
+    positive in a triple that leans right, two negative in one that leans left, else they cancel. Counting "at least
+    two" keeps the range at ±1/3, where a sum of three signs would seem to reach ±1, at three times the noise.
+    """
+
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        splits = ((a[x] + b[x], 2 * c[x]), (a[x] + c[x], 2 * b[x]), (b[x] + c[x], 2 * a[x]))
+        right = _at_least_two(*(twice < two for two, twice in splits))
+        left = _at_least_two(*(two < twice for two, twice in splits))
+        return (right - left) / 3
+
+    return kernel
+
+
+def _at_least_two(p: Any, q: Any, r: Any) -> Any:
+    return (p & q) ^ (p & r) ^ (q & r)
+
+
+def _duplicate_pair_ratio(x: str) -> Kernel:
+    return lambda a, b: a[x] == b[x]
+
+
+def _uniformity(x: str, cells: Fraction) -> Kernel:
+    return lambda a, b: (a[x] == b[x]) - 1 / cells
+
+
+def _uniformity_null_variance(n: int, cells: Fraction) -> Fraction:
+    """The kernel is degenerate under the uniform distribution, so pairs are uncorrelated."""
+    return (1 - 1 / cells) / cells / Fraction(n * (n - 1), 2)
+
+
+def _rand_index(x: str, y: str) -> Kernel:
+    def kernel(a: Any, b: Any) -> Any:
+        together, also = a[x] == b[x], a[y] == b[y]
+        return (together & also) | (~together & ~also)
+
+    return kernel
+
+
+SPREAD = (
+    Statistic("mean", "Mean", ("x",), "Hoeffding 1948, the U-statistic of degree 1", _mean, degree=1),
+    Statistic(
+        "gini_mean_difference",
+        "Gini mean difference",
+        ("x",),
+        "Gini 1912; Sinh & Ramon 2025, A.5.2",
+        _gini_mean_difference,
+    ),
+    Statistic("variance", "Variance, unbiased", ("x",), "Hoeffding 1948, as the mean of (x − x')²/2", _variance),
+    Statistic(
+        "wilcoxon_signed_rank",
+        "Wilcoxon's signed rank, pair form",
+        ("x",),
+        "Tukey 1949: pairs whose sum is positive, zero counted half",
+        _wilcoxon_signed_rank,
+        null_variance=_wilcoxon_null_variance,
+    ),
+    Statistic(
+        "triples_skewness",
+        "Triples that lean right minus triples that lean left, a third",
+        ("x",),
+        "Randles, Fligner, Policello & Wolfe 1980",
+        _triples_skewness,
+        degree=3,
+    ),
+    Statistic(
+        "duplicate_pair_ratio",
+        "Ratio of pairs with equal values",
+        ("x",),
+        "Sinh & Ramon 2025, section 6; minus its logarithm is the Rényi entropy of order 2",
+        _duplicate_pair_ratio,
+    ),
+    Statistic(
+        "renyi_entropy",
+        "Collision entropy (Rényi, order 2), in bits",
+        ("x",),
+        "Rényi 1961; Bell et al. 2020, equation 5, to base 2",
+        _duplicate_pair_ratio,
+        estimator="collision_entropy",
+    ),
+    Statistic(
+        "uniformity",
+        "Squared distance to the uniform distribution over `cells` values",
+        ("x",),
+        "Goldreich & Ron 2000; Diakonikolas et al. 2019: pairs with equal values minus 1/cells",
+        _uniformity,
+        parameters=(Parameter("cells", positive=True, whole=True),),
+        null_variance=_uniformity_null_variance,
+    ),
+    Statistic(
+        "rand_index",
+        "Rand index of two clusterings",
+        ("x", "y"),
+        "Rand 1971: pairs on which both clusterings agree (not Sinh & Ramon 2025, A.5.4, see docs/papers.md)",
+        _rand_index,
+    ),
+)
