@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import numpy as np
+import pytest
 
 from umpc.agreement import attempt_of
 from umpc.mpc.attempt import Attempt, Member, commit, edges_of
+from umpc.mpc.compiler import compile_program
 from umpc.mpc.prg import Stream
 from umpc.mpc.zero_shares import KeyAgreement
 from umpc.study import FieldText, Participant, Study
@@ -32,6 +35,22 @@ LOUD = "1e12"
 
 CLASSES = FieldText.of_categories("label", ["case", "control"], public=True)
 Columns = Mapping[str, np.ndarray]
+
+
+@contextmanager
+def compiled_once() -> Iterator[None]:
+    """The plans of equal studies are compiled once, not by every process of every run: for tests of many runs."""
+    programs = {}
+
+    def compile_once(kernels, ring, patterns):
+        key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns)
+        if key not in programs:
+            programs[key] = compile_program(kernels, ring, patterns)
+        return programs[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.mpc.attempt.compile_program", compile_once)
+        yield
 
 
 class Entropy:

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "umpc/failpoints.py": (),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/study.py": ("msgspec", "umpc.__version__", "umpc.ustat", "umpc.errors", "umpc.mpc.prg"),
-    "umpc/mpc/": ("numpy", "cryptography", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
+    "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from umpc.agreement import noise_of
 from umpc.coordinator.report import noisy_sums
 from umpc.errors import TooFewRecords
-from umpc.mpc.compiler import compile_program
 from umpc.mpc.cost import predict
 from umpc.proto.codec import encode_frame
 from umpc.simulation import Simulated, simulate
@@ -22,7 +21,7 @@ from umpc.study import FieldText, Study
 from umpc.ustat.estimators import estimate
 from umpc.ustat.statistics import LIBRARY
 
-from .studies import CLASSES, Entropy, clear_sums, generator, graph_of, library_study
+from .studies import CLASSES, Entropy, clear_sums, compiled_once, generator, graph_of, library_study
 
 LOW, HIGH = -5, 6
 """Bounds of every column of numbers, in steps of 1/2."""
@@ -39,18 +38,8 @@ by_statistic = pytest.mark.parametrize("name", LIBRARY)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def compiled_once():
-    """The plans of equal studies are compiled once, not by every process of every run."""
-    programs = {}
-
-    def compile_once(kernels, ring, patterns):
-        key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns)
-        if key not in programs:
-            programs[key] = compile_program(kernels, ring, patterns)
-        return programs[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.mpc.attempt.compile_program", compile_once)
+def fast():
+    with compiled_once():
         yield
 
 

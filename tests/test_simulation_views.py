@@ -19,7 +19,14 @@ from umpc.simulation import Simulated, simulate
 
 from .dp.statistical import chi_square
 from .mpc.studies import ALPHA, RUNS, homogeneity, uniformity
-from .studies import KENDALL, LOUD, Entropy, clear_sums, make_study, random_tables, table
+from .studies import KENDALL, LOUD, SKEWNESS, Entropy, clear_sums, compiled_once, make_study, random_tables, table
+
+
+@pytest.fixture(autouse=True, scope="module")
+def fast():
+    with compiled_once():
+        yield
+
 
 # --- views: node-1's view and the shares do not depend on node-0's records ----------------------------------
 
@@ -101,6 +108,56 @@ def test_power_a_study_without_a_protection_is_found(monkeypatch, mutate, finder
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
+# --- the same among three owners ------------------------------------------------------------------------------
+
+
+def observe_triple(run: Simulated) -> dict[str, int]:
+    """What node-1 sees of node-0 in an edge of all three nodes: its masked record, and each round's bits, opened."""
+    seen, opened = {}, {}
+    for sender, receiver, frame in run.transcript.online:
+        if frame.step == "open" and (receiver == "node-1" or (sender, receiver) == ("node-1", "node-0")):
+            opened.setdefault(frame.round, []).append(frame.payload)
+            if sender == "node-0":
+                seen[f"round {frame.round}, sent"] = frame.payload[0] & 15
+        elif (sender, receiver) == ("node-0", "node-1"):
+            seen["masked field"] = frame.payload[0] & 15
+    for round, payloads in opened.items():
+        assert len(payloads) == 3
+        seen[f"round {round}, opened"] = payloads[0][0] ^ payloads[1][0] ^ payloads[2][0]
+    last = run.transcript.shares[0]
+    return seen | {"share, low": last[0] & 15, "share, high": last[-1] >> 4}
+
+
+def triple_views(seed: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """As `views`, of one triple: with node-0's record it leans right (0, 1, 3), or left (3, 1, 3)."""
+    study = make_study(SKEWNESS, 3, degree=3, x=("0", "3"))
+    samples = []
+    for number, mine in enumerate((0, 3)):
+        entropy, tables = Entropy(f"{seed} {number}"), [table([x], [0]) for x in (mine, 1, 3)]
+        samples.append([observe_triple(simulate(study, tables, entropy)) for _ in range(RUNS)])
+    return {name: tuple(np.array([s[name] for s in sample]) for sample in samples) for name in samples[0][0]}
+
+
+def test_what_others_see_of_a_triple_does_not_depend_on_a_nodes_record():
+    found = triple_views("triple")
+    assert {f"round {number}, {what}" for number in (1, 2, 3) for what in ("sent", "opened")} < found.keys()
+    for name, p in p_of(found).items():
+        assert p > ALPHA, f"{name} tells the data sets apart: p = {p:.1e}, N = {RUNS} per data set, seed 'triple'"
+    for name in ("masked field", "share, low", "share, high", "round 1, sent", "round 2, sent"):
+        p = min(uniformity(sample, 16) for sample in found[name])
+        assert p > ALPHA, f"{name} is not uniform: p = {p:.1e}, N = {RUNS} per data set, seed 'triple'"
+
+
+@pytest.mark.parametrize(("mutate", "finder"), [(no_masks, "masked field"), (no_sigma, "round 3, opened")])
+def test_power_a_triple_without_a_protection_is_found(monkeypatch, mutate, finder):
+    mutate(monkeypatch)
+    p = p_of(triple_views("power"))
+    assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
+
+
+# --- shares and material --------------------------------------------------------------------------------------
+
+
 def share_samples(seed: str) -> list[np.ndarray]:
     """The share of a node with one inner edge and no peer, as the coordinator sees it, for two data sets."""
     study, samples = make_study(KENDALL, 2, epsilon=LOUD), []
@@ -123,8 +180,9 @@ def test_power_a_study_without_zero_shares_is_found(monkeypatch):
     assert homogeneity(*share_samples("power")) < ALPHA
 
 
-def test_two_attempts_at_one_study_reuse_nothing():
-    study, tables = make_study(nodes=3), random_tables([3, 3, 3], "twice")
+@pytest.mark.parametrize("changes", [{}, {"kernels": SKEWNESS, "degree": 3}], ids=["pairs", "triples"])
+def test_two_attempts_at_one_study_reuse_nothing(changes):
+    study, tables = make_study(nodes=3, **changes), random_tables([3, 3, 3], "twice")
     runs = [simulate(study, tables, Entropy(f"twice {i}")) for i in range(2)]
     assert runs[0].attempt.id != runs[1].attempt.id
     payloads = [

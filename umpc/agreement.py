@@ -8,20 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.attempt import Attempt, Member, Sizes
+from umpc.mpc.noise import FAILURE_BITS, CoinToss, committee_size
 from umpc.study import Study
 
+Noise = DistributedLaplace | CommitteeLaplace
 
-def noise_of(sizes: Sizes) -> tuple[DistributedLaplace, ...]:
-    """The noise of each sum: its part of ε against replacing one record, with h = N − t honest nodes.
+
+def noise_of(sizes: Sizes) -> tuple[Noise, ...]:
+    """The noise of each sum: its part of ε against replacing one record.
 
     The parts add up to the study's ε (sequential composition: the sums are released together).
     """
     study = sizes.study
-    return tuple(
-        DistributedLaplace(epsilon=epsilon, sensitivity=sensitivity, nodes=len(study.nodes), honest=study.honest)
-        for epsilon, sensitivity in zip(study.epsilons, sizes.sensitivities, strict=True)
-    )
+    parts = zip(study.epsilons, sizes.sensitivities, strict=True)
+    if study.noise == "in_mpc":
+        return tuple(CommitteeLaplace(epsilon, sensitivity) for epsilon, sensitivity in parts)
+    nodes, honest = len(study.nodes), study.honest
+    return tuple(DistributedLaplace(epsilon, sensitivity, nodes, honest) for epsilon, sensitivity in parts)
+
+
+def delta_of(sizes: Sizes) -> float:
+    """δ of a study: what finite bits cost, and what it costs that a committee may have no honest member."""
+    study = sizes.study
+    if study.noise != "in_mpc":
+        return 0.0
+    smaller = committee_size(len(study.nodes), study.max_colluding) < len(study.nodes)
+    return min(1.0, sum(noise.delta for noise in noise_of(sizes)) + (2.0**-FAILURE_BITS if smaller else 0.0))
 
 
 def noise_tails(sizes: Sizes) -> list[int]:
@@ -31,4 +45,6 @@ def noise_tails(sizes: Sizes) -> list[int]:
 
 def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
     """The attempt that these members and openings define, in a ring that holds sums and noise."""
-    return Attempt(study, members, openings, noise_tails(Sizes.of(study, members)))
+    sizes = Sizes.of(study, members)
+    coins = [CoinToss(law.thresholds, law.weights) for law in noise_of(sizes) if isinstance(law, CommitteeLaplace)]
+    return Attempt(study, members, openings, noise_tails(sizes), coins)

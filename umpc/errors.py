@@ -20,7 +20,9 @@ UmpcError
 │   ├── InsufficientBudget      says spent, reserved, left, asked
 │   ├── LedgerError             the ledger is damaged or in an impossible state
 │   ├── AlreadyReleased         the study was released before, and not by everybody
-│   └── PolicyRefused           a site's administrator does not allow it; names the rule
+│   ├── PolicyRefused           a site's administrator does not allow it; names the rule
+│   ├── ApprovalPending         a site's administrator has yet to accept the study
+│   └── ApprovalError           the file of approvals is unusable, or holds no one study that is meant
 ├── MpcError
 │   ├── LocalProtocolError      we broke the protocol: a bug of ours
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
@@ -132,6 +134,14 @@ class AlreadyReleased(DpError):
 
 class PolicyRefused(DpError):
     exit_code = 34
+
+
+class ApprovalPending(DpError):
+    exit_code = 35
+
+
+class ApprovalError(DpError):
+    exit_code = 36
 
 
 class MpcError(UmpcError):

@@ -1,7 +1,8 @@
 """Places where a test makes a process fail: kill -9, stop, or hang, at a named point of a study.
 
 Set UMPC_FAILPOINT="name:action" before the process starts; unset, which is always so outside tests, each call is one
-comparison. A process that starts with a failpoint says so on standard error.
+comparison. A process that starts with a failpoint says so on standard error. Points are named where they stand; the
+ledger's by its row's kind and the step of writing it, such as charge-before-commit (`node/ledgerfile.py`, append).
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _deal_and_evaluate(
     dealer = DealerSession(attempt, entropy)
     for index, node in enumerate(nodes):
         seed = dealer.seed_frame(index)
-        if attempt.program.needs_dealer:
+        if attempt.needs_dealer:
             transcript.offline.append((attempt.study.dealer.name, names[index], seed))
         node.receive_seed(seed.payload)
         node.evaluate_inner()
@@ -83,16 +83,17 @@ def _deal_and_evaluate(
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
         dealt = dict(dealer.deal_one(chunk))
-        if attempt.program.needs_dealer:
+        if attempt.needs_dealer:
             transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
         parties = [nodes[node].protocol(chunk, dealt[node].payload, tree_hash) for node in chunk.parties]
         results, sent = run_in_memory(parties)
         for line in sent:
-            sender, frame = chunk.parties[line.party], frame_of(line.message, chunk.owners, chunk.number)
+            sender, frame = chunk.parties[line.party], frame_of(line.message, chunk.place, chunk.number)
             others = (node for node in chunk.parties if node != sender)
-            transcript.online += [(names[sender], names[other], frame) for other in others]
+            phase = transcript.offline if chunk.noise else transcript.online
+            phase += [(names[sender], names[other], frame) for other in others]
         for node, result in zip(chunk.parties, results, strict=True):
-            nodes[node].add(result)
+            nodes[node].add(chunk, result)
 
 
 def _measure(transcript: Transcript) -> Measured:

@@ -76,7 +76,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     empty. estimator: what is computed from the released means. edges: "all", a multiple of n such as "2n", or a number.
     sampling: "balanced" over all records, or "two_sample": the first record of an edge has the first of a public
     label's two values, the second the other. epsilon: exact text. max_colluding: how many nodes may pool what they know
-    without weakening ε; noise is calibrated to the others.
+    without weakening ε. noise: "distributed", every node adds its own, so much that the honest ones' suffices; or
+    "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it.
     """
 
     name: str
@@ -158,6 +159,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """h = N − t: the nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
 
+    def over_all_sets(self) -> Study:
+        """The same study with E = all sets of records."""
+        return msgspec.structs.replace(self, edges="all")
+
     def index_of(self, node: str) -> int:
         for index, participant in enumerate(self.nodes):
             if participant.name == node:
@@ -180,8 +185,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 f"got {self.max_colluding}"
             )
         self._check_statistic()
-        if self.noise != "distributed":
-            raise StudyError(f'noise must be "distributed", got {self.noise!r}')
+        if self.noise not in ("distributed", "in_mpc"):
+            raise StudyError(f'noise must be "distributed" or "in_mpc", got {self.noise!r}')
+        if self.noise == "in_mpc" and len(self.nodes) < 2:
+            raise StudyError('noise = "in_mpc" takes at least two nodes; a single one draws it itself: "distributed"')
         if len({field.name for field in self.fields}) != len(self.fields):
             raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
         if not 1 <= self.seconds_per_step <= 86_400:

@@ -121,6 +121,42 @@ def test_the_sampling_bound_holds_for_the_worst_table():
     assert np.std(means) <= report.sampling_std_bound + 1e-12
 
 
+@pytest.mark.parametrize(("degree", "edges"), [(1, "3"), (1, "1n"), (3, "2n"), (3, "7"), (4, "11"), (8, "1")])
+def test_the_sampling_bound_counts_sets_of_the_studys_degree(degree, edges):
+    kernel = " + ".join(f"{name}.x" for name in "abcdefgh"[:degree])
+    study = msgspec.structs.replace(STUDY, kernels=(kernel,), degree=degree, edges=edges)
+    report = build_report(study, shares(0, 2, 4), attempt(study), MEASURED)
+    total, count, width = comb(10, study.degree), report.edges, 10 * study.degree
+    assert (report.sets, report.degree) == (total, study.degree)
+    expected = sqrt(width**2 * (total - count) / (4 * count * (total - 1)))
+    assert report.sampling_std_bound == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("edges", ["3", "1n", "all"])
+def test_the_sampling_bound_of_two_samples_counts_pairs_across_the_classes(edges):
+    fields = (*STUDY.fields, FieldText.of_categories("label", ["p", "n"], public=True))
+    study = msgspec.structs.replace(STUDY, fields=fields, sampling="two_sample", edges=edges)
+    members = [
+        Member(node.name, count, commit(study.hash, node.name, OPENING), bytes(32), first)
+        for node, count, first in zip(study.nodes, (4, 6), (3, 1), strict=True)
+    ]
+    report = build_report(study, shares(0, 2, 4), attempt_of(study, members, [OPENING] * 2), MEASURED)
+    total, count = 4 * 6, report.edges
+    assert (report.sets, report.first_class_by_node) == (total, [3, 1])
+    assert report.sampling_std_bound == pytest.approx(sqrt(10**2 * (total - count) / (4 * count * (total - 1))))
+
+
+def test_a_total_is_scaled_by_the_number_of_possible_sets():
+    """The mean over E times all 45 pairs, whatever E is."""
+    study = msgspec.structs.replace(STUDY, estimator="total")
+    run = attempt(study)
+    report = build_report(study, shares(-87, 2, run.ring.bytes), run, MEASURED)
+    (entry,) = report.sums
+    assert report.estimate == pytest.approx(45 * entry.mean) == pytest.approx(45 * -87 / 40)
+    assert report.noise_std == pytest.approx(45 * entry.noise_std)
+    assert report.sampling_std_bound == pytest.approx(45 * entry.sampling_std_bound)
+
+
 @pytest.mark.parametrize("counts", [(4, 6), (1, 1), (2, 0)])
 def test_all_pairs_leave_no_sampling_error(counts):
     every = msgspec.structs.replace(STUDY, edges="all")

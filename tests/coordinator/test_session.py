@@ -163,7 +163,7 @@ def test_shares_of_mixed_rings_are_refused():
     session = begun()
     answers = released(session.attempt.id)
     answers[2] = replace(answers[2], share=bytes(8))
-    with pytest.raises(AlreadyReleased):
+    with pytest.raises(RemoteProtocolError, match="node-2 released 8 bytes, 4 were due"):
         session.finish(answers, Measured())
 
 

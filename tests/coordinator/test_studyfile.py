@@ -70,6 +70,7 @@ def test_a_good_file_is_this_study(tmp_path):
         epsilon="0.1",
         edges="3n",
         max_colluding=0,
+        noise="in_mpc",
         coordinator="hospitals",
         dealer=Participant("dealer", "dealer.example.org:7100"),
         nodes=(Participant("north", "north.example.org:7100"), Participant("south", "south.example.org:7100")),

@@ -45,8 +45,10 @@ def test_frames_come_in_the_common_order_of_chunks(study):
 @every_study
 def test_every_frame_decodes_to_its_party_and_has_the_size_it_says(study):
     session, sizes = session_of(study), set()
+    chunks = {(chunk.owners, chunk.number): chunk for chunk in session.attempt.chunks()}
     for node, frame in deal(session):
-        plan, party = session.attempt.plan(frame.owners), sorted(set(frame.owners)).index(node)
+        plan = session.attempt.plan(chunks[frame.owners, frame.chunk])
+        party = sorted(set(frame.owners)).index(node)
         assert frame.width == plan.dealt_bits(party)
         assert len(frame.payload) == (frame.count * frame.width + 7) // 8 == dealt_bytes(plan, party, frame.count)
         DealtPart.decode(plan, frame.payload, party, frame.count)

@@ -12,7 +12,8 @@ from umpc.mpc.comparison import evaluate
 from umpc.mpc.masks import linear_value, modulus
 from umpc.mpc.plan import Compared, Comparison, Table
 
-from .studies import EDGES, ChunkRun, generator, opened, sent_shares, tree_hash_of
+from ..studies import generator
+from .studies import EDGES, ChunkRun, opened, sent_shares, tree_hash_of
 
 Part = tuple[np.ndarray, int]
 """A small number of so many bits per edge."""

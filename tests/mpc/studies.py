@@ -1,4 +1,4 @@
-"""What the protocol's tests share: α and N, seeded randomness, small studies, one chunk dealt and evaluated."""
+"""What the protocol's tests share: α and N, and one chunk dealt and evaluated. Whole studies: `tests/studies.py`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from itertools import product
 import numpy as np
 from scipy import stats
 
-from umpc.agreement import attempt_of
-from umpc.mpc.attempt import Attempt, Member, commit
 from umpc.mpc.compiler import compile_program
 from umpc.mpc.dealing import deal_chunk
 from umpc.mpc.evaluation import ChunkInputs, LayerShares, evaluate_chunk, read_open
 from umpc.mpc.masks import masked_wires, modulus, wire_masks
 from umpc.mpc.material import DealtPart, SeededPart
 from umpc.mpc.plan import Pattern, Plan, Program, RecordPlace
-from umpc.mpc.prg import FixedKeyHash, Stream, derive
+from umpc.mpc.prg import FixedKeyHash, derive
 from umpc.mpc.ring import Ring
 from umpc.mpc.rounds import Sent, run_in_memory
-from umpc.mpc.zero_shares import KeyAgreement
-from umpc.study import FieldText, Participant, Study
+from umpc.study import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -33,111 +30,14 @@ RUNS = 250
 EDGES = 20_000
 """Edges, each with fresh masks and keys, per data set in a statistical test of one chunk."""
 
-KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
-GINI = "abs(a.x - b.x)"
 LEANING = " + ".join(f"sign({p}.x + {q}.x - 2 * {r}.x)" for p, q, r in ("abc", "acb", "bca"))
 """Which way triples lean: every comparison mixes all three records."""
 
 Columns = Mapping[str, np.ndarray]
 
 
-class Entropy:
-    """Uniform bytes that are the same for the same seed; its repr is what a failing test prints."""
-
-    def __init__(self, seed: str):
-        self.seed = seed
-        self._stream = Stream(hashlib.sha256(seed.encode()).digest())
-
-    def __call__(self, count: int) -> bytes:
-        return self._stream.bytes(count)
-
-    def __repr__(self) -> str:
-        return f"Entropy({self.seed!r})"
-
-
 def seed_of(label: str) -> bytes:
     return hashlib.sha256(label.encode()).digest()
-
-
-def generator(label: str) -> np.random.Generator:
-    return np.random.default_rng(np.frombuffer(seed_of(label), dtype=np.uint64))
-
-
-def make_study(
-    kernel: str | Sequence[str] = KENDALL,
-    nodes: int = 2,
-    *,
-    edges: str = "all",
-    epsilon: str = "1",
-    colluding: int = 0,
-    x: tuple[str, str] = ("0", "3"),
-    y: tuple[str, str] = ("0", "3"),
-    name: str = "study",
-    degree: int = 2,
-    estimator: str = "mean",
-    two_sample: bool = False,
-) -> Study:
-    """Over x and y, and with two_sample the public label `group`."""
-    label = (FieldText.of_categories("group", ["first", "second"], public=True),) if two_sample else ()
-    return Study(
-        name=name,
-        statistic="custom",
-        kernels=(kernel,) if isinstance(kernel, str) else tuple(kernel),
-        fields=(FieldText("x", *x), FieldText("y", *y), *label),
-        epsilon=epsilon,
-        edges=edges,
-        max_colluding=colluding,
-        coordinator="coordinator",
-        dealer=Participant("dealer", "dealer:1"),
-        nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(nodes)),
-        degree=degree,
-        estimator=estimator,
-        sampling="two_sample" if two_sample else "balanced",
-    )
-
-
-def table(x: Sequence[int], y: Sequence[int]) -> dict[str, np.ndarray]:
-    return {"x": np.array(x, dtype=np.int64), "y": np.array(y, dtype=np.int64)}
-
-
-def random_tables(counts: Sequence[int], label: str, low: int = 0, high: int = 3) -> list[dict[str, np.ndarray]]:
-    rng = generator(label)
-    return [table(*rng.integers(low, high, (2, count), endpoint=True)) for count in counts]
-
-
-def make_members(study: Study, counts: Sequence[int], label: str = "members") -> tuple[list[Member], list[bytes]]:
-    """Members and openings as honest nodes would make them."""
-    entropy = Entropy(label)
-    openings = [entropy(32) for _ in counts]
-    members = [
-        Member(node.name, count, commit(study.hash, node.name, opening), KeyAgreement(entropy(32)).public_key)
-        for node, count, opening in zip(study.nodes, counts, openings, strict=True)
-    ]
-    return members, openings
-
-
-def make_attempt(study: Study, counts: Sequence[int], label: str = "members") -> Attempt:
-    return attempt_of(study, *make_members(study, counts, label))
-
-
-def exact_sums(study: Study, tables: Sequence[Columns], attempt: Attempt) -> list[int]:
-    """Σ of each kernel over E in the clear, in units; tables as the nodes got them."""
-    if study.two_sample:
-        orders = [np.argsort(columns[study.label], kind="stable") for columns in tables]
-        tables = [{k: c[o] for k, c in columns.items()} for columns, o in zip(tables, orders, strict=True)]
-    totals = [0] * len(study.kernels)
-    for owners, cell in attempt.hypergraph.cells.items():
-        rows = cell.edges(0, cell.count)
-        records = [{k: c[r] for k, c in tables[n].items()} for n, r in zip(owners, rows, strict=True)]
-        for number, kernel in enumerate(study.parsed_kernels):
-            totals[number] += int(kernel.evaluate(records).sum())
-    return totals
-
-
-def exact_sum(study: Study, tables: Sequence[Columns], attempt: Attempt) -> int:
-    """The same of a study with one sum."""
-    (total,) = exact_sums(study, tables, attempt)
-    return total
 
 
 def patterns(degree: int) -> list[Pattern]:

@@ -12,7 +12,8 @@ from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError, Too
 from umpc.mpc.attempt import Sizes, commit
 from umpc.mpc.prg import digest
 
-from .studies import make_attempt, make_members, make_study
+from ..studies import GINI, KENDALL, make_attempt, make_members, make_study
+from .studies import LEANING
 
 STUDY = make_study(nodes=3, edges="2n")
 COUNTS = [4, 5, 6]
@@ -60,7 +61,7 @@ def test_too_few_openings_are_refused():
 
 def test_all_processes_derive_the_same():
     first, second = make_attempt(STUDY, COUNTS), make_attempt(STUDY, COUNTS)
-    assert (first.id, first.seed, first.plan, first.ring) == (second.id, second.seed, second.plan, second.ring)
+    assert (first.id, first.seed, first.program, first.ring) == (second.id, second.seed, second.program, second.ring)
     assert list(first.chunks()) == list(second.chunks())
     assert tree_sample(first) == tree_sample(second)
     for owners, cell in first.hypergraph.cells.items():
@@ -78,11 +79,11 @@ def test_the_identity_changes_with_every_part():
     other_members, other_openings = make_members(STUDY, COUNTS, "others")
     variants = [(STUDY, members, openings), (make_study(nodes=3, edges="2n", epsilon="2"), *rebound(members, openings))]
     for node in range(3):
-        for change in ({"records": 99}, {"public_key": bytes(31) + b"\1"}):
+        for change in ({"records": 99}, {"first_class": 1}, {"public_key": bytes(31) + b"\1"}):
             variants.append((STUDY, put(members, node, replace(members[node], **change)), openings))
         variants.append((STUDY, put(members, node, other_members[node]), put(openings, node, other_openings[node])))
     identities = [attempt_of(*variant).id for variant in variants]
-    assert len(set(identities)) == len(identities) == 11
+    assert len(set(identities)) == len(identities) == 14
 
 
 def rebound(members, openings):
@@ -106,9 +107,10 @@ def tree_sample(attempt) -> bytes:
     return attempt.tree_hash()(np.zeros((1, 2), np.uint64)).tobytes()
 
 
-def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch):
+@pytest.mark.parametrize("study", [make_study(nodes=3), make_study(LEANING, 3, degree=3)], ids=["pairs", "triples"])
+def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch, study):
     monkeypatch.setattr("umpc.mpc.plan.MAX_CHUNK", 8)
-    attempt = make_attempt(make_study(nodes=3), [3, 7, 4])
+    attempt = make_attempt(study, [3, 7, 4])
     chunks = list(attempt.chunks())
     for owners, cell in attempt.hypergraph.shared_cells.items():
         ranges = [(c.start, c.stop) for c in chunks if c.owners == owners]
@@ -119,9 +121,42 @@ def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch):
         assert list(attempt.chunks_of(node)) == [c for c in chunks if node in c.owners]
 
 
+@pytest.mark.parametrize(
+    ("counts", "patterns"),
+    [
+        ([3, 3], {(0, 0, 1), (0, 1, 1)}),
+        ([1, 1, 1], {(0, 1, 2)}),
+        ([2, 0, 1], {(0, 0, 1)}),
+        ([3, 2, 2], {(0, 0, 1), (0, 1, 1), (0, 1, 2)}),
+        ([5], set()),
+    ],
+)
+def test_a_program_has_a_plan_for_every_pattern_of_owners_that_occurs(counts, patterns):
+    attempt = make_attempt(make_study(LEANING, len(counts), degree=3), counts)
+    assert set(attempt.program.plans) == patterns
+    for chunk in attempt.chunks():
+        assert chunk.parties == tuple(sorted(set(chunk.owners)))
+        assert attempt.plan(chunk).pattern in patterns and attempt.plan(chunk).parties == len(chunk.parties)
+
+
+def test_a_number_that_is_opened_under_shares_must_fit_the_ring():
+    """The sum fits 32 bits, the product that is compared does not: the large ring."""
+    for upper, bits in (("1000", 32), ("60000", 64)):
+        attempt = make_attempt(make_study("a.x * b.x < a.y + b.y", 2, x=("0", upper)), [3, 3])
+        assert attempt.ring.bits == bits == attempt.program.ring.bits >= attempt.program.word_bits
+        assert attempt.program.word_bits > (32 if bits == 64 else 2)
+
+
+def test_the_ring_holds_every_sum_and_its_noise():
+    study = make_study(["a.x * b.x", "a.x + b.x"], x=("0", "10"), estimator="ratio")
+    sizes = Sizes(study, 10)
+    assert sizes.ring([2**31 - 1 - 4500, 2**31 - 1 - 900]).bits == 32
+    assert sizes.ring([2**31 - 4500, 0]).bits == sizes.ring([0, 2**31 - 900]).bits == 64
+
+
 def test_the_ring_holds_the_sum_and_its_noise():
-    assert Sizes(make_study("a.x * b.x", x=("0", "10")), 10).ring(2**31 - 1 - 4500).bits == 32
-    assert Sizes(make_study("a.x * b.x", x=("0", "10")), 10).ring(2**31 - 4500).bits == 64
+    assert Sizes(make_study("a.x * b.x", x=("0", "10")), 10).ring([2**31 - 1 - 4500]).bits == 32
+    assert Sizes(make_study("a.x * b.x", x=("0", "10")), 10).ring([2**31 - 4500]).bits == 64
 
 
 def test_sums_beyond_the_ring_and_too_few_records_are_refused():
@@ -133,4 +168,18 @@ def test_sums_beyond_the_ring_and_too_few_records_are_refused():
 
 def test_sensitivity_is_the_largest_degree_times_the_range():
     sizes = Sizes(STUDY, 15)
-    assert (sizes.edges, sizes.max_degree, sizes.sensitivity) == (30, 4, 8)
+    assert (sizes.edges, sizes.max_degree, sizes.sensitivities) == (30, 4, (8,))
+    assert Sizes(make_study([KENDALL, GINI], edges="2n", estimator="ratio"), 15).sensitivities == (8, 4 * 3)
+    triples = Sizes(make_study(LEANING, 3, edges="2n", degree=3), 15)
+    assert (triples.sets, triples.edges, triples.max_degree, triples.sensitivities) == (
+        455,
+        30,
+        6,
+        (6 * triples.study.parsed_kernels[0].sensitivity_units,),
+    )
+
+
+def test_two_sample_sizes_follow_from_the_classes():
+    study = make_study("a.x < b.x", 2, sampling="two_sample")
+    sizes = Sizes.of(study, make_members(study, [4, 5], first=[1, 2])[0])
+    assert (sizes.records, sizes.first_class, sizes.sets, sizes.edges, sizes.max_degree) == (9, 3, 18, 18, 6)

@@ -6,8 +6,11 @@ import pytest
 
 from umpc.mpc.cost import predict
 from umpc.simulation import simulate
+from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.text import to_text
 
-from .studies import GINI, KENDALL, Entropy, make_study, random_tables
+from ..studies import GINI, KENDALL, LOUD, Entropy, clear_sums, make_study, random_tables
+from .studies import LEANING
 
 SPLITS = {
     "one node": [9],
@@ -44,15 +47,68 @@ def test_other_kernels_cost_what_was_predicted(kernel):
     check(make_study(kernel, 3, edges="2n"), [4, 3, 2])
 
 
+OF_DEGREE = {
+    1: ["a.x", "a.x * a.y - 3"],
+    2: ["a.x * b.x < 3", "abs(a.x - b.x) < 2", "(a.x < b.x) & (a.y < b.y) ^ (b.x < a.x) & (b.y < a.y)"],
+    3: [
+        "a.x * b.x * c.x",
+        LEANING,
+        "abs(a.x - b.x) + abs(b.x - c.x) + abs(a.x - c.x)",
+        " + ".join(f"(abs({p}.x - {q}.x) < {r}.y)" for p, q, r in ("abc", "acb", "bca")),
+        to_text(LIBRARY["spearman_rho"].expressions(["x", "y"])[0]),
+    ],
+    4: [
+        "a.x * b.x * c.x * d.x",
+        "abs(a.x + b.x + c.x + d.x - 6)",
+        "(a.x == b.x) & (b.x == c.x) & (c.x == d.x)",
+    ],
+}
+NODES = {2: [3, 4], 3: [3, 0, 4], 5: [2, 1, 1, 2, 1]}
+
+
+@pytest.mark.parametrize("edges", ["all", "5"])
+@pytest.mark.parametrize("nodes", NODES)
+@pytest.mark.parametrize(("degree", "number"), [(k, n) for k, texts in OF_DEGREE.items() for n in range(len(texts))])
+def test_edges_of_one_to_four_records_cost_what_was_predicted(degree, number, nodes, edges):
+    if degree == 1:
+        edges = "all"
+    check(make_study(OF_DEGREE[degree][number], nodes, degree=degree, edges=edges, epsilon=LOUD), NODES[nodes])
+
+
+@pytest.mark.parametrize("nodes", NODES)
+def test_several_sums_cost_what_was_predicted(nodes):
+    check(
+        make_study([KENDALL, "a.x == b.x", "a.y == b.y"], nodes, estimator="geometric_ratio", epsilon=LOUD),
+        NODES[nodes],
+    )
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 5])
+@pytest.mark.parametrize("kernel", ["(sign(b.x - a.x) + 1) * (1/2)", "a.x * b.y"])
+def test_two_samples_cost_what_was_predicted(kernel, nodes):
+    """Cells (u, v) and (v, u) are two, and frames of both travel between the same nodes."""
+    study = make_study(kernel, nodes, sampling="two_sample", epsilon=LOUD)
+    check(study, [4] * nodes, random_tables([4] * nodes, f"two samples {kernel} {nodes}", classes=True))
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 5])
+def test_noise_of_a_committee_costs_what_was_predicted(nodes):
+    study = make_study(["a.x == b.x", "a.y == b.y"], nodes, estimator="ratio", noise="in_mpc")
+    check(study, NODES[nodes])
+
+
 def test_many_chunks_cost_what_was_predicted(monkeypatch):
     monkeypatch.setattr("umpc.mpc.plan.MAX_CHUNK", 8)
-    monkeypatch.setattr("umpc.mpc.evaluation.FIELDS_BYTES", 20)
+    monkeypatch.setattr("umpc.mpc.fields.FIELDS_BYTES", 20)
     check(make_study(KENDALL, 3), [9, 30, 5])
+    check(make_study(LEANING, 3, degree=3), [4, 6, 5])
 
 
-def check(study, counts) -> None:
-    label = f"cost {study.kernel} {counts} {study.edges}"
-    run = simulate(study, random_tables(counts, label), Entropy(label))
+def check(study, counts, tables=None) -> None:
+    """And where there is no noise, the shares add up to the sums over E."""
+    label = f"cost {study.kernels} {counts} {study.edges}"
+    tables = tables or random_tables(counts, label)
+    run = simulate(study, tables, Entropy(label))
     cost, report = predict(run.attempt), run.report
     assert (cost.rounds, cost.bytes_online, cost.bytes_offline) == (
         report.rounds,
@@ -60,6 +116,10 @@ def check(study, counts) -> None:
         report.bytes_offline,
     ), label
     assert (report.rounds_predicted, report.bytes_online_predicted) == (cost.rounds, cost.bytes_online)
+    assert report.bytes_offline_predicted == cost.bytes_offline
+    if study.epsilon == LOUD:
+        sums = zip(clear_sums(study, tables, run.attempt.hypergraph), study.parsed_kernels, strict=True)
+        assert [float(total * kernel.unit / report.edges) for total, kernel in sums] == [s.mean for s in report.sums]
 
 
 def test_an_edge_of_kendall_costs_eight_bits_online():
@@ -68,5 +128,15 @@ def test_an_edge_of_kendall_costs_eight_bits_online():
     for rows in (80, 160):
         counts = [rows, 80]
         run = simulate(study, random_tables(counts, "bits"), Entropy("bits"))
-        costs.append(sum(len(f.payload) for _, _, f in run.transcript.online if f.step == "open_bits"))
+        costs.append(sum(len(f.payload) for _, _, f in run.transcript.online if f.step == "open"))
     assert costs == [80 * 80, 160 * 80]
+
+
+def test_a_comparison_of_three_owners_opens_as_many_bits_as_it_has_pieces():
+    """x + x' + x'' − 4 in −4..5 takes 4 bits: three make a piece, beside the top bit; then the result."""
+    study = make_study("a.x + b.x + c.x < 4", 3, degree=3)
+    run = simulate(study, random_tables([8, 2, 2], "bits of three"), Entropy("bits of three"))
+    opened = [f for _, _, f in run.transcript.online if f.step == "open" and f.owners == (0, 1, 2)]
+    (plan,) = [plan for pattern, plan in run.attempt.program.plans.items() if pattern == (0, 1, 2)]
+    assert {f.width for f in opened} == {1, 2} and len(plan.layers) == 2
+    assert sum(len(f.payload) for f in opened) == 3 * 2 * (32 * 2 + 32) // 8

@@ -1,68 +1,123 @@
-"""The dealer's shares are shares of the right products, and reconstruct them edge by edge."""
+"""The dealer's shares are shares of the right products and rows, and reconstruct them edge by edge."""
 
 from __future__ import annotations
+
+from functools import reduce
 
 import numpy as np
 import pytest
 
 from umpc.mpc.dealing import deal_chunk
 from umpc.mpc.masks import linear_value, modulus, wire_masks
-from umpc.mpc.material import SeededPart
-from umpc.mpc.plan import compile_pair
-from umpc.mpc.prg import FixedKeyHash
+from umpc.mpc.material import DealtPart, SeededPart
+from umpc.mpc.plan import Compared, Plan, RecordPlace, WordPlace
+from umpc.mpc.prg import FixedKeyHash, derive
 from umpc.mpc.ring import RINGS
 
-from .kernels import KERNELS
-from .studies import ALPHA, homogeneity, seed_of, uniformity
+from .kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS
+from .studies import ALPHA, homogeneity, program_of, seed_of, uniformity
 
 COUNT = 40
-DEALT = [name for name, kernel in KERNELS.items() if compile_pair(kernel, RINGS[0]).needs_dealer]
+CASES = {name: (kernel, (0, 1)) for name, kernel in KERNELS.items()}
+CASES |= {f"{name} {p}": (k, p) for name, k in TRIPLE_KERNELS.items() for p in ((0, 0, 1), (0, 1, 2))}
+CASES |= {f"{name} of four": (kernel, (0, 1, 2, 3)) for name, kernel in QUADRUPLE_KERNELS.items()}
+DEALT = [name for name, (kernel, pattern) in CASES.items() if program_of(kernel, RINGS[0], pattern).needs_dealer]
+
+
+class Dealing:
+    """One chunk of a plan: what everybody expands and is dealt, and the masks, put together anew."""
+
+    def __init__(self, name: str, ring, count: int = COUNT, masked: bool = True):
+        kernel, pattern = CASES[name]
+        program = program_of(kernel, ring, pattern)
+        self.plan: Plan = program.plans[pattern]
+        wires = [wire_masks(program, seed_of(f"{name} {slot}"), count) for slot in range(len(pattern))]
+        places = {n: p for n, p in enumerate(self.plan.places) if isinstance(p, RecordPlace)}
+        self.masks = {n: wires[p.slot][p.wire] * np.uint64(masked) for n, p in places.items()}
+        self.seeds = [derive(seed_of(name), party, int(masked)) for party in self.plan.everybody]
+        self.tree_hash = FixedKeyHash(seed_of("tree"))
+        self.dealt: list[DealtPart] = deal_chunk(self.plan, dict(self.masks), self.seeds, count, self.tree_hash)
+        self.parts = [SeededPart.expand(self.plan, s, party, count) for party, s in enumerate(self.seeds)]
+        for number, place in enumerate(self.plan.places):
+            if not isinstance(place, RecordPlace):
+                own = [part.place_masks[number] for part in self.parts if number in part.place_masks]
+                assert len(own) == (self.plan.parties if isinstance(place, WordPlace) else 1)
+                self.masks[number] = reduce(np.add, own) & modulus(place.width)
+
+    @property
+    def elements(self) -> np.ndarray:
+        return reduce(np.add, [part.shares.elements for part in (*self.parts[:-1], self.dealt[-1])])
+
+    @property
+    def shared(self) -> np.ndarray:
+        return reduce(np.bitwise_xor, [part.shares.bits for part in (*self.parts[:-1], self.dealt[-1])])
+
+    def bit_mask(self, number: int) -> np.ndarray:
+        """What everybody put on a bit, and for a less bit the top bit of the difference's mask."""
+        bit = self.plan.bits[number]
+        mask = reduce(np.bitwise_xor, [part.bit_masks[number] for part in self.parts if number in part.bit_masks])
+        if isinstance(bit, Compared) and bit.kind == "less":
+            gate = self.plan.comparisons[bit.comparison]
+            difference = linear_value(gate.difference.mask, self.masks) & modulus(gate.width)
+            mask = mask ^ (difference >> np.uint64(gate.width - 1)).astype(np.uint8)
+        return mask
 
 
 @pytest.mark.parametrize("name", DEALT)
 @pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
 def test_element_shares_add_up_to_products_of_masks(name, ring):
-    plan = compile_pair(KERNELS[name], ring)
-    masks = [wire_masks(plan, seed_of(f"{name} {side}"), COUNT) for side in (0, 1)]
-    seeds = (seed_of("one"), seed_of("two"))
-    first, second = deal_chunk(plan, *masks, seeds, COUNT, FixedKeyHash(seed_of("tree")))
-    parts = [SeededPart.expand(plan, seed, party, COUNT) for party, seed in enumerate(seeds)]
-    assert first.elements is None
-    opened_under = parts[0].sigma ^ parts[1].sigma
-    for gate in plan.comparisons:
-        if gate.less is not None:
-            difference = linear_value(gate.difference, *masks, constant=False) & modulus(gate.width)
-            opened_under[gate.less] ^= (difference >> np.uint64(gate.width - 1)).astype(np.uint8)
-    for row, (bits, factors) in enumerate(plan.elements):
-        for edge in range(COUNT):
-            expected = 1
-            for bit in bits:
-                expected *= int(opened_under[bit][edge])
-            for form in factors:
-                expected *= int(linear_value(form, *masks, constant=False)[edge])
-            assert ring.encode(int(parts[0].elements[row][edge]) + int(second.elements[row][edge])) == ring.encode(
-                expected
-            )
+    dealing = Dealing(name, ring)
+    assert all(part.shares is None for part in dealing.dealt[:-1]) and dealing.parts[-1].shares is None
+    for (bits, factors), row in zip(dealing.plan.elements, dealing.elements, strict=True):
+        expected = np.ones(COUNT, dtype=object)
+        for bit in bits:
+            expected = expected * dealing.bit_mask(bit)
+        for form in factors:
+            expected = expected * np.broadcast_to(linear_value(form, dealing.masks), COUNT).astype(object)
+        assert [ring.encode(int(value)) for value in expected] == row.tolist(), (bits, factors)
 
 
-def test_both_owners_get_the_same_keys_and_nothing_of_the_others_seed():
-    plan = compile_pair(KERNELS["kendall_tau"], RINGS[0])
-    masks = [wire_masks(plan, seed_of(str(side)), COUNT) for side in (0, 1)]
-    first, second = deal_chunk(plan, *masks, (seed_of("a"), seed_of("b")), COUNT, FixedKeyHash(seed_of("t")))
-    assert [keys.encode() for keys in first.keys] == [keys.encode() for keys in second.keys]
-    assert all(seed not in first.encode() + second.encode() for seed in (seed_of("a"), seed_of("b")))
+@pytest.mark.parametrize("name", DEALT)
+def test_bit_shares_add_up_to_conjunctions_of_masks_and_one_hot_rows(name):
+    dealing = Dealing(name, RINGS[0])
+    plan, rows = dealing.plan, dealing.shared
+    assert len(rows) == plan.shared_bits
+    for literals, row in zip(plan.bit_elements, rows, strict=False):
+        masks = [reduce(np.bitwise_xor, [dealing.bit_mask(bit) for bit in bits]) for bits in literals]
+        assert np.array_equal(row, reduce(np.bitwise_and, masks))
+    for table, start in zip(plan.tables, plan.table_rows, strict=False):
+        mask = linear_value(table.difference.mask, dealing.masks) & modulus(table.width)
+        one_hot = rows[start : start + (1 << table.size)]
+        assert (one_hot.sum(axis=0) == 1).all()
+        piece = mask >> np.uint64(table.low) & modulus(table.size)
+        assert np.array_equal(one_hot.argmax(axis=0).astype(np.uint64), piece)
 
 
-def test_dealt_element_shares_are_uniform_whatever_the_masks():
-    """Every product of masks is 0 in one dealing and anything in the other; the second owner sees the same law."""
-    plan, count = compile_pair(KERNELS["product"], RINGS[0]), 8000
-    shares = []
-    for name, masks in {
-        "zero": [[np.zeros(count, np.uint64)]] * 2,
-        "any": [wire_masks(plan, seed_of(f"side {side}"), count) for side in (0, 1)],
-    }.items():
-        seeds = (seed_of(f"{name} a"), seed_of(f"{name} b"))
-        dealt = deal_chunk(plan, *masks, seeds, count, FixedKeyHash(seed_of("t")))[1]
-        shares.append(dealt.elements[0] & 15)
-    p = min(homogeneity(*shares), uniformity(shares[0], 16))
+@pytest.mark.parametrize("name", ["kendall_tau", "spearman (0, 1, 2)", "leaning (0, 1, 2)"])
+def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(name):
+    dealing = Dealing(name, RINGS[0])
+    for number, gate in enumerate(dealing.plan.comparisons):
+        holding = [party for party in dealing.plan.everybody if number in dealing.dealt[party].keys]
+        assert tuple(holding) == gate.holders
+        first, second = (dealing.dealt[party].keys[number].encode() for party in holding)
+        assert first == second
+    everything = b"".join(part.encode() for part in dealing.dealt)
+    assert everything and all(seed not in everything for seed in dealing.seeds)
+
+
+@pytest.mark.parametrize(("name", "what"), [("product", "elements"), ("leaning (0, 1, 2)", "bits")])
+def test_dealt_shares_are_uniform_whatever_the_masks(name, what):
+    """The masks are 0 in one dealing and anything in the other; the last owner sees the same law."""
+    count, shares = 8000, []
+    for masked in (False, True):
+        dealt = getattr(Dealing(name, RINGS[0], count, masked).dealt[-1].shares, what)
+        rows = [dealt[0] & 15] if what == "elements" else [row << place for place, row in enumerate(dealt[-4:])]
+        shares.append(sum(rows))
+    p = min(homogeneity(*shares), *(uniformity(share, 16) for share in shares))
     assert p > ALPHA, f"p = {p:.1e}, N = {count}"
+
+
+def test_power_shares_without_a_pad_are_found(monkeypatch):
+    """The rows of a table themselves are one-hot."""
+    dealing = Dealing("leaning (0, 1, 2)", RINGS[0], 8000)
+    assert uniformity(sum(row << place for place, row in enumerate(dealing.shared[-4:])), 16) < ALPHA

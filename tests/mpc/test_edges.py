@@ -18,6 +18,7 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 
+from ..studies import generator
 from .kernels import (
     KERNELS,
     QUADRUPLE_KERNELS,
@@ -30,7 +31,7 @@ from .kernels import (
     random_records,
     take,
 )
-from .studies import clear_total, generator, make_schema, patterns, program_of, run_chunk
+from .studies import clear_total, make_schema, patterns, program_of, run_chunk
 
 TWO_SAMPLE = [(0, 1), (1, 0)]
 CASES = [(2, name, pattern) for name in KERNELS for pattern in TWO_SAMPLE]

@@ -16,8 +16,9 @@ from umpc.mpc.ring import RINGS
 from umpc.mpc.rounds import Message, Protocol
 from umpc.ustat.kernel import Kernel
 
+from ..studies import generator
 from .kernels import KERNELS, TRIPLE_KERNELS, corner_edges, random_records, record_corners, take
-from .studies import ChunkRun, clear_total, generator, run_chunk, tree_hash_of
+from .studies import ChunkRun, clear_total, run_chunk, tree_hash_of
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 both_rings = pytest.mark.parametrize("ring", RINGS, ids=lambda ring: f"ring{ring.bits}")

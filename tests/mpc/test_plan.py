@@ -1,99 +1,107 @@
-"""What a kernel becomes: as few wires, comparisons, bits and dealt products as its normal form needs."""
+"""A plan says who opens, reads and gets what; chunks are cut so that nothing outgrows a frame."""
 
 from __future__ import annotations
 
 import pytest
 
-from umpc.errors import KernelError
+from umpc.mpc.compiler import compile_program
+from umpc.mpc.evaluation import open_shape
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.material import dealt_bytes
-from umpc.mpc.plan import MAX_CHUNK, PairPlan, Term, compile_pair, expansions
+from umpc.mpc.plan import (
+    MAX_CHUNK,
+    Compared,
+    EdgePlace,
+    Linear,
+    Local,
+    Term,
+    WordPlace,
+    expansions,
+    pattern_of,
+    subsets,
+)
 from umpc.mpc.ring import RINGS
-from umpc.ustat.kernel import Kernel
-from umpc.ustat.tracing import sign, trace
 
-from .kernels import KERNELS, SCHEMA
-from .studies import make_schema
+from .kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS
+from .studies import patterns, program_of
 
-SMALL, LARGE = RINGS
-
-
-def plan_of(kernel, ring=SMALL, **fields) -> PairPlan:
-    return compile_pair(Kernel(trace(kernel), make_schema(**fields) if fields else SCHEMA), ring)
-
-
-def test_kendall_is_two_comparisons_four_bits_and_eight_products_of_masks():
-    """docs/protocol.md: masked fields (round 1), 4 bits per edge (round 2)."""
-    plan = compile_pair(KERNELS["kendall_tau"], SMALL)
-    assert [(wire.width) for wire in plan.wires] == [4, 5]  # x in 0..5, y in -4..4 halves
-    assert [(c.width, c.less is not None, c.equal is not None) for c in plan.comparisons] == [
-        (4, True, True),
-        (5, True, True),
-    ]
-    assert (plan.bits, plan.rounds, plan.needs_dealer) == (4, 2, True)
-    assert len(plan.elements) == 8
-    assert plan.key_bytes == 24 and plan.element_bytes == 32
-    assert all(not factors and 1 <= len(bits) <= 2 for bits, factors in plan.elements)
+PLANS = {
+    f"{name} {pattern} {ring.bits}": program_of(kernel, ring, pattern).plans[pattern]
+    for kernels, degree in ((KERNELS, 2), (TRIPLE_KERNELS, 3), (QUADRUPLE_KERNELS, 4))
+    for name, kernel in kernels.items()
+    for pattern in patterns(degree)
+    for ring in RINGS
+}
+every_plan = pytest.mark.parametrize("name", PLANS)
 
 
-def test_a_distance_opens_one_bit_and_sends_its_wire_at_the_rings_width():
-    plan = compile_pair(KERNELS["gini_mean_difference"], LARGE)
-    assert [wire.width for wire in plan.wires] == [64]
-    assert (plan.bits, plan.rounds, len(plan.elements)) == (1, 2, 2)
-    assert plan.comparisons[0].equal is None
-
-
-def test_a_width_is_what_the_domain_needs():
-    """Age 0..127 is compared with 8 bits."""
-    for upper, width in ((1, 2), (127, 8), (128, 9), (2**40, 42)):
-        plan = plan_of(lambda a, b: a.age == b.age, age=("0", str(upper)))
-        assert plan.comparisons[0].width == width
-
-
-def test_products_alone_need_one_round_and_no_keys():
-    plan = compile_pair(KERNELS["product"], SMALL)
-    assert (plan.rounds, plan.key_bytes, len(plan.elements), plan.needs_dealer) == (1, 0, 1, True)
-
-
-@pytest.mark.parametrize("name", ["separable", "constant", "zero"])
-def test_what_every_owner_knows_alone_needs_neither_round_nor_dealer(name):
-    plan = compile_pair(KERNELS[name], SMALL)
-    assert (plan.rounds, plan.needs_dealer, plan.wires, plan.elements, plan.chunk_edges) == (
-        0,
-        False,
-        (),
-        (),
-        MAX_CHUNK,
-    )
-
-
-def test_multiples_of_one_form_share_a_wire_and_one_comparison():
-    plan = plan_of(lambda a, b: sign(3 * a.x - 3 * b.x) * (b.x - a.x) + (b.x == a.x))
-    assert len(plan.wires) == 1 and len(plan.comparisons) == 1 and plan.bits == 2
-
-
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
-def test_a_chunks_material_fits_one_frame(name, ring):
-    plan = compile_pair(KERNELS[name], ring)
+@every_plan
+def test_a_chunks_material_and_messages_fit_one_frame(name):
+    plan = PLANS[name]
     assert plan.chunk_edges % 8 == 0 and 8 <= plan.chunk_edges <= MAX_CHUNK
-    assert dealt_bytes(plan, 1) * plan.chunk_edges <= MAX_PAYLOAD
+    for party in plan.everybody:
+        assert dealt_bytes(plan, party, plan.chunk_edges) <= MAX_PAYLOAD
+        shapes = [open_shape(plan, layer, party, plan.chunk_edges) for layer in range(len(plan.layers))]
+        assert all(len(shape.payload) <= MAX_PAYLOAD for shape in shapes)
+    assert plan.open_bits == max((s for p in plan.everybody for s in widths(plan, p)), default=0)
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_compiling_again_gives_the_same_plan(name):
-    assert compile_pair(KERNELS[name], SMALL) == compile_pair(KERNELS[name], SMALL)
-    assert compile_pair(KERNELS[name], SMALL).elements == compile_pair(KERNELS[name], SMALL).elements
+def widths(plan, party) -> list[int]:
+    return [plan.open_width(layer, party) for layer in range(len(plan.layers))]
+
+
+@every_plan
+def test_every_bit_and_word_is_opened_once_by_those_who_have_a_part_in_it(name):
+    plan = PLANS[name]
+    bits = [bit for layer in plan.layers for bit in layer.bits]
+    places = [place for layer in plan.layers for place in layer.places]
+    assert sorted(bits) == list(range(len(plan.bits)))
+    sent = [n for n, place in enumerate(plan.places) if isinstance(place, EdgePlace | WordPlace)]
+    assert sorted(places) == sent and all(layer.bits or layer.places for layer in plan.layers)
+    for number, bit in enumerate(plan.bits):
+        match bit:
+            case Local(party):
+                expected = (party,)
+            case Compared(gate):
+                expected = plan.comparisons[gate].holders
+            case _:
+                expected = plan.everybody
+        layer = next(n for n, layer in enumerate(plan.layers) if number in layer.bits)
+        assert plan.contributors(number) == expected
+        assert tuple(p for p in plan.everybody if number in plan.opened_bits(layer, p)) == expected
+    for number in places:
+        place, layer = plan.places[number], next(n for n, layer in enumerate(plan.layers) if number in layer.places)
+        senders = tuple(p for p in plan.everybody if number in plan.opened_places(layer, p))
+        assert senders == (plan.everybody if isinstance(place, WordPlace) else (place.party,))
+
+
+@every_plan
+def test_a_party_reads_its_own_records_only(name):
+    plan = PLANS[name]
+    for party in plan.everybody:
+        assert all(plan.pattern[slot] == party for slot in plan.own_slots(party))
+
+
+@every_plan
+def test_material_is_dealt_to_the_last_and_keys_to_their_holders(name):
+    plan = PLANS[name]
+    keys = [len(plan.holds_keys(party)) for party in plan.everybody]
+    assert sum(keys) == 2 * len(plan.comparisons)
+    shares = 8 * plan.ring.bytes * len(plan.elements) + plan.shared_bits
+    assert plan.needs_dealer == bool(shares or plan.comparisons)
+    for party in plan.everybody[:-1]:
+        assert bool(plan.dealt_bits(party)) == bool(keys[party]) and plan.dealt_bits(party) % 8 == 0
+    assert plan.shared_bits == len(plan.bit_elements) + sum(1 << table.size for table in plan.tables)
+    assert plan.table_rows[-1] == plan.shared_bits and plan.table_rows[0] == len(plan.bit_elements)
+    assert all(bits or len(factors) > 1 for bits, factors in plan.elements)
 
 
 @pytest.mark.parametrize(
-    "kernel",
-    [lambda a, b: a.x * b.x < 3, lambda a, b: ((a.x < b.x) == (b.y < a.y)) + ((b.x < a.x) == (a.y < b.y))],
-    ids=["product", "bits of two records"],
+    ("owners", "pattern"),
+    [((4, 7), (0, 1)), ((7, 4), (1, 0)), ((3, 3, 9), (0, 0, 1)), ((0, 2, 5, 5), (0, 1, 2, 2)), ((9, 1, 9), (1, 0, 1))],
 )
-def test_a_comparison_that_mixes_records_is_refused(kernel):
-    with pytest.raises(KernelError, match="not supported yet"):
-        plan_of(kernel)
+def test_the_pattern_of_a_cell_numbers_its_nodes_in_their_order(owners, pattern):
+    assert pattern_of(owners) == pattern
 
 
 def test_a_term_expands_into_all_subsets_but_the_empty_one():
@@ -101,17 +109,25 @@ def test_a_term_expands_into_all_subsets_but_the_empty_one():
     assert len(found) == len(set(found)) == 7 and ((0, 2), ()) in found
 
 
-def equal_in(count: int) -> Kernel:
-    fields = {f"x{i}": ("0", "3") for i in range(count)}
-    return Kernel.from_text(" * ".join(f"(a.{name} == b.{name})" for name in fields), make_schema(**fields))
+def test_a_term_with_factors_expands_into_their_masks():
+    """A factor's constant is no mask."""
+    first, second = Linear(((0, 2),), 5), Linear(((1, -1), (2, 3)), 7)
+    found = list(expansions(Term(4, (3,), (first, second))))
+    assert len(found) == len(set(found)) == 2**3 - 1
+    assert {form for _, factors in found for form in factors} == {Linear(((0, 2),)), Linear(((1, -1), (2, 3)))}
 
 
-def test_products_of_masks_double_with_every_comparison_that_is_multiplied():
-    plan = compile_pair(equal_in(12), LARGE)
-    assert len(plan.elements) == 4095 and dealt_bytes(plan, 1) * plan.chunk_edges <= MAX_PAYLOAD
+def test_subsets_come_in_order():
+    assert list(subsets("ab")) == [(), ("a",), ("b",), ("a", "b")] and list(subsets([])) == [()]
 
 
-@pytest.mark.parametrize("count", [14, 20])
-def test_material_that_would_not_fit_a_frame_is_refused_before_it_is_expanded(count):
-    with pytest.raises(KernelError, match="multiply fewer"):
-        compile_pair(equal_in(count), LARGE)
+def test_a_program_counts_the_rounds_of_its_deepest_plan():
+    kernel = TRIPLE_KERNELS["leaning"]
+    program = compile_program([kernel], RINGS[0], [(0, 0, 1), (0, 1, 2), (0, 1, 1)])
+    assert {pattern: len(plan.layers) for pattern, plan in program.plans.items()} == {
+        (0, 0, 1): 1,
+        (0, 1, 1): 1,
+        (0, 1, 2): 2,
+    }
+    assert program.rounds == 3 and program.needs_dealer and program.wire_bits == sum(w.width for w in program.wires)
+    assert compile_program([kernel], RINGS[0], []).rounds == 0

@@ -25,18 +25,9 @@ from umpc.mpc.ring import RINGS
 from umpc.mpc.rounds import run_in_memory
 from umpc.ustat.kernel import Kernel
 
+from ..studies import generator
 from .kernels import QUADRUPLE_KERNELS, TRIPLE_KERNELS
-from .studies import (
-    ChunkRun,
-    generator,
-    make_schema,
-    patterns,
-    program_of,
-    run_chunk,
-    seed_of,
-    sent_shares,
-    tree_hash_of,
-)
+from .studies import ChunkRun, make_schema, patterns, program_of, run_chunk, seed_of, sent_shares, tree_hash_of
 
 BIT, TWO_BITS = make_schema(x=("0", "1")), make_schema(x=("0", "2"))
 

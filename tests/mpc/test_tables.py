@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from umpc.mpc import dealing
 from umpc.mpc.dealing import deal_chunk
 from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
 from umpc.mpc.masks import modulus
@@ -30,7 +31,8 @@ from umpc.mpc.rounds import run_in_memory
 from umpc.mpc.tables import FAN, PIECE, compare
 from umpc.ustat.polynomial import constant
 
-from .studies import ChunkRun, generator, opened, seed_of, tree_hash_of
+from ..studies import generator
+from .studies import ChunkRun, opened, seed_of, tree_hash_of
 
 PARTIES = 3
 
@@ -159,8 +161,6 @@ def test_the_lowest_pieces_equality_is_opened_for_ties_only():
 
 def test_power_a_wrong_row_of_a_table_is_found(monkeypatch):
     """A dealer whose rows are off by one place."""
-    from umpc.mpc import dealing
-
     real = dealing._one_hot_rows
     monkeypatch.setattr(dealing, "_one_hot_rows", lambda *a: [np.roll(rows, 1, axis=0) for rows in real(*a)])
     with pytest.raises(AssertionError):

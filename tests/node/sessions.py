@@ -59,7 +59,7 @@ class Run:
     def finish(self, chunk: Chunk) -> None:
         results, _ = run_in_memory(self.protocols(chunk))
         for node, result in zip(chunk.parties, results, strict=True):
-            self.nodes[node].add(result)
+            self.nodes[node].add(chunk, result)
 
     def evaluate(self) -> Run:
         for chunk in self.attempt.chunks():

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from umpc.errors import LedgerError
-from umpc.node.chain import row_hash
+from umpc.node.chain import FIRST_HASH, VERSION, row_hash
 
-from .ledgers import A, B, C, opened
+from .ledgers import A, B, C, D, opened
 
 
 def tampered(path: Path, *statements: str) -> str:
     """The message of a ledger of 8 rows after the statements, from `verify` and from the next start."""
     with opened(path) as ledger:
         for study in (A, B, C):
-            ledger.reserve(study, Fraction(1, 2))
+            ledger.reserve(study, Fraction(1, 2), D)
             ledger.charge(study, b"attempt", b"share")
         ledger.verify()
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -42,6 +42,8 @@ def tampered(path: Path, *statements: str) -> str:
         ("epsilon", "'1/3'"),
         ("epsilon", "'2/4'"),
         ("epsilon", "x'312f32'"),
+        ("delta", "'0/1'"),
+        ("delta", "''"),
         ("attempt", "x''"),
         ("share", "x'00'"),
         ("share", "'share'"),
@@ -69,11 +71,11 @@ def test_a_deleted_row(path, row, fault):
 
 def test_an_edited_row_that_is_hashed_anew_breaks_the_next(path):
     with opened(path) as ledger:
-        ledger.reserve(A, Fraction(1))
+        ledger.reserve(A, Fraction(1), D)
         ledger.cancel(A)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             before, row = other.execute("SELECT * FROM ledger WHERE seq IN (2, 3) ORDER BY seq")
-            digest = row_hash(before[-1], (*row[:7], "edited"))
+            digest = row_hash(Path(f"{path}.key").read_bytes(), before[-1], (*row[:8], "edited"))
             other.execute("UPDATE ledger SET note = 'edited', hash = ? WHERE seq = 3", (digest,))
         with pytest.raises(LedgerError, match="row 4 is wrong: its content does not agree with its hash"):
             ledger.verify()
@@ -100,7 +102,7 @@ def test_exchanged_rows(path):
 
 
 def test_an_inserted_row(path):
-    copied = "INSERT INTO ledger SELECT 9, at, kind, study, epsilon, attempt, share, note, hash FROM ledger"
+    copied = "INSERT INTO ledger SELECT 9, at, kind, study, epsilon, delta, attempt, share, note, hash FROM ledger"
     assert "row 9 is wrong" in tampered(path, f"{copied} WHERE seq = 8")
 
 
@@ -120,33 +122,56 @@ def test_a_row_from_elsewhere_stops_the_next_write(path):
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("UPDATE head SET seq = 1")
         with pytest.raises(LedgerError, match="somebody else wrote"):
-            ledger.reserve(A, Fraction(1))
+            ledger.reserve(A, Fraction(1), D)
 
 
 @pytest.mark.parametrize(
     ("kind", "study"),
-    [("charge", B), ("charge", A), ("cancel", A), ("reserve", A), ("release", B), ("genesis", b""), ("refund", A)],
+    [
+        ("charge", B),
+        ("charge", A),
+        ("cancel", A),
+        ("reserve", A),
+        ("delta", A),
+        ("release", B),
+        ("genesis", VERSION),
+        ("accept", A),
+        ("refund", A),
+    ],
 )
 def test_rows_with_right_hashes_still_have_to_make_sense(path, kind, study):
-    """Who can compute hashes can rewrite history, but not into an impossible one."""
+    """Who has the key can rewrite history, but not into an impossible one."""
     with opened(path) as ledger:
-        ledger.reserve(A, Fraction(1))
+        ledger.reserve(A, Fraction(1), D)
         ledger.charge(A, b"", b"")
-        ledger._append(kind, study, Fraction(1))
+        ledger._append(kind, study, Fraction(1), D)
         with pytest.raises(LedgerError, match=f"row 5 is wrong: '{kind}' cannot follow"):
             ledger.verify()
 
 
-def test_a_file_taken_back_whole_is_noticed_by_the_running_node_only(path):
+@pytest.mark.parametrize(
+    ("kind", "epsilon", "delta"),
+    [("charge", Fraction(2), D), ("charge", Fraction(1), 2 * D), ("cancel", Fraction(1), None), ("delta", None, None)],
+)
+def test_a_row_with_other_amounts_than_were_reserved(path, kind, epsilon, delta):
     with opened(path) as ledger:
-        ledger.reserve(A, Fraction(1))
-        ledger.charge(A, b"", b"")
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("DELETE FROM ledger WHERE seq = 4")
-            other.execute("UPDATE head SET seq = 3, hash = (SELECT hash FROM ledger WHERE seq = 3)")
-        with pytest.raises(LedgerError, match=r"row 4 of this run .* the last, and another row 3 is"):
+        ledger.reserve(A, Fraction(1), D)
+        ledger._append(kind, A, epsilon, delta)
+        with pytest.raises(LedgerError, match=f"row 4 is wrong: '{kind}' cannot follow"):
             ledger.verify()
-        with pytest.raises(LedgerError, match="somebody else wrote"):
-            ledger.reserve(B, Fraction(1))
-    with opened(path) as ledger:  # no hash chain can know better: see the docstring
-        assert ledger.balance().spent == 0
+
+
+def test_a_history_rewritten_whole_without_the_key(path):
+    """Every hash and the head computed anew, as if the charge had never been: the first row gives it away."""
+    with opened(path) as ledger:
+        ledger.reserve(A, Fraction(1), D)
+        ledger.charge(A, b"", b"share")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        rows, last = other.execute("SELECT * FROM ledger WHERE kind != 'charge' ORDER BY seq").fetchall(), FIRST_HASH
+        other.execute("DELETE FROM ledger")
+        for row in rows:
+            last = row_hash(b"a guess", last, row[:-1])
+            other.execute(f"INSERT INTO ledger VALUES ({', '.join('?' * len(row))})", (*row[:-1], last))
+        other.execute("UPDATE head SET seq = ?, hash = ?", (len(rows), last))
+    with pytest.raises(LedgerError, match="row 1 is wrong: its content does not agree with its hash"):
+        opened(path)

@@ -9,6 +9,7 @@ import pytest
 
 from umpc.errors import ConfigError
 from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config, template
+from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
 
 HEAD = 'name = "a"\nidentity = "id"\n'
@@ -140,7 +141,7 @@ def test_epsilon_refused(site, written):
         (HEAD + 'listn = "x:1"\n' + DATA + BUDGET, ["unknown key 'listn'", "did you mean 'listen'?"]),
         (HEAD + DATA + "clips = true\n" + BUDGET, ["unknown key 'data.clips'", "did you mean 'clip'?"]),
         (HEAD + DATA + BUDGET + "epsilom = 1\n", ["unknown key 'budget.epsilom'", "'epsilon'"]),
-        (HEAD + DATA + BUDGET + "zzz = 1\n", ["unknown key 'budget.zzz'", "known are epsilon."]),
+        (HEAD + DATA + BUDGET + "zzz = 1\n", ["unknown key 'budget.zzz'", "known are epsilon, "]),
         (HEAD + DATA + BUDGET + "[extra]\n", ["unknown key 'extra'"]),
     ],
 )
@@ -234,6 +235,28 @@ def test_no_file(site):
         load_node_config(site / "id")
 
 
+def test_no_rule_allows_anything_and_an_empty_list_nothing(site):
+    assert load(site, HEAD + DATA + BUDGET + "[policy]\n").policy == ANYTHING == Policy()
+    assert load(site, HEAD + DATA + BUDGET + "[policy]\nfields = []\n").policy == Policy(fields=frozenset())
+
+
+def test_a_statistic_that_cannot_be_allowed_by_name_says_why(site):
+    text = HEAD + DATA + BUDGET + '[policy]\nstatistics = ["uniformity"]\n'
+    refused(site, text, "can be allowed by its kernel's hash only", "kendall_tau, kendall_tau_b, mann_whitney_u")
+
+
+def test_which_keys_need_a_restart(site):
+    before = load(site, HEAD + DATA + BUDGET)
+    assert before.needs_restart(load(site, HEAD + DATA + BUDGET + "[policy]\nmin_nodes = 3\n")) == []
+    (site / "other.csv").write_text("age\n")
+    changed = load(site, HEAD + '[data]\npath = "other.csv"\nname = "bank"\nclip = true\n[budget]\nepsilon = 6\n')
+    assert before.needs_restart(changed) == [
+        "data.path, data.delimiter or data.missing",
+        "data.clip",
+        "budget.epsilon",
+    ]
+
+
 def test_the_template_is_accepted_once_its_paths_exist(site):
     text = template("hospital-a")
     refused(site, text, "'data.path'")
@@ -251,6 +274,7 @@ def test_what_the_template_comments_out_is_accepted_too(site):
     config = load(site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines))
     assert config.source == TableSource(site / "data.csv", ";", ("", "NA"))
     assert config.ledger == site / "b-ledger.sqlite"
+    assert [name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)] == []
 
 
 def test_a_template_for_a_name_that_no_node_may_have():

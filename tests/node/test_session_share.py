@@ -60,11 +60,12 @@ def test_results_added_from_another_thread_are_all_counted(monkeypatch):
     run = Run((4, 5)).agree().begin().seed().fields()
     node = run.nodes[0]
     before = len(node._parts)
+    chunk = next(run.attempt.chunks())
     kernel = type(run.study.parsed_kernels[0])
     evaluate = kernel.evaluate
 
     def meanwhile(self, records):
-        node.add([1000])
+        node.add(chunk, [1000])
         return evaluate(self, records)
 
     monkeypatch.setattr(kernel, "evaluate", meanwhile)

@@ -108,6 +108,7 @@ def test_a_sum_that_does_not_fit_the_ring_is_refused_and_says_what_to_change(run
         statistic="gini_mean_difference",
         columns=["balance"],
         epsilon="1/1000",
+        noise="distributed",
     )
     assert "ring" in line
 
@@ -145,8 +146,8 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
     assert ended.returncode == e.PeerUnavailable.exit_code, ended.stderr
     for words in (
         "sign(a.age - b.age) * sign(a.balance - b.balance)",
-        "range        [-1, 1]",
-        "sensitivity  2 per edge",
+        "range      [-1, 1]",
+        "changes by 2 per edge",
     ):
         assert words in ended.stdout
     answers = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines()[-3:])
@@ -159,9 +160,9 @@ def test_a_check_predicts_what_a_run_over_these_records_costs(running):
     command = [*UMPC, "study", "check", str(file), "--records", "60,60"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     report = running.run(name="predicted", epsilon="1/1000", edges="all").report
-    assert f"pairs        {report['edges']:,} among 120 records, at most 119" in said
-    assert f"standard deviation {report['noise_std']:.4g} of the result" in said
-    assert f"bytes        {report['bytes_online']:,} online, {report['bytes_offline']:,} from the dealer" in said
+    assert f"sets         {report['edges']:,} of 120 records, a record in at most 119" in said
+    assert f"standard deviation {report['noise_std']:.4g} of a mean" in said
+    assert f"bytes        {report['bytes_online']:,} online, {report['bytes_offline']:,} before" in said
     wrong = subprocess.run([*command[:-1], "60"], capture_output=True, text=True, timeout=60)
     assert wrong.returncode == e.StudyError.exit_code and "one number per node" in wrong.stderr
 

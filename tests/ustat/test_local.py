@@ -1,18 +1,21 @@
-"""umpc.ustat.local: what an owner computes of one record alone."""
+"""umpc.ustat.local: what an owner computes of its own records alone."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from umpc.errors import RangeError
 from umpc.ustat import expression as ex
-from umpc.ustat.local import bound, evaluate_local, rename
+from umpc.ustat.local import bound, evaluate_local, relabel
 from umpc.ustat.polynomial import constant, polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
-from umpc.ustat.tracing import trace
+from umpc.ustat.text import to_text
+from umpc.ustat.tracing import select, trace
 
 from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, fits, numbers
 
@@ -33,24 +36,72 @@ def integers(node: ex.Expression):
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_every_node_kind_of_one_record_equals_the_plain_value(kind):
     form, expected = integers(of_one_record(EVERY_KIND[kind]))
-    assert evaluate_local(form, COLUMNS, len(RECORDS)).tolist() == expected
+    assert evaluate_local(form, {0: COLUMNS}, len(RECORDS)).tolist() == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(numbers().map(of_one_record).filter(fits))
 def test_random_kernels_of_one_record_equal_the_plain_value_and_keep_their_bound(node):
     form, expected = integers(node)
-    assert evaluate_local(form, COLUMNS, len(RECORDS)).tolist() == expected
+    assert evaluate_local(form, {0: COLUMNS}, len(RECORDS)).tolist() == expected
     low, high = bound(form, SCHEMA)
     assert low <= min(expected) and max(expected) <= high
 
 
+FIRST, SECOND = ({name: column[rows] for name, column in COLUMNS.items()} for rows in np.divmod(np.arange(48**2), 48))
+"""Every record with every other and itself."""
+THREE = [
+    lambda a, b: (a.age < b.age) & (a.half < b.half) & ~(a.third == b.third),
+    lambda a, b: select((a.age < 0) | (b.age < 0) | (a.half == b.half), a.age * b.half, b.third),
+    lambda a, b: abs(abs(a.age - b.half) - abs(b.third - a.half)) * 5,
+]
+
+
+@pytest.mark.parametrize("node", [*EVERY_KIND.values(), *map(trace, THREE)], ids=to_text)
+def test_two_records_of_one_owner_equal_the_plain_value(node):
+    form = polynomial_of(node, SCHEMA)
+    values = evaluate_local(form.scaled(1 / form.unit), {0: FIRST, 1: SECOND}, 48**2)
+    assert values.dtype == np.int64
+    assert values.tolist() == [by_hand(node, (a, b)) / form.unit for a in RECORDS for b in RECORDS]
+
+
+def test_only_records_that_occur_are_read():
+    form = polynomial_of(trace(lambda a, b, c: c.age * (a.half == 1) * 2), SCHEMA)
+    values = evaluate_local(form, {0: FIRST, 2: SECOND}, 48**2)
+    assert form.records == {0, 2} and values.tolist() == (2 * SECOND["age"] * (FIRST["half"] == 2)).tolist()
+    assert evaluate_local(constant(3), {}, 2).tolist() == [3, 3]
+
+
 @settings(max_examples=100, deadline=None)
-@given(numbers().map(of_one_record).filter(fits))
-def test_renaming_a_record_is_renaming_in_the_kernel(node):
-    renamed = rename(polynomial_of(node, SCHEMA), 1)
-    assert renamed == polynomial_of(ex.permute_records(node, (1, 0)), SCHEMA)
-    assert rename(renamed, 0) == polynomial_of(node, SCHEMA)
+@given(numbers().filter(fits), st.permutations([0, 1]))
+def test_relabelling_records_is_permuting_them_in_the_kernel(node, order):
+    """Comparisons turn around with it, and stay in their one form."""
+    form = polynomial_of(node, SCHEMA)
+    relabelled = relabel(form, dict(enumerate(order)))
+    assert relabelled == polynomial_of(ex.permute_records(node, tuple(order)), SCHEMA)
+    assert relabel(relabelled, {record: place for place, record in enumerate(order)}) == form
+
+
+@settings(max_examples=100, deadline=None)
+@given(numbers().map(of_one_record).filter(fits), st.integers(0, 3))
+def test_a_value_of_one_record_is_the_same_of_another(node, record):
+    """What makes a wire: the field of record 2 is that of record 0, of another table."""
+    form, expected = integers(node)
+    moved = relabel(form, {0: record})
+    assert moved.records <= {record} and relabel(moved, {record: 0}) == form
+    assert evaluate_local(moved, {record: COLUMNS}, len(RECORDS)).tolist() == expected
+
+
+@pytest.mark.parametrize("kernel", THREE)
+def test_relabelling_logic_moves_what_it_compares(kernel):
+    form = polynomial_of(trace(kernel), SCHEMA)
+    moved = relabel(form, {0: 5, 1: 2})
+    assert moved.records == {2, 5} and moved != form
+    values = [
+        evaluate_local(of.scaled(1 / form.unit), at, 48**2)
+        for of, at in ((form, {0: FIRST, 1: SECOND}), (moved, {5: FIRST, 2: SECOND}))
+    ]
+    assert np.array_equal(*values)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +111,8 @@ def test_renaming_a_record_is_renaming_in_the_kernel(node):
         (lambda a: -3 * a.age + 1, (-2, 7)),
         (lambda a: a.age * a.age, (-2, 4)),
         (lambda a: (a.age < 0) * 5, (0, 5)),
+        (lambda a: ((a.age < 0) ^ (a.half < 0) ^ (a.third < 1)) * -4, (-4, 0)),
+        (lambda a: ~((a.age < 0) & (a.half < 0) & (a.third < 1)) * 4 + a.age, (-2, 5)),
         (lambda a: 7, (7, 7)),
         (lambda a: 0, (0, 0)),
     ],
@@ -79,6 +132,14 @@ def test_a_value_of_62_bits_or_more_is_refused_by_its_field():
         bound(square, wide(31))
     with pytest.raises(RangeError, match="computed from x may need"):
         bound(polynomial_of(trace(lambda a: (a.x < 5) * (1 << 62)), wide(3)), wide(3))
+
+
+@pytest.mark.parametrize("kernel", [lambda a: a.x * a.x < 3, lambda a: (a.x * a.x < 3) & (a.x < 3) & (a.x == 5)])
+def test_what_a_bit_compares_must_fit_too(kernel):
+    inner = polynomial_of(trace(kernel), wide(31))
+    assert bound(inner, wide(30)) == (0, 1)
+    with pytest.raises(RangeError, match="computed from x may need"):
+        bound(inner, wide(31))
 
 
 def test_terms_that_cancel_must_fit_one_by_one():

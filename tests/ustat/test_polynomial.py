@@ -98,6 +98,40 @@ def test_equal_kernels_have_one_normal_form(left, right):
     assert normal(left) == normal(right)
 
 
+LOGIC = [
+    lambda a, b: (a.age < b.age) & (a.half < b.half) & (a.third < b.third),
+    lambda a, b: (a.age < b.age) | (a.half == b.half) | ~(a.third < b.third),
+    lambda a, b: (a.age < b.age) ^ (b.half < a.half) ^ (a.third == b.third) ^ (a.age < b.half),
+    lambda a, b: ~((a.age <= b.age) & (b.half <= a.half) & (a.third != b.third)) * 3 + a.age * ~(b.age < 0),
+    lambda a, b: ((a.age < b.age) & (b.age <= a.half) & (a.half < b.half)) == (a.age < 0),
+]
+
+
+@pytest.mark.parametrize("kernel", LOGIC)
+def test_logic_over_three_comparisons_has_its_values_on_all_pairs_of_records(kernel):
+    form, node = normal(kernel), trace(kernel)
+    assert any(logic_atoms(form)), "logic over three comparisons is an atom of its own"
+    for pair in PAIRS:
+        assert value(form, pair) == by_hand(node, pair)
+
+
+def logic_atoms(of: Polynomial) -> list[LogicAtom]:
+    """Those in it, also inside what it compares."""
+    factors = [factor for monomial, _ in of.terms for factor, _ in monomial]
+    inner = [atom for factor in factors if isinstance(factor, BitAtom) for atom in logic_atoms(factor.form)]
+    return [factor for factor in factors if isinstance(factor, LogicAtom)] + inner
+
+
+def test_logic_over_two_comparisons_is_written_out():
+    form = normal(lambda a, b: ((a.age < b.age) & (a.half <= b.half)) ^ (b.age == a.age))
+    assert not logic_atoms(form) and len(form.terms) == 3
+
+
+def test_the_records_of_logic_are_those_of_its_comparisons():
+    form = normal(lambda a, b, c: (a.age < b.age) & (a.half < 1) & (b.third < 1) & (c.age == c.half))
+    assert form.records == {0, 1, 2} and len(logic_atoms(form)) == 1
+
+
 def test_different_kernels_have_different_normal_forms():
     assert normal(lambda a, b: a.age < b.age) != normal(lambda a, b: a.age <= b.age)
     assert normal(lambda a, b: a.age < b.age) != normal(lambda a, b: b.age < a.age)

@@ -44,6 +44,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
+@click.option(
+    "--noise", type=click.Choice(["in_mpc", "distributed"]), help="Who draws the noise."
+)
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
 def demo(
@@ -57,6 +60,7 @@ def demo(
     edges: str,
     epsilon: str,
     max_colluding: int | None,
+    noise: str | None,
     style: str,
     keep: Path | None,
 ) -> None:
@@ -85,7 +89,8 @@ def demo(
     table = replace(table, first_class=first_class)
     given = dict(_pair("--parameter", text) for text in parameters)
     with _folder(keep) as folder:
-        report, extra = _run(folder, table, statistic, given, nodes, edges, epsilon, max_colluding)
+        settings = {"edges": edges, "epsilon": epsilon, "max_colluding": max_colluding, "noise": noise}
+        report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
 
     print_report(report, style, extra)
@@ -116,9 +121,7 @@ def _run(
     statistic: str,
     parameters: dict[str, str],
     nodes: int,
-    edges: str,
-    epsilon: str,
-    max_colluding: int | None,
+    settings: dict,
 ) -> tuple[Report, dict]:
     from umpc.cli.deployment import Deployment, ended_with_us
     from umpc.coordinator.studyfile import load_study_file, write_study_file
@@ -133,11 +136,9 @@ def _run(
             columns=[field.name for field in fields if not field.public],
             parameters=parameters,
             fields=fields,
-            epsilon=epsilon,
-            edges=edges,
             dealer=("dealer", "127.0.0.1:1"),
             nodes=[(path.stem, "127.0.0.1:1") for path in paths],
-            max_colluding=max_colluding,
+            **settings,
         )
         study = load_study_file(file).study("coordinator")  # refused before any process starts
         _tell(f"starting a dealer and {nodes} node{'s' if nodes > 1 else ''}")

@@ -16,6 +16,8 @@ COMMANDS = {
     "demo": ("umpc.cli.demo", "demo"),
     "study": ("umpc.cli.study", "study"),
     "node": ("umpc.cli.serve", "node"),
+    "approve": ("umpc.cli.approve", "approve"),
+    "budget": ("umpc.cli.budget", "budget"),
     "dealer": ("umpc.cli.serve", "dealer"),
     "kernels": ("umpc.cli.kernels", "kernels"),
     "ca": ("umpc.cli.ca", "ca"),
@@ -47,6 +49,7 @@ def umpc() -> None:
     Try it on this machine:      umpc demo
     Make certificates:           umpc ca --help
     At every site:               umpc node start --config node.toml
+    Where a person must agree:   umpc approve list --config node.toml
     Beside the sites:            umpc dealer start --identity dealer --listen 0.0.0.0:7100
     Run a study:                 umpc study run study.toml
     """

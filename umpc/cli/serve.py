@@ -68,7 +68,8 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
         raise CertificateError(
             f"{config} names this node {loaded.name!r}, its certificate is for {identity.name!r}; make them agree"
         )
-    with contextlib.closing(Ledger(loaded.ledger, loaded.dataset, loaded.epsilon)) as ledger:
+    budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
+    with contextlib.closing(Ledger(*budget, anchor=loaded.anchor)) as ledger:
         balance = ledger.balance()
         logging.getLogger("umpc.node").info(
             "budget of data set %r: %s in all, %s spent, %s left (%s)",

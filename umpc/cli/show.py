@@ -14,6 +14,10 @@ from rich.table import Table
 from umpc.coordinator.report import Report
 
 Tell = Callable[[str, int, int], None]
+NOISE = {
+    "distributed": "discrete Laplace, every node adds its part",
+    "in_mpc": "discrete Laplace, drawn under shares",
+}
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
@@ -78,14 +82,14 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     if report.estimate is not None:
         rows += [
             ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", "holds the value over E without noise"),
-            ("noise, standard deviation", f"{report.noise_std:.3g}", "discrete Laplace, distributed"),
+            ("noise, standard deviation", f"{report.noise_std:.3g}", NOISE[report.noise]),
             ("sampling, at most", f"{report.sampling_std_bound:.3g}", sampling),
         ]
     for number, entry in enumerate(report.sums if len(report.sums) > 1 else (), 1):
         share = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"sum {number}, its mean", f"{entry.mean:.6g}", share))
     rows += [
-        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:g}", "replacing one record"),
+        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.2g}", "replacing one record"),
         ("edges |E|", f"{report.edges:,}", f"of {report.sets:,} {SETS.get(report.degree, 'sets')}"),
         ("records", f"{report.records:,}", ""),
         ("most edges of a record", f"{report.max_degree:,}", ""),

@@ -30,6 +30,7 @@ def study() -> None:
       edges = "2n"                        # "2n", "all" or a number of pairs
       identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
       # max_colluding = 1                 # default: all nodes but one
+      # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
@@ -126,7 +127,7 @@ def _predict(study: Study, records: str) -> None:
         deviation = noise.std * float(kernel.unit) / sizes.edges
         click.echo(f"noise        standard deviation {deviation:.4g} of a mean, in a ring of {attempt.ring.bits} bits")
     click.echo(f"rounds       {cost.rounds}, the reveal included")
-    click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} from the dealer before")
+    click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} before, most from the dealer")
 
 
 def _contact(study: Study, identity: Identity) -> None:

@@ -9,7 +9,6 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from umpc.errors import ConfigError, DataError, EmptyTable
@@ -155,7 +154,7 @@ def exact_value(study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hy
 
 def exact_over_all(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> float | None:
     """The statistic over all sets of the pooled records; None where there are too many."""
-    whole = msgspec.structs.replace(study, edges="all")
+    whole = study.over_all_sets()
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     ordered = dict(by_class(study, together)[0])
     graph = edges_of(whole, bytes(32), [_classes(study, ordered)])

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from math import sqrt
 
-from umpc.agreement import noise_of
+from umpc.agreement import delta_of, noise_of
 from umpc.mpc.attempt import Attempt, Sizes
 from umpc.mpc.cost import Cost, predict
 from umpc.mpc.ring import Ring
@@ -60,6 +60,7 @@ class Report:
     sampling_std_bound: float | None
     note: str
     sums: list[SumReport]
+    noise: str
     epsilon: float
     delta: float
     degree: int
@@ -112,8 +113,9 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         sampling_std_bound=result.sampling_std_bound,
         note=result.note,
         sums=sums,
+        noise=study.noise,
         epsilon=float(study.exact_epsilon),
-        delta=0.0,
+        delta=delta_of(sizes),
         degree=study.degree,
         edges=sizes.edges,
         sets=sizes.sets,

@@ -5,13 +5,14 @@ It holds no secret, and learns uniform shares and the noisy result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from umpc.agreement import attempt_of, noise_tails
 from umpc.coordinator.report import Measured, Report, build_report
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Member, Sizes
+from umpc.mpc.ring import RINGS, Ring
 from umpc.study import Study
 
 
@@ -77,14 +78,24 @@ class CoordinatorSession:
 
     def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         """The report of a run."""
-        return build_report(self.study, self._shares(answers, self.attempt.id), self.attempt, measured)
+        shares = self._shares(answers, self.attempt.id, [self.attempt.ring])
+        return build_report(self.study, shares, self.attempt, measured)
 
     def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         """The report of a study that was released before: the same stored shares, nothing charged."""
-        shares = self._shares(answers, answers[0].attempt)
+        shares = self._shares(answers, answers[0].attempt, RINGS)
         return build_report(self.study, shares, Sizes.of(self.study, answers), measured)
 
-    def _shares(self, answers: Sequence[m.Released], attempt: bytes) -> list[bytes]:
+    def _shares(self, answers: Sequence[m.Released], attempt: bytes, rings: Iterable[Ring]) -> list[bytes]:
+        sizes = [ring.bytes * len(self.study.kernels) for ring in rings]
+        for name, answer in zip(self.names, answers, strict=True):
+            if len(answer.share) not in sizes:
+                raise RemoteProtocolError(
+                    f"{name} released {len(answer.share)} bytes, {' or '.join(map(str, sizes))} were due for "
+                    f"{len(self.study.kernels)} sum(s)",
+                    culprit=name,
+                    step="release",
+                )
         for name, answer in zip(self.names, answers, strict=True):
             if answer.attempt != attempt or len(answer.share) != len(answers[0].share):
                 raise AlreadyReleased(

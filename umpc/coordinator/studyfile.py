@@ -14,7 +14,8 @@ import msgspec
 
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
-from umpc.study import FieldText, Participant, Study
+from umpc.mpc.noise import ALL_MEMBERS
+from umpc.study import FieldText, Participant, Study, exact
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -56,6 +57,7 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     split: list[Number] = []
     edges: Number = "2n"
     max_colluding: int | None = None
+    noise: str | None = None
     seconds_per_step: int = 600
 
 
@@ -79,6 +81,7 @@ class StudyFile:
             epsilon=str(entries.epsilon),
             edges=str(entries.edges),
             max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
+            noise=entries.noise or default_noise(len(nodes), entries.epsilon),
             coordinator=coordinator,
             dealer=entries.dealer,
             nodes=nodes,
@@ -104,6 +107,15 @@ class StudyFile:
             "estimator": estimator,
             "sampling": sampling,
         }
+
+
+def default_noise(nodes: int, epsilon: Number) -> str:
+    """Inside MPC for few nodes; not for an ε at which the δ of finite bits would mean nothing."""
+    try:
+        small = exact(str(epsilon), "epsilon") <= 16
+    except StudyError:
+        small = False
+    return "in_mpc" if 2 <= nodes <= ALL_MEMBERS and small else "distributed"
 
 
 def load_study_file(path: Path) -> StudyFile:
@@ -158,6 +170,7 @@ def write_study_file(
     parameters: Mapping[str, str | Sequence[str]] | None = None,
     kernel: str | None = None,
     max_colluding: int | None = None,
+    noise: str | None = None,
 ) -> Path:
     """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
     text = partial(json.dumps, ensure_ascii=False)  # JSON strings and lists of strings are TOML too
@@ -171,6 +184,7 @@ def write_study_file(
         lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns))}"]
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
+    lines += [] if noise is None else [f"noise = {text(noise)}"]
     if parameters:
         lines += ["[parameters]", *(f"{key} = {text(value)}" for key, value in parameters.items())]
     for field in fields:

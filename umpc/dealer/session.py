@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.dealing import deal_chunk
 from umpc.mpc.frames import Frame
 from umpc.mpc.masks import wire_masks
-from umpc.mpc.material import chunk_seed
 from umpc.mpc.plan import RecordPlace
 from umpc.mpc.prg import SEED_BYTES, derive
 
@@ -38,15 +39,20 @@ class DealerSession:
 
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
         """The material of one chunk: (node, frame) for each owner. Chunks are dealt in the attempt's order."""
-        plan = self.attempt.plan(chunk.owners)
-        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
-        masks = {
-            number: self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
-            for number, place in enumerate(plan.places)
-            if isinstance(place, RecordPlace)
-        }
-        seeds = [chunk_seed(self._seeds[node], chunk.owners, chunk.number) for node in chunk.parties]
-        parts = deal_chunk(plan, masks, seeds, chunk.count, self._tree_hash)
+        plan = self.attempt.plan(chunk)
+        seeds = [self.attempt.chunk_seed(self._seeds[node], chunk) for node in chunk.parties]
+        parts = deal_chunk(plan, self._record_masks(chunk), seeds, chunk.count, self._tree_hash)
         for party, (node, part) in enumerate(zip(chunk.parties, parts, strict=True)):
             width = plan.dealt_bits(party)
-            yield node, Frame("material", chunk.owners, chunk.number, chunk.count, width, part.encode())
+            yield node, Frame("material", chunk.place, chunk.number, chunk.count, width, part.encode())
+
+    def _record_masks(self, chunk: Chunk) -> dict[int, np.ndarray]:
+        """Per place of a record its masks in the chunk's edges; noise has no records."""
+        if chunk.noise:
+            return {}
+        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
+        return {
+            number: self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
+            for number, place in enumerate(self.attempt.plan(chunk).places)
+            if isinstance(place, RecordPlace)
+        }

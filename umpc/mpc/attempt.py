@@ -15,8 +15,12 @@ from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.mpc.compiler import compile_program
+from umpc.mpc.material import dealt_bytes
+from umpc.mpc.noise import CoinToss, committee_size, noise_plan
 from umpc.mpc.plan import Plan, Program, pattern_of
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
 from umpc.mpc.ring import RINGS, Ring, smallest_ring
@@ -49,12 +53,16 @@ class Member:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of the edges of a cell: the unit of dealing and of evaluation."""
+    """A range of the edges of a cell: the unit of dealing and of evaluation.
+
+    noise: the "edges" are the coins of sum `number`, and the owners are the committee.
+    """
 
     owners: Owners
     number: int
     start: int
     stop: int
+    noise: bool = False
 
     @property
     def count(self) -> int:
@@ -64,6 +72,11 @@ class Chunk:
     def parties(self) -> tuple[int, ...]:
         """The nodes that evaluate it, in party order."""
         return tuple(sorted(set(self.owners)))
+
+    @property
+    def place(self) -> Owners:
+        """How its frames name the cell: noise belongs to none."""
+        return () if self.noise else self.owners
 
 
 def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
@@ -75,6 +88,8 @@ MAX_RECORDS = 1 << 26
 """Records of all nodes together."""
 MAX_SAMPLED = 1 << 26
 """Edges that are listed one by one; all sets of records are never listed, so "all" has no such limit."""
+MAX_CELLS = 1 << 16
+"""Groups of owners of a complete set of edges."""
 MAX_SAMPLED_LARGER = 1 << 23
 """The same for edges of three and more records, whose drawing takes ten times the memory."""
 
@@ -86,11 +101,14 @@ class Sizes:
     study: Study
     records: int
     first_class: int = 0
+    holders: int = 1
+    """Nodes that have records."""
 
     @classmethod
     def of(cls, study: Study, members: Iterable[Member | Released]) -> Sizes:
         members = tuple(members)
-        return cls(study, sum(member.records for member in members), sum(member.first_class for member in members))
+        counts, firsts = [member.records for member in members], [member.first_class for member in members]
+        return cls(study, sum(counts), sum(firsts), sum(count > 0 for count in counts))
 
     @cached_property
     def sets(self) -> int:
@@ -112,6 +130,14 @@ class Sizes:
         most = MAX_SAMPLED if study.degree <= 2 else MAX_SAMPLED_LARGER
         if most < count < self.sets:
             raise RangeError(f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all")
+        cells = comb(self.holders + study.degree - 1, study.degree)
+        if count == self.sets and cells > MAX_CELLS:
+            raise RangeError(
+                f"all sets of {study.degree} records of {self.holders} nodes have {cells} different groups of owners, "
+                f"at most {MAX_CELLS} are possible; ask for a number of edges instead of all"
+            )
+        if len(study.nodes) ** study.degree >= 1 << 63:
+            raise RangeError(f"{len(study.nodes)} nodes are too many for edges of {study.degree} records")
         return count
 
     @cached_property
@@ -147,11 +173,19 @@ class Attempt:
         members: in the study's order.
         openings: in the same order.
         noise_tails: a bound of each sum's noise in units, for the ring.
+        coins: of each sum's noise, where a committee draws it; empty where every node adds its own.
 
     Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
     """
 
-    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes], noise_tails: Sequence[int]):
+    def __init__(
+        self,
+        study: Study,
+        members: Sequence[Member],
+        openings: Sequence[bytes],
+        noise_tails: Sequence[int],
+        coins: Sequence[CoinToss] = (),
+    ):
         names = [node.name for node in study.nodes]
         if [member.name for member in members] != names or len(openings) != len(names):
             raise LocalProtocolError(f"the agreement names {[m.name for m in members]}, the study {names}")
@@ -169,6 +203,7 @@ class Attempt:
         self.id = digest(b"umpc attempt 1", study.hash, *(_encode(m) for m in members), self.seed)
         self.sizes = Sizes.of(study, members)
         self._sums_ring = self.sizes.ring(noise_tails)
+        self.coins = tuple(coins)
 
     @cached_property
     def program(self) -> Program:
@@ -184,9 +219,44 @@ class Attempt:
     def ring(self) -> Ring:
         return self.program.ring
 
-    def plan(self, owners: Owners) -> Plan:
-        """What the owners of a cell compute."""
-        return self.program.plans[pattern_of(owners)]
+    def plan(self, chunk: Chunk) -> Plan:
+        """What the parties of a chunk compute."""
+        return self.noise_plan if chunk.noise else self.program.plans[pattern_of(chunk.owners)]
+
+    @cached_property
+    def committee(self) -> tuple[int, ...]:
+        """The nodes that draw the noise together, from the joint seed; none where every node adds its own."""
+        if not self.coins:
+            return ()
+        nodes = len(self.members)
+        order = np.argsort(Stream(derive(self.seed, "committee")).words(nodes), kind="stable")
+        return tuple(sorted(map(int, order[: committee_size(nodes, self.study.max_colluding)])))
+
+    @cached_property
+    def noise_plan(self) -> Plan:
+        return noise_plan(len(self.committee), self.ring)
+
+    @cached_property
+    def noise_chunks(self) -> tuple[Chunk, ...]:
+        return tuple(
+            Chunk(self.committee, number, 0, coin.count, noise=True)
+            for number, coin in enumerate(self.coins)
+            if coin.count
+        )
+
+    @property
+    def needs_dealer(self) -> bool:
+        return self.program.needs_dealer or bool(self.noise_chunks)
+
+    @property
+    def rounds(self) -> int:
+        """Masked fields, openings, reveal; noise is drawn before."""
+        return self.program.rounds + 1
+
+    def peers(self, node: int) -> tuple[int, ...]:
+        """The nodes with which a node exchanges messages: those with which it shares an edge, or draws noise."""
+        others = set(self.committee) - {node} if node in self.committee and self.noise_chunks else set()
+        return tuple(sorted(others.union(self.hypergraph.neighbours(node))))
 
     @cached_property
     def hypergraph(self) -> Hypergraph:
@@ -198,11 +268,14 @@ class Attempt:
         return FixedKeyHash(derive(self.id, "ggm"))
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks of all shared cells in the order in which they are dealt and evaluated.
+        """Noise, then all chunks of all shared cells in the order in which they are dealt and evaluated.
 
         Cells take turns, so every node has work; the order is the same everywhere, so bounded queues cannot deadlock.
         """
-        cells = [(owners, cell, self.plan(owners).chunk_edges) for owners, cell in self.hypergraph.shared_cells.items()]
+        yield from self.noise_chunks
+        plans = self.program.plans
+        shared = self.hypergraph.shared_cells.items()
+        cells = [(owners, cell, plans[pattern_of(owners)].chunk_edges) for owners, cell in shared]
         number = 0
         while cells:
             for owners, cell, size in cells:
@@ -210,8 +283,29 @@ class Attempt:
             number += 1
             cells = [entry for entry in cells if number * entry[2] < entry[1].count]
 
+    def chunks_ahead(self, window: int) -> list[int]:
+        """How many of its chunks' material each node takes before anybody uses any, with at most `window` bytes held.
+
+        The dealer deals to all in the common order and waits for the slowest: a node that waited for more than this
+        could wait for ever, for a chunk that is dealt only after another node, whose window is full, has begun.
+        """
+        counts, held = [0] * len(self.members), [0] * len(self.members)
+        for chunk in self.chunks():
+            plan = self.plan(chunk)
+            for party, node in enumerate(chunk.parties):
+                held[node] += dealt_bytes(plan, party, chunk.count)
+            if max(held) > window:
+                break
+            for node in chunk.parties:
+                counts[node] += 1
+        return counts
+
     def chunks_of(self, node: int) -> Iterator[Chunk]:
         return (chunk for chunk in self.chunks() if node in chunk.owners)
+
+    def chunk_seed(self, node_seed: bytes, chunk: Chunk) -> bytes:
+        """The seed of one node's part of one chunk."""
+        return derive(node_seed, "noise" if chunk.noise else "chunk", len(chunk.owners), *chunk.owners, chunk.number)
 
 
 def _encode(member: Member) -> bytes:

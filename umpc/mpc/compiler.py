@@ -164,7 +164,7 @@ class _Compiler:
                 words += self._numbers(party, of, self.ring.bits)
             else:
                 bits.append(self._add_bit(Local(party, of), 1))
-        return tuple(sorted(bits)), words
+        return tuple(sorted(set(bits))), words  # different functions may be one bit once a party's part is merged
 
     def _numbers(self, party: int, of: Polynomial, width: int) -> list[tuple[int, int]]:
         """A party's number as scaled places: one per record, and one for what mixes its records."""

@@ -26,18 +26,19 @@ class Cost:
 
 
 def predict(attempt: Attempt) -> Cost:
-    """The cost of an attempt: online between nodes and to the coordinator, offline from the dealer."""
-    program, nodes = attempt.program, len(attempt.members)
+    """The cost of an attempt: online between nodes and to the coordinator, offline from the dealer and for noise."""
+    nodes = len(attempt.members)
     online = nodes * attempt.ring.bytes * len(attempt.study.kernels) + _fields(attempt)
-    offline = nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if program.needs_dealer else 0
+    offline = nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if attempt.needs_dealer else 0
     for chunk in attempt.chunks():
-        plan = attempt.plan(chunk.owners)
+        plan = attempt.plan(chunk)
         for party in plan.everybody:
-            online += (plan.parties - 1) * _opened(plan, party, chunk)
+            opened = (plan.parties - 1) * _opened(plan, party, chunk)
+            online, offline = (online, offline + opened) if chunk.noise else (online + opened, offline)
             size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
-            if program.needs_dealer:
-                offline += frame_bytes("material", chunk.owners, chunk.number, chunk.count, width, size)
-    return Cost(program.rounds + 1, online, offline)
+            if attempt.needs_dealer:
+                offline += frame_bytes("material", chunk.place, chunk.number, chunk.count, width, size)
+    return Cost(attempt.rounds, online, offline)
 
 
 def _fields(attempt: Attempt) -> int:
@@ -55,7 +56,7 @@ def _opened(plan: Plan, party: int, chunk: Chunk) -> int:
     """What a party sends to one other owner, over all rounds."""
     shapes = (open_shape(plan, layer, party, chunk.count) for layer in range(len(plan.layers)))
     return sum(
-        frame_bytes("open", chunk.owners, chunk.number, shape.count, shape.width, len(shape.payload), shape.round)
+        frame_bytes("open", chunk.place, chunk.number, shape.count, shape.width, len(shape.payload), shape.round)
         for shape in shapes
         if shape.width
     )

@@ -19,7 +19,20 @@ from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.comparison import evaluate
 from umpc.mpc.masks import Places, linear_value, modulus
 from umpc.mpc.material import DealtPart, SeededPart
-from umpc.mpc.plan import Compared, EdgePlace, Local, Logic, Looked, Plan, SharedPolynomial, Term, expansions, subsets
+from umpc.mpc.plan import (
+    Compared,
+    Drawn,
+    DrawnPlace,
+    EdgePlace,
+    Local,
+    Logic,
+    Looked,
+    Plan,
+    SharedPolynomial,
+    Term,
+    expansions,
+    subsets,
+)
 from umpc.mpc.prg import FixedKeyHash
 from umpc.mpc.ring import pack, packed_size, unpack
 from umpc.mpc.rounds import Message, Protocol
@@ -28,11 +41,27 @@ from umpc.ustat.local import evaluate_local
 
 
 @dataclass(frozen=True)
+class Coins:
+    """drawn: this party's random contributions. thresholds: of the coins. weights: what each counts for in the sum.
+
+    (count,) uint64 each.
+    """
+
+    drawn: np.ndarray
+    thresholds: np.ndarray
+    weights: np.ndarray
+
+    def __repr__(self) -> str:
+        return "Coins(<redacted>)"
+
+
+@dataclass(frozen=True)
 class ChunkInputs:
     """What a party knows of a chunk before its first round.
 
     places: the masked value of each place of a record; masks: the masks of its own; per place (count,) uint64.
     records: the columns of its own records, per record of the edge that it reads in the clear. names: the owners'.
+    coins: only for noise, where an "edge" is a coin.
     """
 
     places: Places
@@ -40,6 +69,7 @@ class ChunkInputs:
     records: Mapping[int, Columns]
     count: int
     names: Sequence[str]
+    coins: Coins | None = None
 
     def __repr__(self) -> str:
         return f"ChunkInputs({self.count} edges, <redacted>)"
@@ -52,12 +82,22 @@ def evaluate_chunk(
 
     Cost: one round per layer of the plan, none without layers.
     """
+    shares = yield from evaluate_edges(party, plan, inputs, dealt, seeded, tree_hash)
+    if inputs.coins is not None:
+        shares = [values * inputs.coins.weights.astype(plan.ring.dtype) for values in shares]
+    return [int(values.sum(dtype=plan.ring.dtype)) for values in shares]
+
+
+def evaluate_edges(
+    party: int, plan: Plan, inputs: ChunkInputs, dealt: DealtPart, seeded: SeededPart, tree_hash: FixedKeyHash
+) -> Protocol[list[np.ndarray]]:
+    """The same for every edge: per kernel (count,) of the ring."""
     chunk = _Chunk(party, plan, inputs, dealt, seeded, tree_hash)
     for layer in range(len(plan.layers)):
         mine = chunk.shares(layer)
         theirs = yield open_message(plan, layer, party, mine, inputs.count)
         chunk.open(layer, mine, theirs)
-    return [plan.ring.encode(chunk.summed(of)) for of in plan.outputs]
+    return [chunk.evaluate(of) for of in plan.outputs]
 
 
 @dataclass(frozen=True)
@@ -121,30 +161,23 @@ class _Chunk:
             shares = [part.places[number] for part in parts if number in part.places]
             self.places[number] = np.add.reduce(shares) & modulus(self.plan.place_width(number))
 
-    def summed(self, of: SharedPolynomial) -> int:
-        """This party's share of a polynomial's sum over the edges."""
-        kind = self.plan.ring.dtype
-        total = int(self._local(of).view(np.uint64).sum(dtype=np.uint64))
+    def evaluate(self, of: SharedPolynomial) -> np.ndarray:
+        """This party's share of a polynomial in each edge: (count,) of the ring."""
+        ring = self.plan.ring
+        total = ring.array(evaluate_local(of.local[self.party], self.inputs.records, self.count))
         if self.party == 0:
-            total += of.constant * self.count
+            total += ring.scalar(of.constant)
         for public, share in self._expanded(of):
-            total += int((public if share is None else np.multiply(public, share, dtype=kind)).sum(dtype=kind))
+            total += public if share is None else public * share
         return total
 
     def _place_share(self, number: int) -> np.ndarray:
         place = self.plan.places[number]
         if isinstance(place, EdgePlace):
             return evaluate_local(place.of, self.inputs.records, self.count).view(np.uint64)
-        ring = self.plan.ring
-        total = ring.array(self._local(place.of))
-        if self.party == 0:
-            total = total + ring.scalar(place.of.constant)
-        for public, share in self._expanded(place.of):
-            total = total + (public if share is None else public * share)
-        return total.astype(np.uint64)
-
-    def _local(self, of: SharedPolynomial) -> np.ndarray:
-        return evaluate_local(of.local[self.party], self.inputs.records, self.count)
+        if isinstance(place, DrawnPlace):
+            return self.inputs.coins.drawn
+        return self.evaluate(place.of).astype(np.uint64)
 
     def _bit_share(self, number: int) -> np.ndarray:
         match self.plan.bits[number]:
@@ -154,6 +187,8 @@ class _Chunk:
                 return self._comparison(gate)[0 if kind == "less" else 1]
             case Looked(table, kind):
                 return self._looked_up(table, kind)
+            case Drawn(table, kind):
+                return self._drawn(table, kind)
             case Logic() as function:
                 return self._logic(function)
 
@@ -177,6 +212,22 @@ class _Chunk:
             np.bitwise_xor.accumulate(rows[:0:-1], axis=0, out=above[-2::-1])
             rows = above
         return rows[piece, np.arange(self.count)]
+
+    def _drawn(self, number: int, kind: str) -> np.ndarray:
+        """The share of [u < c] or [u = c] for u = û ⊕ r, pieces of a drawn number and its threshold."""
+        table, start = self.plan.tables[number], self.plan.table_rows[number]
+        rows, coins = self.material.bits[start : start + (1 << table.size)], np.arange(self.count)
+        ((place, _),) = table.difference.terms
+        masked, threshold = (
+            ((values >> np.uint64(table.low)) & modulus(table.size)).astype(np.int64)
+            for values in (self.places[place], self.inputs.coins.thresholds)
+        )
+        if kind == "equal":
+            return rows[masked ^ threshold, coins]
+        total = np.zeros(self.count, dtype=np.uint8)
+        for below in range((1 << table.size) - 1):
+            total ^= rows[masked ^ below, coins] & (below < threshold)
+        return total
 
     def _logic(self, function: Logic) -> np.ndarray:
         """The share of a function: with b = m ⊕ s, a conjunction is a sum over subsets of its literals' masks."""
@@ -272,4 +323,6 @@ def read_open(plan: Plan, layer: int, party: int, message: Message, count: int) 
         size = packed_size(count, width)
         values[number] = unpack(message.payload[start : start + size], count, width)
         start += size
+    if start != len(message.payload):
+        raise EncodingError(f"{message!r} takes {start} bytes, got {len(message.payload)}")
     return LayerShares(dict(zip(bits, rows, strict=True)), values)

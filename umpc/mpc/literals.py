@@ -1,7 +1,7 @@
 """A Boolean function in the literals that make it short: below, equal or above zero.
 
 The three bits of one comparison sum to 1 over GF(2), so any two of them span the third, and all three are at hand
-once two are opened. "All below or all above" over four comparisons is 82 conjunctions of below and equal, and
+once two are opened. "All below or all above" over four comparisons is 80 conjunctions of below and equal, and
 two conjunctions of below and above.
 """
 

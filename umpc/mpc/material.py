@@ -22,12 +22,6 @@ from umpc.mpc.masks import modulus
 from umpc.mpc.plan import Plan
 from umpc.mpc.prg import Stream, derive
 from umpc.mpc.ring import pack, packed_size, unpack
-from umpc.ustat.hypergraph import Owners
-
-
-def chunk_seed(node_seed: bytes, owners: Owners, chunk: int) -> bytes:
-    """The seed of one node's part of one chunk."""
-    return derive(node_seed, "chunk", len(owners), *owners, chunk)
 
 
 @dataclass(frozen=True)

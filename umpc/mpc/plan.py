@@ -12,6 +12,7 @@ Places of records are sent once per record; the rest is opened chunk by chunk, l
 | Compared: bit of a number that two owners make | the two owners', by comparison keys | both owners' ⊕ msb(r) |
 | Looked: bit of a piece of a number that more owners make | all owners', by shared tables | ⊕ of all owners' |
 | Logic: Boolean function of opened bits | all owners', by shares of products of masks | ⊕ of all owners' |
+| DrawnPlace, Drawn: noise, see `noise.py` | all members' own randomness | Σ of all members' |
 
 A sum over edges is a polynomial of places and bits: Σ coefficient · Π bits · Π linear forms. With shares of
 the products of masks (`elements`) its owners expand it without a message: Beaver's product and the lookup
@@ -102,7 +103,14 @@ class WordPlace:
     width: int
 
 
-Place = RecordPlace | EdgePlace | WordPlace
+@dataclass(frozen=True)
+class DrawnPlace:
+    """A number that every party contributes uniform bits to; the one that nobody knows is (its masked value) ⊕ mask."""
+
+    width: int
+
+
+Place = RecordPlace | EdgePlace | WordPlace | DrawnPlace
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,13 @@ class Looked:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    table: int
+    kind: str
+    """less: [piece of the drawn number < piece of the edge's threshold]. equal: [… = …]."""
+
+
+@dataclass(frozen=True)
 class Literal:
     """The exclusive or of opened bits, or its complement."""
 
@@ -162,7 +177,7 @@ class Logic:
     constant: bool
 
 
-Bit = Local | Compared | Looked | Logic
+Bit = Local | Compared | Looked | Drawn | Logic
 
 Element = tuple[tuple[int, ...], tuple[Linear, ...]]
 """Π of the masks of these bits · Π of the masks of these linear forms: dealt as additive shares."""
@@ -216,7 +231,7 @@ class Plan:
     def opened_places(self, layer: int, party: int) -> tuple[int, ...]:
         """The places of a layer of which a party sends a share."""
         places = ((number, self.places[number]) for number in self.layers[layer].places)
-        return tuple(number for number, place in places if isinstance(place, WordPlace) or place.party == party)
+        return tuple(number for number, place in places if not isinstance(place, EdgePlace) or place.party == party)
 
     def place_width(self, number: int) -> int:
         """Bits of an opened place."""

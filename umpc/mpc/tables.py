@@ -41,14 +41,30 @@ def compare(builder: Builder, difference: Linear, width: int, kind: str, layer: 
     less = [builder.look(table, "less", layer) for table in tables] if kind == "less" else []
     used = tables[:-1] if kind == "less" else tables  # the lowest piece's equality decides nothing about the borrow
     equal = [builder.look(table, "equal", layer) for table in used]
-    while len(tables) > FAN:
-        groups = [slice(start, start + FAN) for start in range(0, len(tables), FAN)]
-        less = [_combined(builder, _borrow(less[group], equal[group])) for group in groups] if less else []
-        equal = [_combined(builder, [tuple(equal[group])]) for group in (groups[:-1] if less else groups)]
-        tables = groups  # counted only: what is left to combine
     if kind == "less":
-        return builder.add_logic([(top,), *_borrow(less, equal)], constant=True)
-    return builder.add_logic([(*equal, top)])
+        return builder.add_logic([(top,), *combine(builder, less, equal)], constant=True)
+    return builder.add_logic([(*_all_equal(builder, equal), top)])
+
+
+def combine(builder: Builder, less: Sequence[int], equal: Sequence[int]) -> list[tuple[int, ...]]:
+    """The borrow of consecutive pieces, the highest first, as conjunctions of at most FAN bits.
+
+    equal: of all pieces but the lowest, which decides nothing.
+    """
+    while len(less) > FAN:
+        groups = [slice(start, start + FAN) for start in range(0, len(less), FAN)]
+        less, equal = (
+            [_combined(builder, _borrow(less[group], equal[group])) for group in groups],
+            [_combined(builder, [tuple(equal[group])]) for group in groups[:-1]],
+        )
+    return _borrow(less, equal)
+
+
+def _all_equal(builder: Builder, equal: Sequence[int]) -> Sequence[int]:
+    """The conjunction of bits as one of at most FAN bits."""
+    while len(equal) > FAN:
+        equal = [_combined(builder, [tuple(equal[start : start + FAN])]) for start in range(0, len(equal), FAN)]
+    return equal
 
 
 def _pieces(bits: int) -> list[tuple[int, int]]:

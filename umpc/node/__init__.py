@@ -5,7 +5,10 @@
 | `session.py` | the sans-IO session: what the node says and computes at each step |
 | `records.py` | the site's table, through DuckDB, into integers |
 | `ledger.py` | the privacy budget on disk: reserve, charge, release |
+| `ledgerfile.py` | the ledger's file: made, appended to, read, also beside a running node |
 | `chain.py` | the ledger's rows: the account they add up to, and their hashes |
+| `anchor.py` | the ledger's key, and the anchor that notices an older copy |
+| `amounts.py` | which epsilon and delta a ledger takes, and its refusal |
 | `config.py` | the site's configuration file |
 | `run.py` | one study from proposal to release: the session's steps with their network and ledger |
 | `server.py` | the gRPC shell: who may call, and the end of everything that a peer's end ends |

@@ -2,7 +2,7 @@
 
 `template` is the documentation of every key. Paths are relative to the file's own folder. Everything that can
 be wrong is found when the node starts, as a ConfigError that names file and key. Numbers stay exact: epsilon
-0.1 is one tenth.
+0.1 is one tenth. The section [policy] is read again at every proposal (`server.py`).
 """
 
 from __future__ import annotations
@@ -10,30 +10,40 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 from umpc.errors import ConfigError
-from umpc.node.policy import ANYTHING, Policy
+from umpc.node.amounts import DEFAULT_DELTA
+from umpc.node.policy import ANYTHING, NOISE, Policy
 from umpc.node.records import TableSource
+from umpc.ustat.statistics import LIBRARY
 
 KEYS = {
     "": ("name", "listen", "identity", "ledger", "data", "budget", "policy"),
     "data": ("path", "delimiter", "missing", "clip", "name"),
-    "budget": ("epsilon",),
-    "policy": ("kernels",),
+    "budget": ("epsilon", "delta", "anchor"),
+    "policy": tuple(field.name for field in fields(Policy)),
 }
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 NAME_EXPECTED = "a-z, 0-9 and inner '-', at most 63, as in the certificate"
+HASHES_EXPECTED = "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
+LISTABLE = sorted(n for n, of in LIBRARY.items() if all(p.default is not None for p in of.parameters))
+LISTABLE_ONLY = "; one with a parameter that has no default can be allowed by its kernel's hash only"
 EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
+MOST_DIGITS = 30
+DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}"
 
 
 @dataclass(frozen=True)
 class NodeConfig:
-    """What a node needs to start. Paths are absolute and exist, except perhaps the ledger's file."""
+    """What a node needs to start. Paths are absolute and exist, except perhaps the ledger's and its anchor's file.
+
+    anchor: None says beside the ledger.
+    """
 
     file: Path
     name: str
@@ -45,6 +55,18 @@ class NodeConfig:
     epsilon: Fraction
     ledger: Path
     policy: Policy = ANYTHING
+    delta: Fraction = DEFAULT_DELTA
+    anchor: Path | None = None
+
+    def needs_restart(self, now: NodeConfig) -> list[str]:
+        """The keys by which a later reading differs, other than the policy's."""
+        changed = (f.name for f in fields(self) if f.name != "policy" and getattr(self, f.name) != getattr(now, f.name))
+        return [SECTIONS.get(name, name) for name in changed]
+
+
+SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
+SECTIONS |= {"source": "data.path, data.delimiter or data.missing", "clip": "data.clip", "dataset": "data.name"}
+"""Where an entry stands in the file, if it is not a key of its own name at the top."""
 
 
 def load_node_config(path: Path) -> NodeConfig:
@@ -62,9 +84,27 @@ def load_node_config(path: Path) -> NodeConfig:
         source=source,
         clip=data.flag("clip"),
         dataset=data.text("name", r"[^\x00-\x1f]+", "a name", default=source.path.stem),
-        epsilon=budget.epsilon(),
+        epsilon=budget.epsilon("epsilon"),
         ledger=top.ledger(default=f"{name}-ledger.sqlite"),
-        policy=Policy(policy.hashes("kernels")),
+        policy=_policy(policy),
+        delta=budget.delta(),
+        anchor=budget.anchor(),
+    )
+
+
+def _policy(section: _Section) -> Policy:
+    names = "a list of names ({})".format
+    return Policy(
+        coordinators=section.texts("coordinators", NAME, names(NAME_EXPECTED)),
+        statistics=section.texts("statistics", "|".join(LISTABLE), names(", ".join(LISTABLE)) + LISTABLE_ONLY),
+        kernels=section.texts("kernels", "[0-9a-f]{64}", HASHES_EXPECTED),
+        fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
+        max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
+        min_records=section.count("min_records"),
+        min_nodes=section.count("min_nodes"),
+        min_colluding=section.count("min_colluding"),
+        noise=section.texts("noise", "|".join(NOISE), names(", ".join(NOISE))),
+        approval=section.flag("approval"),
     )
 
 
@@ -92,9 +132,21 @@ clip = false                       # true: move values beyond the study's bounds
 
 [budget]
 epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
+# delta = "1e-9"                   # for all studies together, exact; noise drawn under shares costs a little of it
+# anchor = "@name@-ledger.anchor"  # where the ledger's last row is noted; best on another disk, see `umpc budget`
 
-[policy]                           # hashes of the kernels that may be computed here, from `umpc kernels explain`
+[policy]                           # read at every proposal, without a restart; a missing key allows anything
+# coordinators = ["coordinator"]   # names in the certificates of those who may ask
+# statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over any fields
 # kernels = ["0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
+#                                  # hashes, from `umpc kernels explain`; with statistics: what either allows
+# fields = ["age", "balance"]      # names of fields that may be used
+# max_epsilon = 1                  # of one study; exact, as under [budget]
+# min_records = 100                # complete records in this node's table, for the study's fields
+# min_nodes = 3                    # of a study
+# min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
+# noise = ["distributed"]          # who may draw it: "distributed", "in_mpc"
+# approval = true                  # a person must accept each study: `umpc approve --help`
 """
 
 
@@ -129,15 +181,21 @@ class _Section:
         default = {} if optional else None
         return _Section(self.file, name, self._typed(name, dict, f"a section [{name}]", default))
 
-    def hashes(self, key: str) -> frozenset[str] | None:
-        """Hashes of kernels; None where the key is missing."""
+    def texts(self, key: str, pattern: str, expected: str) -> frozenset[str] | None:
+        """A list of texts; None where the key is missing."""
         if key not in self.values:
             return None
-        expected = "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
-        hashes = self._typed(key, list, expected)
-        if not all(isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) for text in hashes):
-            raise self._wrong(key, expected, hashes)
-        return frozenset(hashes)
+        texts = self._typed(key, list, expected)
+        if not all(isinstance(text, str) and re.fullmatch(pattern, text) for text in texts):
+            raise self._wrong(key, expected, texts)
+        return frozenset(texts)
+
+    def count(self, key: str) -> int:
+        expected = "a whole number, 0 or more"
+        value = self._typed(key, int, expected, 0)
+        if isinstance(value, bool) or value < 0:
+            raise self._wrong(key, expected, value)
+        return value
 
     def text(self, key: str, pattern: str, expected: str, default: str | None = None) -> str:
         value = self._typed(key, str, expected, default)
@@ -189,14 +247,35 @@ class _Section:
             raise self._wrong("missing", expected, words)
         return tuple(words)
 
-    def epsilon(self) -> Fraction:
+    def epsilon(self, key: str) -> Fraction:
         """Exact: the file's digits, never a double."""
         expected = 'a number above 0 with at most 30 digits, like 5, 0.5 or "1/3"'
-        value = self._typed("epsilon", (int, Decimal, str), expected)
+        value = self._typed(key, (int, Decimal, str), expected)
         written = f"{value:f}" if isinstance(value, Decimal) and abs(value.adjusted()) < 60 else str(value)
         if not re.fullmatch(EPSILON, written) or re.fullmatch(r".*/0+", written) or Fraction(written) <= 0:
-            raise self._wrong("epsilon", expected, value)
+            raise self._wrong(key, expected, value)
         return Fraction(written)
+
+    def delta(self) -> Fraction:
+        """Exact, as epsilon; 0 says that no study may cost any."""
+        expected = 'a number from 0 to below 1 with at most 30 digits, like "1e-9", 0.000001 or "1/1000000"'
+        value = self._typed("delta", (int, Decimal, str), expected, "1e-9")
+        written = str(value)
+        if isinstance(value, bool) or not re.fullmatch(DELTA, written) or re.fullmatch(r".*/0+", written):
+            raise self._wrong("delta", expected, value)
+        delta = Fraction(written)
+        if delta >= 1 or delta.denominator > 10**MOST_DIGITS:
+            raise self._wrong("delta", expected, value)
+        return delta
+
+    def anchor(self) -> Path | None:
+        """None where the key is missing."""
+        if "anchor" not in self.values:
+            return None
+        path = self._path("anchor", "the path of the ledger's anchor")
+        if not path.parent.is_dir() or path.is_dir():
+            raise self._wrong("anchor", "a file in an existing folder", str(path))
+        return path
 
     def _path(self, key: str, expected: str, default: str | None = None) -> Path:
         return (self.file.parent / self.text(key, r"[^\x00]+", expected, default)).resolve()

@@ -22,10 +22,13 @@ WINDOW_BYTES = 32 << 20
 class MaterialReader:
     """The stream from the dealer to one node.
 
-    Args: chunks: this node's chunks in the common order: what must come, in this order.
+    Args: node: this node's index. chunks: its chunks in the common order: what must come, in this order.
     """
 
-    def __init__(self, channel: grpc.aio.Channel, attempt: Attempt, openings: Sequence[bytes], chunks: Sequence[Chunk]):
+    def __init__(
+        self, channel: grpc.aio.Channel, attempt: Attempt, openings: Sequence[bytes], node: int, chunks: Sequence[Chunk]
+    ):
+        self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
         self.dealer = attempt.study.dealer.name
         self.bytes_received = 0
         self._chunks = chunks
@@ -58,9 +61,9 @@ class MaterialReader:
                 frame = await self._read()
                 if frame is None:
                     raise self._violation("ended before all material had come")
-                if frame.key != ("material", 0, chunk.owners, chunk.number) or frame.count != chunk.count:
+                if frame.key != ("material", 0, chunk.place, chunk.number) or frame.count != chunk.count:
                     raise self._violation(
-                        f"sent {frame.label} where chunk {chunk.number} of cell {chunk.owners} was due"
+                        f"sent {frame.label} where chunk {chunk.number} of cell {chunk.place} was due"
                     )
                 async with self._changed:
                     await self._changed.wait_for(lambda: self._held_bytes < WINDOW_BYTES)
@@ -74,11 +77,9 @@ class MaterialReader:
                 self._changed.notify_all()
 
     async def prefetched(self) -> None:
-        """Wait until all material or a full window is here."""
+        """Wait for the material that every node can hold before anybody uses any."""
         async with self._changed:
-            await self._changed.wait_for(
-                lambda: self._failure or self._came == len(self._chunks) or self._held_bytes >= WINDOW_BYTES
-            )
+            await self._changed.wait_for(lambda: self._failure or self._came >= self._ahead)
         if self._failure:
             raise self._failure
 

@@ -18,8 +18,10 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.status import error_of, lost
 from umpc.transport.tls import grpc
 
-MAX_WAITING = 64 << 20
+MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for; an honest peer is never so far ahead."""
+FRAME_BYTES = 1024
+"""What a waiting frame takes beside its payload."""
 
 
 class Mailbox:
@@ -44,9 +46,9 @@ class Mailbox:
         wanted = self._wanted.pop(frame.key, None)
         if wanted is not None and not wanted.done():
             wanted.set_result(frame)
-        elif self._bytes + len(frame.payload) <= MAX_WAITING:
+        elif self._bytes + len(frame.payload) + FRAME_BYTES <= MAX_WAITING:
             self._waiting[frame.key] = frame
-            self._bytes += len(frame.payload)
+            self._bytes += len(frame.payload) + FRAME_BYTES
         else:
             raise self._violation(frame, f"came while {self._bytes} bytes wait")
 
@@ -54,7 +56,7 @@ class Mailbox:
         """The frame of that place. Raises: what `fail` was given."""
         if key in self._waiting:
             frame = self._waiting.pop(key)
-            self._bytes -= len(frame.payload)
+            self._bytes -= len(frame.payload) + FRAME_BYTES
             return frame
         if self._failure is not None:
             raise self._failure

@@ -9,20 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from umpc.agreement import delta_of
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.evaluation import open_shape
 from umpc.mpc.fields import fields_frames
-from umpc.mpc.frames import frame_of
+from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.rounds import Message, Protocol, check_reply
+from umpc.node.amounts import exact_delta
 from umpc.node.ledger import Ledger
 from umpc.node.material import MaterialReader
 from umpc.node.peers import PeerLink
@@ -127,12 +129,14 @@ class StudyRun:
         study, ledger = self.study, self.site.ledger
         failpoint("before-reserve")
         records = await asyncio.to_thread(self.site.load, study)
-        ledger.reserve(study.hash, study.exact_epsilon)  # not in a thread: no cancellation may come in between
+        # Not in a thread: no cancellation may come in between.
+        ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
             who = f"study {self._label} of {self.coordinator}"
             log.info("%s accepted: %d records, %d rows dropped", who, records.count, records.dropped)
+            await asyncio.to_thread(lambda: [kernel.interval for kernel in study.parsed_kernels])  # may take seconds
             for kernel in study.parsed_kernels:
                 low, high = kernel.interval.low, kernel.interval.high
                 log.info("kernel %s of hash %s, range [%s, %s]", kernel.text, kernel.hash[:16], low, high)
@@ -154,9 +158,13 @@ class StudyRun:
         self.step = "prepare"
         failpoint("before-prepare")
         attempt = await self._in_thread(session.begin, begin.openings)
+        self._tree_hash = attempt.tree_hash()
+        self._delta = exact_delta(await self._in_thread(delta_of, attempt.sizes))
+        self.site.ledger.reserve_delta(self.study.hash, self._delta)  # not in a thread, as epsilon
+        failpoint("after-reserve-delta")
         self._chunks = await self._in_thread(lambda: list(attempt.chunks_of(session.index)))
         async with asyncio.timeout(self.study.seconds_per_step):
-            if attempt.program.needs_dealer:
+            if attempt.needs_dealer:
                 self._material = await self.site.open_material(attempt, begin.openings, self._chunks)
                 seed = await self._material.seed()
                 self._pump = asyncio.create_task(self._material.pump())
@@ -164,10 +172,20 @@ class StudyRun:
                 seed = os.urandom(32)
             await self._in_thread(session.receive_seed, seed)
             await self._connect(session, attempt)
+            await self._draw_noise(session)
             if self._material:
                 await self._material.prefetched()
         failpoint("after-prepare")
         await self._send(m.Prepared(attempt.id, self._material.bytes_received if self._material else 0))
+
+    async def _draw_noise(self, session: NodeSession) -> None:
+        """The committee's part, before any data are touched; counted as preparation."""
+        noise = [chunk for chunk in self._chunks if chunk.noise]
+        self._chunks = self._chunks[len(noise) :]
+        await self._evaluate_chunks(session, noise)
+        self._sent_before = sum(link.bytes_sent for link in self._links.values())
+        for link in self._links.values():
+            link.rounds_sent.clear()
 
     async def _connect(self, session: NodeSession, attempt: Attempt) -> None:
         async def link(peer: int) -> None:
@@ -180,36 +198,45 @@ class StudyRun:
         await self._expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")
-        self._tree_hash = session.attempt.tree_hash()
         async with asyncio.timeout(self.study.seconds_per_step):
             await together(self._exchange_fields(session, peer) for peer in session.peers)
             failpoint("after-fields")
-            await self._evaluate_chunks(session)
+            await self._evaluate_chunks(session, self._chunks)
             inner = session.inner_steps()
             while await self._in_thread(next, inner, DONE) is not DONE:
                 pass
         failpoint("before-ready")
         rounds = len({sent for link in self._links.values() for sent in link.rounds_sent})
-        sent = sum(link.bytes_sent for link in self._links.values())
-        received = self._material.bytes_received if self._material else 0
+        sent = sum(link.bytes_sent for link in self._links.values()) - self._sent_before
+        received = self._sent_before + (self._material.bytes_received if self._material else 0)
         await self._send(m.Ready(sent, received, rounds))
+        failpoint("after-ready")
 
     async def _exchange_fields(self, session: NodeSession, peer: int) -> None:
         """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
-        link, program = self._links[peer], session.attempt.program
+        link = self._links[peer]
         owners = (min(session.index, peer), max(session.index, peer))
-        for number, message in enumerate(await self._in_thread(session.fields_for, peer)):
-            await link.send(frame_of(message, owners, number))
-        replies = []
+        messages = await self._in_thread(session.fields_for, peer)
+        # Beside the receiving: two nodes that first send everything would fill each other's mailbox.
+        sending = asyncio.create_task(_send_all(link, [frame_of(m, owners, n) for n, m in enumerate(messages)]))
+        try:
+            replies = await self._receive_fields(session, peer, owners)
+            await sending
+        finally:
+            sending.cancel()
+        with blaming(link.peer, "evaluate"):
+            await self._in_thread(session.receive_fields, peer, replies)
+
+    async def _receive_fields(self, session: NodeSession, peer: int, owners: tuple[int, int]) -> list[Message]:
+        link, program, replies = self._links[peer], session.attempt.program, []
         for number, count, size in fields_frames(program, len(session.expected_fields(peer))):
             due = Message("masked_fields", bytes(size), count, program.wire_bits)
             reply = await link.receive(frame_of(due, owners, number).key)
             check_reply(reply, due, link.peer)
             replies.append(reply)
-        with blaming(link.peer, "evaluate"):
-            await self._in_thread(session.receive_fields, peer, replies)
+        return replies
 
-    async def _evaluate_chunks(self, session: NodeSession) -> None:
+    async def _evaluate_chunks(self, session: NodeSession, chunks: Sequence[Chunk]) -> None:
         """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
         room = asyncio.Semaphore(CHUNKS_IN_FLIGHT)
 
@@ -217,31 +244,31 @@ class StudyRun:
             while message is not None:
                 replies = await self._exchange(session, chunk, message)
                 message, result = await self._in_thread(resume, protocol, replies)
-            session.add(result)
+            session.add(chunk, result)
             room.release()
 
         async with task_group() as group:
-            for done, chunk in enumerate(self._chunks):
+            for done, chunk in enumerate(chunks):
                 await room.acquire()
                 payload = await self._material.next() if self._material else b""
                 with blaming(self.study.dealer.name, "evaluate"):
                     protocol, message, result = await self._in_thread(self._start, session, chunk, payload)
                 group.create_task(finish(chunk, protocol, message, result))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
-                    await self._send(m.Progress("evaluate", done + 1, len(self._chunks)))
+                    await self._send(m.Progress("evaluate", done + 1, len(chunks)))
 
     async def _exchange(self, session: NodeSession, chunk: Chunk, message: Message) -> list[Message]:
         """One round of a chunk with all its other owners: their messages in party order."""
-        plan, layer = session.attempt.plan(chunk.owners), message.round - 1
+        plan, layer = session.attempt.plan(chunk), message.round - 1
         others = [(party, node) for party, node in enumerate(chunk.parties) if node != session.index]
         if message.width:
             for _, node in others:
-                await self._links[node].send(frame_of(message, chunk.owners, chunk.number))
+                await self._links[node].send(frame_of(message, chunk.place, chunk.number))
         replies = []
         for party, node in others:
             due, link = open_shape(plan, layer, party, chunk.count), self._links[node]
             if due.width:
-                reply = await link.receive(frame_of(due, chunk.owners, chunk.number).key)
+                reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
                 check_reply(reply, due, link.peer)
             replies.append(reply if due.width else due)
         return replies
@@ -253,17 +280,21 @@ class StudyRun:
     async def _release(self, session: NodeSession, records: int) -> None:
         await self._expect(m.Release)
         self.step = "release"
+        failpoint("release-asked")
         share = session.release()
         message = m.Released(session.attempt.id, share, records, session.accept().first_class)
         stored = codec.encode_node(message).SerializeToString()
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
         failpoint("after-charge")
-        log.info("study %s: epsilon %s charged, the share leaves", self._label, self.study.epsilon)
+        log.info(
+            "study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, self._delta
+        )
         await self._send(message)
         self.answered = True
-        failpoint("after-release")
+        failpoint("after-send")
         await asyncio.shield(asyncio.to_thread(self.site.ledger.record_release, self.study.hash))
+        failpoint("after-record-release")
 
     async def _release_again(self, stored: bytes) -> None:
         """The same study asked again gets the same stored bytes, at no cost."""
@@ -315,6 +346,11 @@ class StudyRun:
         for link in self._links.values():
             link.close()
         self._compute.shutdown(wait=False, cancel_futures=True)
+
+
+async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
+    for frame in frames:
+        await link.send(frame)
 
 
 def resume(protocol: Protocol[T], replies: list[Message] | None) -> tuple[Message | None, T | None]:

@@ -12,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from umpc import __version__
 from umpc.errors import (
+    ApprovalError,
     ConfigError,
     LedgerError,
     PeerLost,
@@ -25,10 +27,12 @@ from umpc.errors import (
 )
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
-from umpc.node.config import NodeConfig
+from umpc.node.approvals import Approvals, approvals_beside
+from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.ledger import Ledger
 from umpc.node.links import CONNECT_SECONDS, Links
 from umpc.node.material import MaterialReader
+from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
 from umpc.node.run import Site, StudyRun
 from umpc.proto import codec
@@ -49,6 +53,8 @@ ALLOWED = {
 }
 SCHEMAS = 32
 """Different schemas that a node tries on its table between two starts."""
+SETTLE_SECONDS = 0.1
+"""A configuration that has changed is read until two readings so far apart agree: an editor may write in pieces."""
 CAUSE_SECONDS = 2
 """How long a node that lost a peer waits to hear the reason."""
 
@@ -61,6 +67,8 @@ class NodeServer(rpc.NodeServicer):
     ):
         self.config, self.identity, self.finished = config, identity, finished
         self.links = Links(identity)
+        self.approvals = Approvals(approvals_beside(config.ledger))
+        self._read = config
         self._schemas: set[tuple] = set()
         links = self.links
         self.site = Site(identity.name, ledger, self._load, links.dial, links.wait_for, self._open_material)
@@ -114,11 +122,28 @@ class NodeServer(rpc.NodeServicer):
     # ---- what a run asks for -----------------------------------------------------------------------------
 
     def _load(self, study: Study) -> Records:
-        """The study's records. Raises: also TooManySchemas."""
-        self.config.policy.check(study, self.identity.name)
+        """The study's records, if the site's policy allows it. Raises: also PolicyRefused, ApprovalPending."""
+        name, policy = self.identity.name, self._policy()
+        policy.check(study, name)
+        self.approvals.require(study, name, approval=policy.approval)
         fields = [field.schema() for field in study.fields]
         self._count_schema(tuple(study.fields))
-        return load_records(self.config.source, fields, node=self.identity.name, clip=self.config.clip)
+        records = load_records(self.config.source, fields, node=name, clip=self.config.clip)
+        policy.check_records(records.count, name)
+        return records
+
+    def _policy(self) -> Policy:
+        """The rules that the configuration has now; all else in it counts as it was at the start."""
+        before = read = self._read
+        while (now := load_node_config(self.config.file)) != read:
+            read = now
+            time.sleep(SETTLE_SECONDS)
+        if now != before:
+            self._read = now
+            log.info("%s changed; its [policy] counts from now on", now.file)
+            if stale := self.config.needs_restart(now):
+                log.warning("%s: %s changed, and counts from the next start on", now.file, ", ".join(stale))
+        return now.policy
 
     def _count_schema(self, schema: tuple) -> None:
         """Whether a schema fits is a bit about the data that costs no epsilon: a node tells only so many of them."""
@@ -135,7 +160,8 @@ class NodeServer(rpc.NodeServicer):
     ) -> MaterialReader:
         dealer = attempt.study.dealer
         channel = await connect(self.identity, dealer.name, "dealer", dealer.address, CONNECT_SECONDS)
-        return MaterialReader(channel, attempt, openings, chunks)
+        node = attempt.study.index_of(self.identity.name)
+        return MaterialReader(channel, attempt, openings, node, chunks)
 
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
         name = f"study {run.study.name!r}" if run.study else "a study"
@@ -182,7 +208,12 @@ async def _reason(listener: asyncio.Task, coordinator: str) -> UmpcError:
 
 def _public(error: UmpcError, node: str) -> UmpcError:
     """What others may read: paths and internals of this site stay in its own log."""
-    if isinstance(error, LedgerError | ConfigError):
+    if isinstance(error, ConfigError):
+        return ConfigError(
+            f"{node}: its configuration has an error, which only its administrator can correct; see the node's own log",
+            culprit=node,
+        )
+    if isinstance(error, LedgerError | ApprovalError):
         return type(error)(
             f"{node}: its {type(error).__name__} is for its administrator; see the node's own log", culprit=node
         )

@@ -24,7 +24,7 @@ from umpc.mpc.attempt import Attempt, Chunk, Member, commit
 from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
 from umpc.mpc.fields import fields_messages, read_fields
 from umpc.mpc.masks import masked_wires, wire_masks
-from umpc.mpc.material import DealtPart, SeededPart, chunk_seed
+from umpc.mpc.material import DealtPart, SeededPart
 from umpc.mpc.plan import RecordPlace
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, derive
 from umpc.mpc.rounds import Message, Protocol
@@ -109,12 +109,22 @@ class NodeSession:
             )
         _ = attempt.program  # refused here, before anything is dealt, if the kernel is too large
         self._attempt = attempt
-        self._noise = [noise.draw(self._random_bits) for noise in noise_of(attempt.sizes)]
+        self._noise = self._own_noise(attempt)
+        self._drawn = {chunk: self._random_words(chunk.count) for chunk in attempt.noise_chunks}
         names = [member.name for member in self._members]
         keys = [member.public_key for member in self._members]
         sums = len(self.study.kernels)
         self._zeros = zero_shares(self.index, names, keys, self._key, attempt.id, attempt.ring, sums)
         return attempt
+
+    def _own_noise(self, attempt: Attempt) -> list[int]:
+        """What this node adds to each sum itself: nothing where a committee draws the noise."""
+        if self.study.noise == "in_mpc":
+            return [0] * len(self.study.kernels)
+        return [noise.draw(self._random_bits) for noise in noise_of(attempt.sizes)]
+
+    def _random_words(self, count: int) -> np.ndarray:
+        return np.frombuffer(self._entropy(8 * count), dtype="<u8").astype(np.uint64)
 
     def _random_bits(self, count: int) -> int:
         return int.from_bytes(self._entropy((count + 7) // 8), "little") >> (-count % 8)
@@ -127,8 +137,8 @@ class NodeSession:
 
     @property
     def peers(self) -> tuple[int, ...]:
-        """The nodes with which this one shares an edge."""
-        return self.attempt.hypergraph.neighbours(self.index)
+        """The nodes with which this one exchanges messages."""
+        return self.attempt.peers(self.index)
 
     def receive_seed(self, node_seed: bytes) -> None:
         """The dealer's seed for this node: its masks and its part of every chunk. Masks the node's wires."""
@@ -167,18 +177,28 @@ class NodeSession:
     def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
         """The rounds of one chunk, once; the result goes to `add`. Raises: EncodingError on malformed material."""
         self._check_seeded()
-        plan, party = self.attempt.plan(chunk.owners), chunk.parties.index(self.index)
-        if chunk in self._begun or (self.attempt.program.wires and not self._masked.keys() >= set(chunk.owners)):
+        plan, party = self.attempt.plan(chunk), chunk.parties.index(self.index)
+        missing = set(chunk.owners) - self._masked.keys() if self.attempt.program.wires and not chunk.noise else set()
+        if chunk in self._begun or missing:
             raise LocalProtocolError("a chunk is evaluated once, after its peers' masked records came")
         dealt = DealtPart.decode(plan, material, party, chunk.count)
-        seed = chunk_seed(self._node_seed, chunk.owners, chunk.number)
+        seed = self.attempt.chunk_seed(self._node_seed, chunk)
         seeded = SeededPart.expand(plan, seed, party, chunk.count)
         self._begun.add(chunk)
-        return evaluate_chunk(party, plan, self._inputs(chunk, party), dealt, seeded, tree_hash)
+        inputs = self._coin_inputs(chunk) if chunk.noise else self._inputs(chunk, party)
+        return evaluate_chunk(party, plan, inputs, dealt, seeded, tree_hash)
+
+    def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
+        """This node's contribution to the coins of one sum."""
+        coins = self.attempt.coins[chunk.number].coins(self._drawn.pop(chunk))
+        return ChunkInputs({}, {}, {}, chunk.count, self._names(chunk), coins)
+
+    def _names(self, chunk: Chunk) -> list[str]:
+        return [self.attempt.members[node].name for node in chunk.parties]
 
     def _inputs(self, chunk: Chunk, party: int) -> ChunkInputs:
         """The masked values of the chunk's records, and what this node knows of its own."""
-        plan = self.attempt.plan(chunk.owners)
+        plan = self.attempt.plan(chunk)
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
         places, masks = {}, {}
         for number, place in enumerate(plan.places):
@@ -189,12 +209,12 @@ class NodeSession:
                     masks[number] = self._masks[place.wire][rows]
         slots = plan.own_slots(party)
         records = {slot: {name: column[index[slot]] for name, column in self.columns.items()} for slot in slots}
-        names = [self.attempt.members[node].name for node in chunk.parties]
-        return ChunkInputs(places, masks, records, chunk.count, names)
+        return ChunkInputs(places, masks, records, chunk.count, self._names(chunk))
 
-    def add(self, shares: Sequence[int]) -> None:
-        """A chunk's result: its share of each sum."""
-        self._parts.append(shares)
+    def add(self, chunk: Chunk, shares: Sequence[int]) -> None:
+        """A chunk's result: its share of each sum; of noise, of its own sum."""
+        sums = len(self.study.kernels)
+        self._parts.append([shares[0] * (number == chunk.number) for number in range(sums)] if chunk.noise else shares)
         self._chunks_added += 1
 
     def evaluate_inner(self) -> None:

@@ -144,6 +144,10 @@ class Interpreter(Generic[T]):
     def square(self, of: T) -> T:
         return self.multiply(of, of)
 
+    def same(self, left: T, right: T) -> T:
+        """Equality of two bits: logic, not a comparison of numbers."""
+        return self.complement(self.exclusive(left, right))
+
     def complement(self, bit: T) -> T:
         return self.subtract(self.constant(Fraction(1)), bit)
 
@@ -199,6 +203,8 @@ def interpret(expression: Expression, interpreter: Interpreter[T]) -> T:
                 return interpreter.multiply(visit(left), visit(right))
             case Less(left, right):
                 return interpreter.less(visit(left), visit(right))
+            case Equal(left, right) if left.is_bit and right.is_bit:
+                return interpreter.same(visit(left), visit(right))
             case Equal(left, right):
                 return interpreter.equal(visit(left), visit(right))
             case Sign(of):
@@ -262,6 +268,7 @@ class Rebuild(Interpreter[Expression]):
     multiply = staticmethod(Multiply)
     less = staticmethod(Less)
     equal = staticmethod(Equal)
+    same = staticmethod(Equal)
     sign = staticmethod(Sign)
     absolute = staticmethod(Absolute)
     select = staticmethod(Select)

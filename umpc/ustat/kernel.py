@@ -53,6 +53,7 @@ class Kernel:
 
     def _require_symmetry(self) -> None:
         """Exchanges of neighbours generate all permutations, so these are proved."""
+        _ = self.polynomial  # too large a kernel is refused for its size
         for first in range(self.degree - 1):
             order = list(range(self.degree))
             order[first], order[first + 1] = first + 1, first

@@ -21,6 +21,8 @@ Function = frozenset[Conjunction]
 FALSE: Function = frozenset()
 TRUE: Function = frozenset([frozenset()])
 MAX_CONJUNCTIONS = 4096
+MAX_PRODUCTS = 1 << 16
+"""A short text could take minutes and gigabytes before the result is known to be too long."""
 
 
 def single(bit: BitAtom) -> Function:
@@ -29,19 +31,23 @@ def single(bit: BitAtom) -> Function:
 
 def conjunction(left: Function, right: Function) -> Function:
     """The and of two functions. Raises: KernelError where it has too many conjunctions."""
-    if len(left) * len(right) > MAX_CONJUNCTIONS**2:
-        raise KernelError("the kernel's conditions combine too many comparisons; use fewer")
+    if len(left) * len(right) > MAX_PRODUCTS:
+        raise _too_many()
     found: set[Conjunction] = set()
     for first in left:
         for second in right:
             joined = first | second
             if not _excluded(joined):
                 found ^= {joined}
-    if len(found) > MAX_CONJUNCTIONS:
-        raise KernelError(
-            f"the kernel's conditions expand into more than {MAX_CONJUNCTIONS} cases; combine fewer comparisons"
-        )
+        if len(found) > MAX_CONJUNCTIONS:
+            raise _too_many()
     return frozenset(found)
+
+
+def _too_many() -> KernelError:
+    return KernelError(
+        f"the kernel's conditions expand into more than {MAX_CONJUNCTIONS} cases; combine fewer comparisons"
+    )
 
 
 def _excluded(bits: Conjunction) -> bool:

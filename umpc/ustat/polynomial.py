@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
 
-from umpc.errors import KernelError
+from umpc.errors import KernelError, LocalProtocolError
 from umpc.ustat import logic
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
@@ -213,9 +213,14 @@ def logic_of(function: logic.Function) -> Polynomial:
 
 
 def function_of(bit: Polynomial) -> logic.Function:
-    """The Boolean function that a polynomial of value 0 or 1 is: its coefficients modulo 2."""
+    """The Boolean function that a polynomial of value 0 or 1 is: its coefficients modulo 2.
+
+    Raises: LocalProtocolError where it is not one of bits with integer coefficients.
+    """
     total = logic.FALSE
     for monomial, coefficient in bit.terms:
+        if coefficient.denominator != 1 or any(isinstance(factor, FieldAtom) for factor, _ in monomial):
+            raise LocalProtocolError("a condition's normal form was expected to be of bits; a fault of umpc's own")
         product = logic.TRUE if coefficient % 2 else logic.FALSE
         for factor, _ in monomial:
             inner = factor.function if isinstance(factor, LogicAtom) else logic.single(factor)
@@ -294,7 +299,10 @@ def _join(first: Monomial, second: Monomial) -> Monomial | None:
 
 
 def _reduce(monomial: Monomial) -> list[tuple[Monomial, Fraction]]:
-    """Use P = 0 beside the bit [P = 0] of a linear P: its first atom is replaced by the others."""
+    """Use P = 0 beside the bit [P = 0] of a linear P: its first atom, if it is a field, is replaced by the others.
+
+    Never a bit: what replaced it would be no bit, and its coefficients no integers, which `function_of` relies on.
+    """
     powers = dict(monomial)
     for factor in powers:
         if not (isinstance(factor, BitAtom) and factor.kind == "equal" and _is_linear(factor.form)):
@@ -302,7 +310,7 @@ def _reduce(monomial: Monomial) -> list[tuple[Monomial, Fraction]]:
         (((first, _),), leading), *others = [t for t in factor.form.terms if t[0]] + [
             t for t in factor.form.terms if not t[0]
         ]
-        if first in powers:
+        if isinstance(first, FieldAtom) and first in powers:
             rest = tuple((a, p - (a == first)) for a, p in monomial if a != first or p > 1)
             replaced = Polynomial(tuple((m, -c / leading) for m, c in others))
             return list(multiply(Polynomial(((rest, Fraction(1)),)), replaced).terms)

@@ -1,0 +1,118 @@
+"""Garbled AND gates a second and core, bytes an edge beside the formula, and circuits of all pair statistics."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bench.limits import aes_blocks_per_second
+from bench.table import show
+from umpc.mpc.arithmetic import circuit_of_all
+from umpc.mpc.circuits import Circuit
+from umpc.mpc.garbling import active_labels, aes_blocks, evaluate, garble, garbled_bits
+from umpc.mpc.gates import GateHash
+from umpc.mpc.ring import RINGS
+from umpc.ustat.polynomial import polynomial_of
+from umpc.ustat.schema import FieldSchema, Schema
+from umpc.ustat.statistics import LIBRARY
+
+EDGES = 1 << 12
+RUNS = 15
+TIMED = ("duplicate_pair_ratio", "gini_mean_difference", "kendall_tau", "variance", "covariance")
+
+BANK = Schema(
+    [
+        FieldSchema("age", Fraction(0), Fraction(127), Fraction(1)),
+        FieldSchema("balance", Fraction(-3313), Fraction(71188), Fraction(1)),
+        FieldSchema("label", Fraction(0), Fraction(1), Fraction(1)),
+    ]
+)
+"""Differences of 8 and of 18 bits."""
+FIELDS = {"x": "age", "y": "balance", "score": "balance", "label": "label", "x...": "balance"}
+PARAMETERS = {"uniformity": {"cells": 128}, "contrastive_loss": {"margin": 1000}, "ranking_hinge": {"margin": 1000}}
+
+
+def main() -> None:
+    show_rates()
+    show_circuits()
+
+
+def bank_circuit(name: str) -> Circuit:
+    """The circuit of all sums of a pair statistic over age, balance and the label."""
+    expressions = LIBRARY[name].expressions([FIELDS[a] for a in LIBRARY[name].arguments], PARAMETERS.get(name, {}))
+    return circuit_of_all(expressions, BANK, [polynomial_of(each, BANK).unit for each in expressions])
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Of garbling and of evaluating: edges a second, medians of RUNS, and the share of the AES limit."""
+
+    edges: tuple[float, float]
+    aes: tuple[float, float]
+    bytes: int
+
+
+def show_rates() -> None:
+    rows = []
+    for name in TIMED:
+        circuit = bank_circuit(name)
+        rate = measure(circuit)
+        rows.append(
+            (
+                name,
+                f"{circuit.and_count}",
+                *(f"{circuit.and_count * edges / 1e6:.1f}" for edges in rate.edges),
+                *(f"{100 * share:.0f} %" for share in rate.aes),
+                f"{rate.bytes / EDGES:.0f}",
+                f"{garbled_bits(circuit, RINGS[-1]) / 8:.0f}",
+            )
+        )
+    columns = ("", "ANDs", "garbled, M/s", "evaluated, M/s", "of AES", "of AES", "bytes an edge", "formula")
+    title = f"Garbled ANDs on one core, {EDGES:,} edges, ring of 64 bits, medians of {RUNS}, outputs included"
+    show(title, columns, rows)
+
+
+def measure(circuit: Circuit) -> Rate:
+    """AES and gates in turn, so that both see the same machine."""
+    ring, gate_hash, delta = RINGS[-1], GateHash(os.urandom(16)), _random(2)
+    delta[0] |= np.uint64(1)
+    labels = _random(len(circuit.inputs), EDGES, 2)
+    active = active_labels(labels, _random(len(circuit.inputs), EDGES) & np.uint64(1), delta)
+    garbled, _ = garble(circuit, ring, delta, labels, 0, gate_hash)
+    limits, seconds = [], ([], [])
+    for number in range(RUNS):
+        if number % 5 == 0:
+            limits.append(aes_blocks_per_second())
+        seconds[0].append(_timed(lambda: garble(circuit, ring, delta, labels, 0, gate_hash)))
+        seconds[1].append(_timed(lambda: evaluate(circuit, ring, garbled, active, 0, gate_hash)))
+    edges = tuple(EDGES / statistics.median(each) for each in seconds)
+    limit = statistics.median(limits)
+    shares = tuple(rate * blocks / limit for rate, blocks in zip(edges, aes_blocks(circuit, ring), strict=True))
+    return Rate(edges, shares, len(garbled.encode()))
+
+
+def show_circuits() -> None:
+    rows = []
+    for name in sorted(name for name, statistic in LIBRARY.items() if statistic.degree == 2):
+        circuit = bank_circuit(name)
+        fields = ", ".join(FIELDS[argument] for argument in LIBRARY[name].arguments)
+        counts = (len(circuit.inputs), circuit.and_count, circuit.depth, circuit.output_count)
+        rows.append((name, fields, *map(str, counts), *(f"{garbled_bits(circuit, ring) / 8:.0f}" for ring in RINGS)))
+    columns = ("", "fields", "inputs", "ANDs", "depth", "outputs", "bytes an edge, 32", "64")
+    show("Circuits of pair statistics: age of 7 bits, balance of 18 bits (differences of 8 and 18)", columns, rows)
+
+
+def _random(*shape: int) -> np.ndarray:
+    return np.frombuffer(os.urandom(8 * int(np.prod(shape))), dtype=np.uint64).reshape(shape).copy()
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -1,0 +1,209 @@
+"""An empirical audit of ε: what whole runs on two neighbouring tables prove about the privacy loss.
+
+Whoever may tell the tables apart sees `loss_bound` > ε: a lower confidence bound of log((P(S) − δ) / P'(S)), the
+greatest over events S that are fixed before any run. Right code stays below but for a chance of ALPHA in all the tests of
+this folder together, and code that loses much more than ε is above, given enough runs. The noise's whole law is known
+too, and `law` compares with it, which finds most errors with far fewer runs; but only the loss says what they cost.
+
+Paper: Ding, Wang, Wang, Zhang, Kifer 2018 (events between neighbours); Clopper, Pearson 1934 (the bounds).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import log
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from umpc.agreement import delta_of, noise_of
+from umpc.coordinator.report import noisy_sums
+from umpc.dp.committee import _threshold
+from umpc.dp.laplace import DiscreteLaplace
+from umpc.mpc.noise import noise_plan
+from umpc.simulation import Simulated, simulate
+from umpc.study import Study
+
+from ..dp.statistical import chi_square
+from ..studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
+
+ALPHA = 1e-6
+"""Chance that any test of right code in this folder fails, had the seeds been chosen at random."""
+STATEMENTS = 100
+"""More than there are statements about right code in this folder: bounds of a loss and p-values."""
+EACH = ALPHA / STATEMENTS
+MORE = int(os.environ.get("UMPC_AUDIT_RUNS", "1"))
+"""How many times as many runs as in `make test`."""
+
+Tables = Sequence[Columns]
+View = Callable[[Simulated], Sequence[int]]
+"""What somebody sees of a run, as whole numbers."""
+
+
+# --- two neighbouring tables --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the real code says of a case: ε, δ, 1/scale of each sum's noise; the exact sums of either table."""
+
+    epsilon: float
+    delta: float
+    log_ratios: tuple
+    sensitivities: tuple[int, ...]
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+    def score(self, sums: np.ndarray) -> np.ndarray:
+        """log P'(y) / P(y) under the claimed law of sums y, (runs, sums): no event tells the tables better apart."""
+        ratios = np.array(self.log_ratios, dtype=float)
+        return ((np.abs(sums - self.first) - np.abs(sums - self.second)) * ratios).sum(axis=1)
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The events: the score is the most there is, positive, not the least there is; and their complements."""
+        most = float(sum(r * abs(b - a) for r, a, b in zip(self.log_ratios, self.first, self.second, strict=True)))
+        return most * (1 - 1e-9), 1e-9, -most * (1 - 1e-9)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A study, two neighbouring tables, and how many runs on either `make test` can afford.
+
+    rows: of every node, (x, y) or (x, y, label). replaced: the record that the last node has besides, in either table.
+    """
+
+    name: str
+    study: Study
+    rows: tuple[tuple[tuple[int, ...], ...], ...]
+    replaced: tuple[tuple[int, ...], tuple[int, ...]]
+    runs: int
+    worst: bool = True
+    """Whether every sum changes by exactly δ_max·Δf."""
+
+    @property
+    def tables(self) -> tuple[Tables, Tables]:
+        *others, last = self.rows
+        return tuple([table(*zip(*rows, strict=True)) for rows in (*others, (*last, one))] for one in self.replaced)
+
+    @cached_property
+    def claim(self) -> Claim:
+        first, second = self.tables
+        counts = [len(columns["x"]) for columns in first]
+        of_first = [int((columns["label"] == 0).sum()) for columns in first] if self.study.two_sample else None
+        attempt = make_attempt(self.study.check(), counts, first=of_first)
+        exact = [tuple(clear_sums(self.study, tables, attempt.hypergraph)) for tables in (first, second)]
+        sizes = attempt.sizes
+        changes = tuple(abs(b - a) for a, b in zip(*exact, strict=True))
+        assert changes == sizes.sensitivities or not self.worst, "not the worst case"
+        ratios = tuple(law.log_ratio for law in noise_of(sizes))
+        return Claim(float(self.study.exact_epsilon), delta_of(sizes), ratios, sizes.sensitivities, *exact)
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """What is the same in every run is computed once: plans, and the thresholds of coins."""
+    with compiled_once(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.mpc.attempt.noise_plan", cache(noise_plan))
+        patch.setattr("umpc.dp.committee._threshold", cache(_threshold))
+        yield
+
+
+def outputs(case: Case, view: View, label: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """What is seen of many whole runs on either table: (runs, numbers) each."""
+    claim, seen = case.claim, ([], [])
+    with remembered():
+        for tables, exact, rows in zip(case.tables, (claim.first, claim.second), seen, strict=True):
+            entropy = Entropy(f"{case.name} {label} {len(seen[0])}")
+            for _ in range(case.runs * MORE):
+                run = simulate(case.study, tables, entropy)
+                assert case.study.edges == "all" or clear_sums(case.study, tables, run.attempt.hypergraph) == [*exact]
+                rows.append(view(run))
+    return np.array(seen[0]), np.array(seen[1])
+
+
+def coalitions_view(run: Simulated) -> list[int]:
+    """The released sums as t colluding nodes and the coordinator see them: without the noise that these nodes added."""
+    known = [node._noise for node in run.nodes[: run.attempt.study.max_colluding]]
+    totals = noisy_sums(run.transcript.shares, len(run.attempt.study.kernels))
+    return [total - sum(noise[number] for noise in known) for number, total in enumerate(totals)]
+
+
+# --- what the runs prove ------------------------------------------------------------------------------------
+
+
+def at_least(successes: int, trials: int, alpha: float) -> float:
+    """Clopper–Pearson: the probability is not smaller, but for a chance of alpha."""
+    return float(stats.beta.ppf(alpha, successes, trials - successes + 1)) if successes else 0.0
+
+
+def at_most(successes: int, trials: int, alpha: float) -> float:
+    """Clopper–Pearson: the probability is not greater, but for a chance of alpha."""
+    return 1 - at_least(trials - successes, trials, alpha)
+
+
+def loss_bound(first: np.ndarray, second: np.ndarray, thresholds: Sequence[float], delta: float = 0.0) -> float:
+    """A lower bound of the ε that holds with this δ, but for a chance of EACH; 0 where nothing is proved.
+
+    Args: first, second: (runs,) scores of two neighbours. thresholds: fixed beforehand; c stands for the events
+    {score ≥ c}, likelier in the second, and {score < c}, likelier in the first.
+    """
+    alpha, best = EACH / (4 * len(thresholds)), 0.0
+    for threshold in thresholds:
+        above = int((second >= threshold).sum()), int((first >= threshold).sum())
+        below = len(first) - above[1], len(second) - above[0]
+        for likely, unlikely, runs in ((*above, (len(second), len(first))), (*below, (len(first), len(second)))):
+            probability = at_least(likely, runs[0], alpha) - delta
+            if probability > 0:
+                best = max(best, log(probability / at_most(unlikely, runs[1], alpha)))
+    return best
+
+
+def law(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
+    """The least p-value of a sum's noise, of both tables, under its exact law: discrete Laplace of scale s/ε."""
+    noise, least = np.concatenate([first - claim.first, second - claim.second]), 1.0
+    for draws, ratio in zip(noise.T, claim.log_ratios, strict=True):
+        far = int(45 / ratio)
+        least = min(least, chi_square(draws.tolist(), DiscreteLaplace(ratio).cdf, -far, far))
+    return least
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an audit found: the loss is at least `loss`, `claimed` is promised, p is that of the noise's law."""
+
+    what: str
+    runs: int
+    loss: float
+    claimed: float
+    p: float
+
+    def __str__(self) -> str:
+        return f"{self.what:<75} runs 2 x {self.runs:<7} loss >= {self.loss:5.2f}, claimed {self.claimed:g}, law p = {self.p:.1e}"
+
+    @property
+    def sound(self) -> bool:
+        return self.loss <= self.claimed and self.p > EACH
+
+    def caught_by(self, *finders: str) -> bool:
+        found = {"loss": self.loss > self.claimed, "law": self.p < EACH}
+        return all(found[finder] for finder in finders)
+
+
+def audit(case: Case, view: View = coalitions_view, mutant: Callable | None = None) -> Verdict:
+    """Run a case and judge what is seen; a mutant breaks the code first. The claim is always the real code's."""
+    claim = case.claim
+    with pytest.MonkeyPatch.context() as patch:
+        if mutant:
+            mutant(patch)
+        first, second = outputs(case, view)
+    loss = loss_bound(claim.score(first), claim.score(second), claim.thresholds, claim.delta)
+    name = mutant.__name__ if mutant else "real"
+    verdict = Verdict(f"{case.name}: {name}", len(first), loss, claim.epsilon, law(claim, first, second))
+    print(verdict)
+    return verdict

@@ -1,0 +1,195 @@
+"""Broken code: each function breaks one thing of the real code, and says what that is and which audit finds it.
+
+A mutant takes a `MonkeyPatch` and replaces functions of `umpc`, so that one audit runs on right and on broken code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from umpc.dealer.session import DealerSession
+from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.committee import CommitteeLaplace
+from umpc.mpc.prg import digest
+from umpc.mpc.zero_shares import zero_shares
+from umpc.node.session import NodeSession
+from umpc.study import Study
+from umpc.ustat.hypergraph import Hypergraph
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.sampling import max_degree, two_sample_max_degree
+
+from ..studies import Entropy
+
+Patch = pytest.MonkeyPatch
+
+# --- too little noise ---------------------------------------------------------------------------------------
+
+
+def half_the_range(patch: Patch) -> None:
+    """Δf is half of the kernel's range, as for neighbours of which one lacks the record. Loss 2ε."""
+    whole = Kernel.sensitivity_units.fget
+    patch.setattr(Kernel, "sensitivity_units", property(lambda kernel: whole(kernel) // 2))
+
+
+def fewer_edges(patch: Patch) -> None:
+    """δ_max is 1 whatever E is: noise for one edge of a record. Nodes refuse it: see `nobody_counts_edges`."""
+    patch.setattr("umpc.mpc.attempt.max_degree", lambda *sizes: min(1, max_degree(*sizes)))
+    patch.setattr("umpc.mpc.attempt.two_sample_max_degree", lambda *sizes: min(1, two_sample_max_degree(*sizes)))
+
+
+def nobody_counts_edges(patch: Patch) -> None:
+    """As `fewer_edges`, and no node checks how many edges its records have. Loss δ_max·ε."""
+    fewer_edges(patch)
+    patch.setattr(Hypergraph, "degrees", lambda graph, node: np.zeros(graph.counts[node], dtype=np.int64))
+
+
+def last_node_without_noise(patch: Patch) -> None:
+    """An honest node adds nothing, so h − 1 shares of h remain: noise of shape (h − 1)/h. Loss and law."""
+
+    def own_noise(node, attempt):
+        last = node.index == len(attempt.members) - 1
+        return [0] * len(attempt.study.kernels) if last else NOISE(node, attempt)
+
+    patch.setattr(NodeSession, "_own_noise", own_noise)
+
+
+def everybody_counts_as_honest(patch: Patch) -> None:
+    """h = N whatever t is, as papers do that promise ε if nobody colludes: noise of shape (N − t)/N. Loss and law."""
+    patch.setattr(Study, "honest", property(lambda study: len(study.nodes)))
+
+
+def no_noise(patch: Patch) -> None:
+    """Nobody adds anything. Loss without end."""
+    patch.setattr(DistributedLaplace, "draw", lambda law, bits: 0)
+
+
+def whole_epsilon_for_every_sum(patch: Patch) -> None:
+    """Each sum takes all of ε, though the losses of several add up. Loss: their number times ε."""
+    patch.setattr(Study, "epsilons", property(lambda study: (study.exact_epsilon,) * len(study.kernels)))
+
+
+def one_noise_for_all_sums(patch: Patch) -> None:
+    """A node adds the same number to each of its sums: their differences are exact. Loss; every law is right."""
+    patch.setattr(NodeSession, "_own_noise", lambda node, attempt: NOISE(node, attempt)[:1] * len(node.study.kernels))
+
+
+NOISE = NodeSession._own_noise
+
+# --- noise drawn by a committee -----------------------------------------------------------------------------
+
+
+def coins_scaled(patch: Patch) -> None:
+    """Coins for 0.7 times the scale. Law with few runs, loss ε/0.7 with many."""
+    real = CommitteeLaplace.thresholds.func
+
+    def thresholds(law: CommitteeLaplace) -> tuple[int, ...]:
+        half = real(CommitteeLaplace(law.epsilon * 10 / 7, law.sensitivity))
+        half = half[: len(half) // 2]
+        return (half + (0,) * (law.digits - len(half))) * 2
+
+    patch.setattr(CommitteeLaplace, "thresholds", property(thresholds))
+
+
+def second_geometric_missing(patch: Patch) -> None:
+    """The coins with negative weights never fall: noise that is never negative. Loss without end, and law."""
+    real = CommitteeLaplace.thresholds.func
+
+    def thresholds(law: CommitteeLaplace) -> tuple[int, ...]:
+        return real(law)[: law.digits] + (0,) * law.digits
+
+    patch.setattr(CommitteeLaplace, "thresholds", property(thresholds))
+
+
+def no_coin_falls(patch: Patch) -> None:
+    """All thresholds are 0: no noise. Loss without end, and law."""
+    patch.setattr(CommitteeLaplace, "thresholds", property(lambda law: (0,) * (2 * law.digits)))
+
+
+def first_member_draws_zeros(patch: Patch) -> None:
+    """One member of the committee draws nothing but zeros: harmless as long as another one draws. No audit finds it."""
+    words = NodeSession._random_words
+
+    def random_words(node, count):
+        return words(node, count) * np.uint64(node.index > 0)
+
+    patch.setattr(NodeSession, "_random_words", random_words)
+
+
+def dealer_deals_zeros(patch: Patch) -> None:
+    """The seeds of all masks are zeros, so everybody knows them: a member that sees û knows the coins. Loss."""
+    start = DealerSession.__init__
+    patch.setattr(DealerSession, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes))
+
+
+def member_and_dealer_known(patch: Patch) -> None:
+    """Both: the other member knows the coins from what it drew itself, without any message. Loss."""
+    first_member_draws_zeros(patch)
+    dealer_deals_zeros(patch)
+
+
+# --- shares, and randomness used twice ----------------------------------------------------------------------
+
+
+def no_zero_shares(patch: Patch) -> None:
+    """Nodes send their sums with their own noise only: enough for all together, not for one. Loss, and uniformity."""
+    patch.setattr("umpc.node.session.zero_shares", lambda *arguments: [0] * arguments[-1])
+
+
+def one_zero_share_for_all_sums(patch: Patch) -> None:
+    """A node's shares of all sums have the same mask: their differences are bare. Uniformity."""
+    patch.setattr("umpc.node.session.zero_shares", lambda *given: zero_shares(*given)[:1] * given[-1])
+
+
+def noise_kept(patch: Patch) -> None:
+    """A node draws its noise once and adds it in every study: two releases' noise cancels. Loss of pairs."""
+    kept = {}
+
+    def own_noise(node, attempt):
+        key = node._entropy, node.index
+        if key not in kept:
+            kept[key] = NOISE(node, attempt)
+        return kept[key]
+
+    patch.setattr(NodeSession, "_own_noise", own_noise)
+
+
+def nodes_restored(patch: Patch) -> None:
+    """A node's randomness starts anew with every study, as in a copy of a machine: openings, key, E and noise repeat.
+
+    Loss of pairs.
+    """
+    start = NodeSession.__init__
+
+    def restored(node, name, study, columns, records, entropy):
+        start(node, name, study, columns, records, Entropy(f"{entropy.seed} of {name}"))
+
+    patch.setattr(NodeSession, "__init__", restored)
+
+
+def dealer_restored(patch: Patch) -> None:
+    """The dealer's randomness starts anew with every study: values have the same masks. Loss of pairs of messages."""
+    start = DealerSession.__init__
+
+    def restored(dealer, attempt, entropy):
+        start(dealer, attempt, Entropy(f"{entropy.seed} of the dealer"))
+
+    patch.setattr(DealerSession, "__init__", restored)
+
+
+def all_restored(patch: Patch) -> None:
+    """Nodes and dealer: coins repeat too. Loss of pairs of releases whose noise a committee draws."""
+    nodes_restored(patch)
+    dealer_restored(patch)
+
+
+def seed_of_the_first_node(patch: Patch) -> None:
+    """The joint seed is the hash of one node's opening: it chooses E. The law of E finds it.
+
+    ε does not break: the noise covers every E within δ_max. What breaks is that E is drawn at random.
+    """
+
+    def first_opening_only(tag: bytes, *parts: bytes) -> bytes:
+        return digest(tag, *(parts[:1] if tag == b"umpc joint seed 1" else parts))
+
+    patch.setattr("umpc.mpc.attempt.digest", first_opening_only)

@@ -1,0 +1,210 @@
+"""`umpc approve`: what an administrator reads, and what a decision changes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+import umpc as umpc_package
+from umpc.cli.main import umpc
+from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
+from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
+from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.policy import ANYTHING
+from umpc.study import FieldText, Study
+from umpc.ustat.text import to_text
+from umpc.ustat.tracing import trace
+
+from ..studies import KENDALL, library_study, make_study
+
+FIELDS = (FieldText("x", "0", "3", "0.5"), FieldText("y", "-1", "1"), FieldText.of_categories("job", ["nurse", "none"]))
+TAU = msgspec.structs.replace(
+    library_study("kendall_tau_b", FIELDS, 3, ["x", "y"], epsilon="0.3", max_colluding=2), name="tau"
+)
+OWN = make_study(to_text(trace(lambda a, b: abs(a.x - b.x) * 2)), name="own", statistic="kendall_tau")
+
+
+class Site:
+    """A node's folder, its file of approvals, and the command."""
+
+    def __init__(self, folder: Path):
+        self.config = folder / "node.toml"
+        for name in (*IDENTITY_FILES, "t.csv"):
+            (folder / name).write_text("text")
+        top = 'name = "north"\nidentity = "."\n[data]\npath = "t.csv"\n[budget]\nepsilon = 5\n'
+        self.config.write_text(top + "[policy]\napproval = true\n")
+        self.approvals = Approvals(approvals_beside(folder / "north-ledger.sqlite"))
+
+    def ask(self, *studies: Study) -> None:
+        for study in studies:
+            with pytest.raises(ApprovalPending):
+                self.approvals.require(study, "north")
+
+    def run(self, command: str, *arguments: str):
+        return CliRunner().invoke(umpc, ["approve", command, "--config", str(self.config), *arguments])
+
+    def said(self, command: str, *arguments: str) -> list[str]:
+        ended = self.run(command, *arguments)
+        assert ended.exit_code == 0, ended.output + repr(ended.exception)
+        return re.sub(r"20..-..-..T..:..:..\+00:00", "now", ended.output).splitlines()
+
+
+@pytest.fixture
+def site(tmp_path) -> Site:
+    return Site(tmp_path)
+
+
+def digits(study: Study, count: int = 12) -> str:
+    return study.hash.hex()[:count]
+
+
+def test_before_the_first_question_there_is_nothing_and_no_file_is_made(site):
+    before = set(site.config.parent.iterdir())
+    assert site.said("list") == ["no study was asked for that needs approval"]
+    assert set(site.config.parent.iterdir()) == before
+
+
+def test_the_list_has_what_waits_first(site):
+    site.ask(TAU, OWN)
+    site.said("accept", digits(TAU))
+    assert [line.split() for line in site.said("list")] == [
+        ["state", "hash", "when", "coordinator", "statistic", "epsilon", "name"],
+        ["pending", digits(OWN, 16), "now", "coordinator", "kendall_tau", "1", "own"],
+        ["accepted", digits(TAU, 16), "now", "coordinator", "kendall_tau_b", "0.3", "tau"],
+    ]
+
+
+def test_a_study_is_shown_with_all_that_a_decision_needs(site):
+    site.ask(TAU)
+    lines = site.said("show", digits(TAU))
+    hashes = [kernel.hash for kernel in TAU.parsed_kernels]
+    assert lines == [
+        f"study         'tau', hash {TAU.hash.hex()}",
+        "asked         now by coordinator, not decided on",
+        "statistic     'kendall_tau_b', which is the library's kendall_tau_b",
+        "              geometric_ratio of 3 sum(s) over sets of 2 record(s)",
+        f"kernel        {KENDALL}",
+        f"  hash        {hashes[0]}",
+        "  range       [-1, 1], in steps of 1",
+        "  Δf          2 per edge when one record is replaced; gets epsilon 1/10",
+        "kernel        (~(a.x == b.x))",
+        f"  hash        {hashes[1]}",
+        "  range       [0, 1], in steps of 1",
+        "  Δf          1 per edge when one record is replaced; gets epsilon 1/10",
+        "kernel        (~(a.y == b.y))",
+        f"  hash        {hashes[2]}",
+        "  range       [0, 1], in steps of 1",
+        "  Δf          1 per edge when one record is replaced; gets epsilon 1/10",
+        "field         'x': 0 to 3, in steps of 0.5",
+        "field         'y': -1 to 1, in steps of 1",
+        "field         'job': 'nurse', 'none'",
+        "epsilon       3/10",
+        "noise         distributed, withstands 2 of 3 nodes that collude",
+        "edges         all, balanced",
+        "coordinator   coordinator",
+        "dealer        dealer",
+        "nodes         node-0, node-1, node-2",
+    ]
+
+
+def test_a_study_that_calls_itself_what_it_is_not_is_seen_through(site):
+    site.ask(OWN)
+    assert "statistic     'kendall_tau', which is not one of the library with default parameters" in site.said(
+        "show", digits(OWN)
+    )
+
+
+def test_a_public_label_and_what_is_told_of_it_are_shown(site):
+    auc = make_study("(sign(a.x - b.x) + 1) * (1/2)", sampling="two_sample", name="auc")
+    site.ask(auc)
+    lines = site.said("show", digits(auc))
+    assert "field         'label': 'case', 'control', a public label" in lines
+    assert "edges         all, two_sample; every node tells how many records have either label" in lines
+
+
+def test_what_a_study_brings_cannot_steer_the_terminal(site):
+    name = "\u202e"
+    kernel = to_text(trace(lambda a, b: abs(a[name] - b[name])))
+    assert name in kernel
+    fields = (FieldText(name, "0", "1"), FieldText("\x1b[31m", "0", "1"))
+    evil = make_study(kernel, name="evil\n\x1b[2J", statistic=name, fields=fields)
+    site.ask(evil)
+    for command in (["list"], ["show", digits(evil)], ["accept", digits(evil)]):
+        assert all(line.isprintable() for line in site.said(*command))
+
+
+def test_accept_and_reject_are_heard_by_the_node_and_may_be_changed(site):
+    site.ask(TAU)
+    told = f"'tau' of coordinator, epsilon 0.3, hash {TAU.hash.hex()}"
+    assert site.said("accept", digits(TAU)) == [f"accepted: {told}"]
+    site.approvals.require(TAU, "north")
+    assert site.said("reject", digits(TAU), "--reason", "not this year") == [f"rejected: {told}"]
+    with pytest.raises(PolicyRefused, match="not this year"):
+        site.approvals.require(TAU, "north")
+    assert "asked         now by coordinator, rejected now: not this year" in site.said("show", digits(TAU))
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "two\nlines", "\x1b[2J", "w" * 201])
+def test_a_reason_is_one_line(site, reason):
+    site.ask(TAU)
+    assert "one line of 1 to 200 characters" in site.run("reject", digits(TAU), "--reason", reason).output
+    assert [entry.state for entry in site.approvals.entries()] == ["pending"]
+
+
+def test_a_rejection_takes_a_reason(site):
+    site.ask(TAU)
+    assert site.run("reject", digits(TAU)).exit_code == 2
+
+
+@pytest.mark.parametrize("command", [["show"], ["accept"], ["reject", "--reason", "no"]])
+def test_a_hash_that_names_none_or_several_is_refused(site, command):
+    assert isinstance(site.run(*command, "12").exception, ApprovalError)
+    site.ask(*(make_study(name=f"s{number}") for number in range(33)))
+    hashes = [entry.hash for entry in site.approvals.entries()]
+    shared = next(h[0] for h in hashes if sum(other[0] == h[0] for other in hashes) > 1)
+    refused = site.run(*command, shared).exception
+    assert isinstance(refused, ApprovalError) and "Give more digits" in refused.message
+    assert {entry.state for entry in site.approvals.entries()} == {"pending"}
+
+
+def test_a_broken_configuration_is_named(site):
+    site.config.write_text("[policy")
+    refused = site.run("list").exception
+    assert isinstance(refused, ConfigError) and str(site.config) in refused.message
+
+
+# --- docs/policy.md ------------------------------------------------------------------------------------------
+
+DOCS = (Path(umpc_package.__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
+
+
+def test_the_rules_of_the_documentation_are_all_there_are_and_load(site):
+    (rules,) = re.findall(r"```toml\n(.*?)```", DOCS, re.DOTALL)
+    site.config.write_text(site.config.read_text().partition("[policy]")[0] + rules)
+    policy = load_node_config(site.config).policy
+    assert [name for name, rule in vars(policy).items() if rule == getattr(ANYTHING, name)] == []
+
+
+def test_the_commands_of_the_documentation_run(site):
+    site.ask(TAU)
+    (commands,) = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)
+    states = []
+    for line in commands.splitlines():
+        words = [{"node.toml": str(site.config), "1f9c2a": digits(TAU)}.get(word, word) for word in shlex.split(line)]
+        ended = CliRunner().invoke(umpc, words[1:])
+        assert ended.exit_code == 0, ended.output
+        states.append(site.approvals.entries()[0].state)
+    assert states == ["pending", "pending", "accepted", "rejected"]
+
+
+def test_what_the_documentation_says_that_a_coordinator_reads_is_what_it_reads(site):
+    with pytest.raises(ApprovalPending) as caught:
+        site.approvals.require(TAU, "north")
+    said = " ".join(DOCS.split()).replace("1f9c2a7be0d34856", digits(TAU, 16))
+    assert f"error: {caught.value.message}. Nothing was released" in said
+    assert f"with exit code {ApprovalPending.exit_code}," in said and f"At most {MAX_PENDING} studies" in said

@@ -1,0 +1,182 @@
+"""umpc budget: shows and verifies what the ledger says, beside a running node, and accepts on request only."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from umpc.cli.main import umpc
+from umpc.errors import ConfigError, LedgerError
+from umpc.node.anchor import read_anchor
+from umpc.node.config import IDENTITY_FILES
+from umpc.node.ledger import Ledger
+
+A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "id").mkdir()
+    (tmp_path / "other").mkdir()
+    for name in IDENTITY_FILES:
+        (tmp_path / "id" / name).write_text("pem")
+    (tmp_path / "bank.csv").write_text("age\n30\n")
+    file = tmp_path / "node.toml"
+    file.write_text(
+        'name = "a"\nidentity = "id"\nledger = "ledger"\n[data]\npath = "bank.csv"\n'
+        '[budget]\nepsilon = 5\ndelta = "1e-9"\nanchor = "other/anchor"\n'
+    )
+    return file
+
+
+def node(config: Path, **options) -> Ledger:
+    folder = config.parent
+    anchor = folder / "other" / "anchor"
+    return Ledger(folder / "ledger", "bank", Fraction(5), Fraction(1, 10**9), anchor=anchor, **options)
+
+
+def worked(ledger: Ledger) -> None:
+    """A study in every state."""
+    ledger.reserve(A, Fraction(1, 3), name="kendall [bold]")
+    ledger.reserve_delta(A, Fraction(1, 10**12))
+    ledger.charge(A, b"attempt", b"the share itself")
+    ledger.record_release(A)
+    ledger.reserve(B, Fraction(1), Fraction(0), name="given-up")
+    ledger.cancel(B)
+    ledger.reserve(B, Fraction(2), name="given-up")
+    ledger.reserve(C, Fraction(1, 2), Fraction(1, 10**10), name="charged")
+    ledger.charge(C, b"", b"")
+
+
+def run(config: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(umpc, ["budget", *arguments, "--config", str(config)])
+    if result.exception:
+        raise result.exception
+    return result.output
+
+
+def test_show_as_json_while_the_node_runs(config):
+    with node(config) as ledger:
+        worked(ledger)
+        shown = json.loads(run(config, "show", "--format", "json"))
+        assert shown["row"] == len(ledger.history()) and shown["row_hash"] == ledger.history()[-1].hash.hex()
+        assert kinds_before(ledger) == shown["row"], "showing wrote a row"
+    assert shown["epsilon"] == {"total": "5", "spent": "5/6", "reserved": "2", "left": "13/6"}
+    assert shown["delta"] == {
+        "total": "1/1000000000",
+        "spent": "101/1000000000000",
+        "reserved": "0",
+        "left": "899/1000000000000",
+    }
+    assert shown["dataset"] == "bank" and shown["anchor_fault"] == ""
+    states = [(s["hash"], s["name"], s["epsilon"], s["delta"], s["state"]) for s in shown["studies"]]
+    assert states == [
+        (A.hex(), "kendall [bold]", "1/3", "1/1000000000000", "released"),
+        (B.hex(), "given-up", "2", None, "reserved"),
+        (C.hex(), "charged", "1/2", "1/10000000000", "charged"),
+    ]
+
+
+def kinds_before(ledger: Ledger) -> int:
+    return len(ledger.history())
+
+
+def test_show_as_a_table(config):
+    with node(config) as ledger:
+        worked(ledger)
+    shown = run(config, "show")
+    for text in ("kendall [bold]", "a1a1a1a1a1a1a1a1", "5/6", "released", "given back", "not yet known", "agrees"):
+        assert (text in shown) == (text not in ("given back",)), shown
+    node(config).close()
+    assert "given back" in run(config, "show")  # the next start returned it
+
+
+def test_no_output_holds_a_share(config):
+    with node(config) as ledger:
+        worked(ledger)
+    assert "the share itself" not in run(config, "show") + run(config, "show", "--format", "json")
+
+
+def test_a_ledger_of_no_studies(config):
+    node(config).close()
+    assert "no study was asked for yet" in run(config, "show")
+
+
+def test_a_ledger_that_is_not_there(config):
+    for command in ("show", "verify", "anchor"):
+        with pytest.raises(LedgerError, match="A node makes it"):
+            run(config, command)
+    assert not (config.parent / "ledger").exists()
+
+
+def test_a_wrong_configuration(config):
+    config.write_text("name = 1")
+    with pytest.raises(ConfigError):
+        run(config, "show")
+
+
+def test_verify_prints_the_last_row_s_hash(config):
+    with node(config) as ledger:
+        worked(ledger)
+        last = ledger.history()[-1]
+        while_it_runs = run(config, "verify")
+    assert f"row {last.seq}, hash {last.hash.hex()}" in while_it_runs
+    assert run(config, "verify") == while_it_runs
+
+
+def test_verify_fails_where_the_ledger_is_edited(config):
+    import sqlite3
+
+    with node(config) as ledger:
+        worked(ledger)
+        with sqlite3.connect(config.parent / "ledger") as other:
+            other.execute("UPDATE ledger SET epsilon = '1/4' WHERE kind = 'charge'")
+        other.close()
+        for command in ("show", "verify", "anchor"):
+            with pytest.raises(LedgerError, match="row 5 is wrong"):
+                run(config, command)
+
+
+def test_a_lost_anchor_is_shown_refused_and_accepted_on_request_only(config):
+    with node(config) as ledger:
+        worked(ledger)
+    anchor = config.parent / "other" / "anchor"
+    anchor.unlink()
+    assert "no such file" in run(config, "show")
+    assert "no such file" in json.loads(run(config, "show", "--format", "json"))["anchor_fault"]
+    for command in ("verify", "anchor"):
+        with pytest.raises(LedgerError, match="no such file"):
+            run(config, command)
+    assert not anchor.exists()
+    said = run(config, "anchor", "--accept")
+    assert str(read_anchor(anchor)) in said
+    run(config, "verify")
+    assert "nothing to accept" in run(config, "anchor", "--accept")
+    with node(config) as ledger:
+        assert [row.kind for row in ledger.history()].count("accept") == 1
+        assert ledger.balance().spent == Fraction(5, 6)
+
+
+def test_nothing_is_accepted_while_the_node_runs(config):
+    with node(config) as ledger:
+        worked(ledger)
+        (config.parent / "other" / "anchor").unlink()
+        with pytest.raises(LedgerError, match="another one holds"):
+            run(config, "anchor", "--accept")
+    assert not (config.parent / "other" / "anchor").exists()
+
+
+def test_the_exit_code(config, monkeypatch, capsys):
+    from umpc.cli.main import main
+
+    node(config).close()
+    (config.parent / "other" / "anchor").unlink()
+    monkeypatch.setattr("sys.argv", ["umpc", "budget", "verify", "--config", str(config)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == LedgerError.exit_code
+    assert "--accept" in capsys.readouterr().err

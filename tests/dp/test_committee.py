@@ -1,0 +1,84 @@
+"""umpc.dp.committee: a committee's coins against the exact law, digit by digit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umpc.dp.committee import MOST_DIGITS, PRECISION, TAIL, CommitteeLaplace
+from umpc.dp.laplace import DiscreteLaplace
+from umpc.errors import InvalidEpsilon, LocalProtocolError
+
+LAWS = [(Fraction(1), 1), (Fraction(1), 2), (Fraction(1, 3), 5), (Fraction(7, 2), 3), (Fraction(5), 1)]
+
+
+def coin_law(law: CommitteeLaplace) -> dict[int, float]:
+    """The exact law of the weighted coins."""
+    masses = {0: 1.0}
+    for threshold, weight in zip(law.thresholds, law.weights, strict=True):
+        chance, moved = threshold / 2**PRECISION, {}
+        for value, mass in masses.items():
+            moved[value] = moved.get(value, 0.0) + mass * (1 - chance)
+            moved[value + weight] = moved.get(value + weight, 0.0) + mass * chance
+        masses = moved
+    return masses
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), LAWS)
+def test_the_coins_sum_to_the_discrete_laplace_law(epsilon, sensitivity):
+    law = CommitteeLaplace(epsilon, sensitivity)
+    exact = DiscreteLaplace(epsilon / sensitivity)
+    masses = coin_law(law)
+    assert max(masses) == law.tail_bound() == -min(masses)
+    distance = sum(abs(mass - exact.pmf(value)) for value, mass in masses.items()) / 2
+    assert distance < 1e-12 + float(law.distance)
+    variance = sum(mass * value**2 for value, mass in masses.items())
+    assert variance == pytest.approx(law.variance, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), LAWS)
+def test_another_scale_is_another_law(epsilon, sensitivity):
+    """The comparison above would notice: half the noise is far away."""
+    masses, exact = coin_law(CommitteeLaplace(2 * epsilon, sensitivity)), DiscreteLaplace(epsilon / sensitivity)
+    assert sum(abs(mass - exact.pmf(value)) for value, mass in masses.items()) / 2 > 0.01
+
+
+@given(st.fractions(Fraction(1, 10**9), Fraction(40)), st.integers(1, 10**6))
+def test_thresholds_are_the_floors_of_the_odds(epsilon, sensitivity):
+    law = CommitteeLaplace(epsilon, sensitivity)
+    assert len(law.thresholds) == len(law.weights) == 2 * law.digits
+    for digit, threshold in enumerate(law.thresholds[: law.digits]):
+        expected = 2**PRECISION / (1 + exp(min(700, float(law.log_ratio) * 2**digit)))
+        assert 0 <= threshold < 2 ** (PRECISION - 1)
+        assert abs(threshold - expected) <= 1 + expected * 1e-9
+    assert law.log_ratio * 2**law.digits >= TAIL * log(2) * (1 - 1e-12)
+    assert law.digits == 0 or law.log_ratio * 2 ** (law.digits - 1) < TAIL * log(2) * (1 + 1e-12)
+
+
+def test_a_public_sum_gets_no_noise():
+    law = CommitteeLaplace(Fraction(1), 0)
+    assert (law.digits, law.thresholds, law.std, law.delta, law.tail_bound()) == (0, (), 0.0, 0.0, 0)
+
+
+def test_delta_counts_every_coin_and_both_tails():
+    law = CommitteeLaplace(Fraction(1), 8)
+    assert law.distance == Fraction(2 * (law.digits + 1), 2**64)
+    assert law.delta == pytest.approx((1 + exp(1)) * float(law.distance))
+    assert CommitteeLaplace(Fraction(10**6), 8).delta == 1.0
+
+
+def test_noise_beyond_the_ring_is_refused():
+    widest = Fraction(45, 2**MOST_DIGITS)
+    assert CommitteeLaplace(widest, 1).digits == MOST_DIGITS
+    with pytest.raises(InvalidEpsilon, match="larger epsilon"):
+        CommitteeLaplace(widest / 4, 1)
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(Fraction(0), 1), (Fraction(-1), 1), (Fraction(1), -1)])
+def test_no_law_is_no_law(epsilon, sensitivity):
+    with pytest.raises(LocalProtocolError):
+        CommitteeLaplace(epsilon, sensitivity)

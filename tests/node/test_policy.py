@@ -1,0 +1,300 @@
+"""umpc.node.policy: every rule both ways, as it is written and as it is refused; what a library statistic is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from umpc.errors import ConfigError, PolicyRefused
+from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.policy import ANYTHING, Policy, computes
+from umpc.study import FieldText, Study
+from umpc.ustat.statistics import LIBRARY
+
+from ..studies import CLASSES, GINI, KENDALL, library_study, make_study
+
+XY = (FieldText("x", "0", "3"), FieldText("y", "0", "3"))
+CATEGORIES = (FieldText("x", "0", "3"), FieldText("y", "0", "2"), CLASSES)
+TAU = make_study()
+(TAU_HASH,) = (kernel.hash for kernel in TAU.parsed_kernels)
+GINI_HASH = make_study(GINI).parsed_kernels[0].hash
+
+
+def allows(policy: Policy, study: Study = TAU) -> bool:
+    try:
+        policy.check(study, "north")
+    except PolicyRefused:
+        return False
+    return True
+
+
+def refusal(policy: Policy, study: Study = TAU) -> str:
+    with pytest.raises(PolicyRefused) as caught:
+        policy.check(study, "north")
+    assert (caught.value.culprit, caught.value.step, caught.value.detail) == ("north", "propose", "")
+    assert "\n" not in caught.value.message
+    return caught.value.message
+
+
+RULES = {
+    "coordinators": (
+        Policy(coordinators=frozenset({"alice", "carol"})),
+        TAU,
+        "north allows studies of 'alice', 'carol' only (coordinators under [policy]), and one of 'coordinator' came; "
+        "have one of those run it, or have its administrator add the name",
+    ),
+    "kernels": (
+        Policy(kernels=frozenset({GINI_HASH})),
+        TAU,
+        f"north allows kernels of certain hashes only (kernels under [policy]), and 'custom' with the kernel {KENDALL} "
+        f"came; its administrator may add {TAU_HASH} to kernels under [policy]",
+    ),
+    "statistics": (
+        Policy(statistics=frozenset({"mean", "covariance"})),
+        TAU,
+        f"north allows the library's 'covariance', 'mean' with default parameters only (statistics under [policy]), "
+        f"and 'custom' with the kernel {KENDALL} came; its administrator may add {TAU_HASH} to kernels under [policy]",
+    ),
+    "statistics and kernels": (
+        Policy(statistics=frozenset({"mean"}), kernels=frozenset()),
+        TAU,
+        f"north allows the library's 'mean' with default parameters and no kernel by its hash only (statistics and "
+        f"kernels under [policy]), and 'custom' with the kernel {KENDALL} came; its administrator may add {TAU_HASH} "
+        f"to kernels under [policy]",
+    ),
+    "fields": (
+        Policy(fields=frozenset({"x", "z"})),
+        TAU,
+        "north allows the fields 'x', 'z' only (fields under [policy]), and 'y' came; leave that out of the study, or "
+        "have its administrator add it",
+    ),
+    "max_epsilon": (
+        Policy(max_epsilon=Fraction(1, 3)),
+        make_study(epsilon="0.3333333333333333333334"),
+        "north allows at most epsilon 1/3 for a study (max_epsilon under [policy]), and "
+        f"{Fraction('0.3333333333333333333334')} came; ask for at most that, or have its administrator raise it",
+    ),
+    "min_nodes": (
+        Policy(min_nodes=3),
+        TAU,
+        "north allows studies of at least 3 nodes only (min_nodes under [policy]), and one of 2 came; run it with more "
+        "nodes",
+    ),
+    "min_colluding": (
+        Policy(min_colluding=1),
+        TAU,
+        "north allows only noise that withstands at least 1 colluding nodes (min_colluding under [policy]), and "
+        "max_colluding = 0 came; raise it in the study, with more nodes if it has too few",
+    ),
+    "noise": (
+        Policy(noise=frozenset({"in_mpc"})),
+        TAU,
+        "north allows noise 'in_mpc' only (noise under [policy]), and 'distributed' came; set noise in the study, or "
+        "have its administrator add it",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
+    policy, study, message = RULES[rule]
+    assert refusal(policy, study) == message
+
+
+@pytest.mark.parametrize(
+    ("policy", "study"),
+    [
+        (ANYTHING, TAU),
+        (Policy(coordinators=frozenset({"alice", "coordinator"})), TAU),
+        (Policy(kernels=frozenset({TAU_HASH})), TAU),
+        (Policy(statistics=frozenset({"mean", "kendall_tau"})), TAU),
+        (Policy(statistics=frozenset({"mean"}), kernels=frozenset({TAU_HASH})), TAU),
+        (Policy(fields=frozenset({"x", "y", "z"})), TAU),
+        (Policy(max_epsilon=Fraction(1, 3)), make_study(epsilon="1/3")),
+        (Policy(min_nodes=2), TAU),
+        (Policy(min_colluding=1), make_study(max_colluding=1)),
+        (Policy(noise=frozenset({"distributed", "in_mpc"})), make_study(noise="in_mpc")),
+        (Policy(min_records=10, approval=True), TAU),
+    ],
+)
+def test_what_a_rule_allows(policy, study):
+    assert allows(policy, study)
+
+
+def test_an_empty_list_allows_nothing():
+    assert "allows studies of nothing only" in refusal(Policy(coordinators=frozenset()))
+    assert "allows the fields nothing only" in refusal(Policy(fields=frozenset()))
+    assert not allows(Policy(kernels=frozenset())) and not allows(Policy(statistics=frozenset()))
+
+
+def test_every_kernel_of_a_study_is_asked_for_and_all_missing_hashes_are_named():
+    study = make_study([KENDALL, GINI], estimator="ratio")
+    assert allows(Policy(kernels=frozenset({TAU_HASH, GINI_HASH})), study)
+    message = refusal(Policy(kernels=frozenset({TAU_HASH})), study)
+    assert GINI_HASH in message and TAU_HASH not in message and GINI in message
+    assert f"add {TAU_HASH}, {GINI_HASH} to kernels" in refusal(Policy(kernels=frozenset()), study)
+
+
+def test_the_first_broken_rule_is_named():
+    assert "max_epsilon" in refusal(Policy(max_epsilon=Fraction(1, 2), min_nodes=9))
+
+
+def test_a_refusal_stays_one_line_of_bounded_length_whatever_a_study_is_called():
+    fields = tuple(FieldText(f"{number:03}\n\x1b[2J" + "w" * 99, "0", "1") for number in range(300))
+    study = make_study(statistic="evil\n" * 99, fields=(*TAU.fields, *fields))
+    for policy in (Policy(fields=frozenset()), Policy(kernels=frozenset())):
+        message = refusal(policy, study)
+        assert message.isprintable() and len(message) < 1500
+
+
+def test_too_few_records_tell_no_numbers_but_to_the_administrator():
+    policy = Policy(min_records=7)
+    policy.check_records(7, "north")
+    ANYTHING.check_records(0, "north")
+    with pytest.raises(PolicyRefused) as caught:
+        policy.check_records(6, "north")
+    assert caught.value.message == (
+        "north has fewer complete records than its policy asks for (min_records under [policy]); leave out fields that "
+        "are often missing, or run the study without this node"
+    )
+    assert caught.value.detail == "6 complete records, min_records = 7"
+
+
+# --- as an administrator writes them ------------------------------------------------------------------------
+
+
+def load(folder: Path, text: str) -> Policy:
+    for name in (*IDENTITY_FILES, "t.csv"):
+        (folder / name).write_text("text")
+    top = 'name = "north"\nidentity = "."\n[data]\npath = "t.csv"\n[budget]\nepsilon = 5\n'
+    (folder / "node.toml").write_text(top + text, encoding="utf-8")
+    return load_node_config(folder / "node.toml").policy
+
+
+def refused(folder: Path, text: str, *parts: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(folder, text)
+    assert [part for part in parts if part not in caught.value.message] == [], caught.value.message
+
+
+HASH = "0123456789abcdef" * 4
+POLICY = f"""
+[policy]
+coordinators = ["alice", "carol-2"]
+statistics = ["kendall_tau", "mean"]
+kernels = ["{HASH}"]
+fields = ["age", "mean radius"]
+max_epsilon = 0.1
+min_records = 100
+min_nodes = 3
+min_colluding = 2
+noise = ["in_mpc"]
+approval = true
+"""
+
+
+def test_every_rule(tmp_path):
+    assert load(tmp_path, POLICY) == Policy(
+        coordinators=frozenset({"alice", "carol-2"}),
+        statistics=frozenset({"kendall_tau", "mean"}),
+        kernels=frozenset({HASH}),
+        fields=frozenset({"age", "mean radius"}),
+        max_epsilon=Fraction(1, 10),
+        min_records=100,
+        min_nodes=3,
+        min_colluding=2,
+        noise=frozenset({"in_mpc"}),
+        approval=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "came"),
+    [
+        ('coordinators = "alice"', "'alice'"),
+        ('coordinators = ["Alice"]', "['Alice']"),
+        ("coordinators = [1]", "[1]"),
+        ('statistics = ["kendal_tau"]', "['kendal_tau']"),
+        ('statistics = ["uniformity"]', "['uniformity']"),
+        ('kernels = ["0123"]', "['0123']"),
+        (f'kernels = ["{HASH.upper()}"]', "'0123456789ABCDEF"),
+        ('fields = [""]', "['']"),
+        ("max_epsilon = 0", "0"),
+        ("max_epsilon = [1]", "[1]"),
+        ("min_records = -1", "-1"),
+        ("min_records = 1.5", "1.5"),
+        ("min_nodes = true", "True"),
+        ('min_colluding = "1"', "'1'"),
+        ('noise = ["loud"]', "['loud']"),
+        ('approval = "yes"', "'yes'"),
+    ],
+)
+def test_values_under_policy(tmp_path, line, came):
+    key = line.split(" = ")[0]
+    refused(tmp_path, f"[policy]\n{line}\n", f"key 'policy.{key}'", "was expected", came)
+
+
+# --- what a statistic of the library is ----------------------------------------------------------------------
+
+COLUMNS = {1: ["x"], 2: ["y", "x"]}
+
+
+def of_library(name: str, columns=None, **changes) -> Study:
+    chosen = columns or COLUMNS[len(LIBRARY[name].arguments)]
+    return library_study(name, CATEGORIES, 2, chosen, **changes).check()
+
+
+def same(study: Study) -> set[str]:
+    return {name for name, statistic in LIBRARY.items() if computes(study, statistic)}
+
+
+@pytest.mark.parametrize("name", [name for name in LIBRARY if name != "uniformity"])
+def test_each_statistic_is_recognised_as_itself_alone(name):
+    assert same(of_library(name)) == {name}
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [("kendall_tau", ["x", "y"]), ("ranking_hinge", ["y", "x"]), ("contrastive_loss", ["label", "y", "x"])],
+)
+def test_any_fields_may_be_its_arguments(name, columns):
+    assert same(of_library(name, columns)) == {name}
+
+
+def test_the_arguments_are_different_fields():
+    assert same(of_library("covariance", ["x", "x"])) == {"variance"}
+    assert same(of_library("kendall_tau", ["x", "x"])) == set()
+    assert same(of_library("ranking_hinge", ["x", "x"])) == set()
+
+
+def test_the_name_that_a_study_gives_itself_counts_for_nothing():
+    assert same(make_study(GINI, statistic="kendall_tau")) == {"gini_mean_difference"}
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        make_study(f"{KENDALL} * 2"),
+        make_study(f"({KENDALL}) * ({KENDALL})"),
+        make_study("1"),
+        of_library("kendall_tau", estimator="total"),
+        of_library("kendall_tau", sampling="two_sample"),
+        of_library("ranking_hinge", parameters={"margin": "2"}),
+        of_library("ranking_hinge", parameters={"weights": "1/2"}),
+        of_library("contrastive_loss", ["label", "x", "y"], parameters={"weights": ["1", "2"]}),
+        of_library("uniformity", parameters={"cells": "4"}),
+        make_study([GINI, GINI], estimator="ratio"),
+    ],
+)
+def test_what_is_not_exactly_the_librarys_is_none_of_it(study):
+    assert same(study) == set()
+
+
+def test_a_kernel_of_very_many_fields_is_none_and_takes_no_time():
+    fields = tuple(FieldText(f"f{number}", "0", "1") for number in range(600))
+    terms = [f"a.{f.name} * b.{f.name}" for f in fields]
+    while len(terms) > 1:
+        terms = [f"({' + '.join(terms[i : i + 2])})" for i in range(0, len(terms), 2)]
+    assert same(make_study(terms[0], fields=fields, sampling="balanced")) == set()

@@ -1,0 +1,214 @@
+"""A node that is killed at any durable step of a study: its ledger verifies, counts whatever left, and answers again.
+
+The truth is what left: node-2's share, if the coordinator has a result. What is charged is read beside the nodes.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import pytest
+
+from umpc.cli.deployment import stop
+from umpc.errors import AlreadyReleased, InsufficientBudget, PeerLost
+from umpc.node.ledger import Ledger
+from umpc.node.ledgerfile import Place, Snapshot, read_beside
+
+from .conftest import Lab, Outcome
+
+EPSILON = Fraction(1, 10)
+BEFORE = [
+    "before-reserve",
+    "reserve-before-commit",
+    "reserve-after-commit",
+    "reserve-anchor-drafted",
+    "reserve-anchored",
+    "after-reserve",
+    "delta-before-commit",
+    "delta-after-commit",
+    "after-reserve-delta",
+    "before-ready",
+    "after-ready",
+    "release-asked",
+    "before-charge",
+    "charge-before-commit",
+]
+"""Killed here, the node has charged nothing."""
+AFTER = [
+    "charge-after-commit",
+    "charge-anchor-drafted",
+    "charge-anchored",
+    "after-charge",
+    "after-send",
+    "release-before-commit",
+    "release-after-commit",
+    "release-anchored",
+    "after-record-release",
+]
+"""Killed here, the node has charged, whether or not its share left."""
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory) -> Iterator[Lab]:
+    """One dealer and two nodes for all points: node-2 is killed and started again."""
+    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
+    try:
+        yield lab.start()
+    finally:
+        lab.stop()
+
+
+def start_again(lab: Lab, name: str, failpoint: str = "") -> None:
+    if name in lab.served:
+        stop([lab.served[name].process])
+    lab.deployment._environment = {name: {"UMPC_FAILPOINT": f"{failpoint}:kill"}} if failpoint else {}
+    lab.deployment.start_node(name, lab.table(name), "10")
+    lab.served.update(lab.deployment.wait_until_ready())
+
+
+def beside(lab: Lab, name: str) -> Snapshot:
+    """The node's ledger, verified with its anchor, whether or not the node runs."""
+    snapshot = read_beside(Place.of(lab.folder / f"{name}-ledger.sqlite"))
+    assert snapshot.fault == ""
+    return snapshot
+
+
+def share_of(lab: Lab, name: str, study: str) -> bytes | None:
+    """The bytes that the node charged for and keeps."""
+    rows = beside(lab, name).rows
+    hashes = {row.study for row in rows if row.kind == "reserve" and row.note == study}
+    return next((row.share for row in rows if row.kind == "charge" and row.study in hashes), None)
+
+
+def settled(lab: Lab) -> None:
+    """No node has a study open: they have noticed its end, and returned what it had reserved."""
+    for name in lab.names:
+        assert wait_until(lambda name=name: not beside(lab, name).account.open), f"{name} keeps a reservation"
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize("point", [*BEFORE, *AFTER])
+def test_killed_at(here, point):
+    spent = beside(here, "node-2").account.spent
+    start_again(here, "node-2", point)
+    first = here.run(name=point, epsilon="0.1")
+    assert here.served["node-2"].process.wait(10) == -signal.SIGKILL, "the point was not reached"
+    assert first.code == 0 or (first.code == PeerLost.exit_code and "node-2" in first.last_line), first.error
+
+    stored = share_of(here, "node-2", point)
+    assert (stored is not None) == (point in AFTER)
+    assert first.code != 0 or stored is not None, "a share left that was not charged"
+
+    start_again(here, "node-2")
+    settled(here)
+    account = beside(here, "node-2").account
+    charged = point in AFTER
+    assert account.spent.epsilon == spent.epsilon + charged * EPSILON
+    assert (account.spent.delta > spent.delta) == charged
+    asked_again(here, point, first)
+    assert share_of(here, "node-2", point) == stored or stored is None
+
+
+def asked_again(lab: Lab, name: str, first: Outcome) -> None:
+    """Charged everywhere: the same result at no cost. Nowhere: a new run. By one node: an error that names it."""
+    shares = {node: share_of(lab, node, name) for node in lab.names}
+    charged = [node for node, share in shares.items() if share is not None]
+    again = lab.run(name=name, epsilon="0.1")
+    if len(charged) == 1:
+        assert again.code == AlreadyReleased.exit_code, again.error
+        assert charged[0] in again.last_line and "new name" in again.last_line
+    else:
+        assert again.code == 0, again.error
+        assert again.report["replayed"] == (len(charged) == 2)
+    if len(charged) == 2:
+        assert {node: share_of(lab, node, name) for node in lab.names} == shares
+        other = first if first.code == 0 else lab.run(name=name, epsilon="0.1")
+        assert other.report["estimate"] == again.report["estimate"]
+    settled(lab)
+
+
+def test_stopped_between_charge_and_send_nothing_left(lab):
+    """A node that stands still once the charge is on disk: had the share left before, there would be a result."""
+    here = lab(2, {"node-2": {"UMPC_FAILPOINT": "charge-anchored:stop"}}).start()
+    outcome = here.run()
+    assert outcome.code == PeerLost.exit_code and outcome.output == "", outcome.error
+    assert share_of(here, "node-2", "lab") is not None
+
+
+# --- two studies at once -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "missing"), [("1.5", "1e-9", "epsilon"), ("10", None, "delta")], ids=["epsilon", "delta"]
+)
+def test_two_studies_at_once_against_a_budget_for_one(lab, epsilon, delta, missing):
+    """node-2 can pay for one of the two, node-1 for both: exactly one runs, and the other says why not."""
+    here = lab(2)
+    here.start()
+    if delta is None:  # what one study costs, and half of it more
+        assert here.run(name="measure").code == 0
+        cost = beside(here, "node-2").account.spent.delta
+        assert cost > 0
+        delta = f"{float(cost) * 2.5:.20f}"  # of which the first is spent
+    stop([here.served["node-2"].process])
+    here.deployment.start_node("node-2", here.table("node-2"), epsilon, more=f'delta = "{delta}"\n')
+    here.served.update(here.deployment.wait_until_ready())
+    before = beside(here, "node-2").account.spent
+    files = [here.study_file(name=name).rename(here.folder / f"{name}.toml") for name in ("one", "two")]
+    running = [here.coordinate(file) for file in files]
+    try:
+        ended = [process.communicate(timeout=60) for process in running]
+    finally:
+        stop(running)
+    codes = sorted(process.returncode for process in running)
+    assert codes == [0, InsufficientBudget.exit_code], ended
+    refusal = next(error for process, (_, error) in zip(running, ended, strict=True) if process.returncode)
+    assert f"asks for {missing} " in refusal.strip().splitlines()[-1]
+    settled(here)
+    after = beside(here, "node-2").account
+    assert after.spent.epsilon == before.epsilon + 1
+    assert after.spent.delta <= after.total.delta and after.spent.epsilon <= after.total.epsilon
+    assert beside(here, "node-1").account.spent.epsilon == before.epsilon + 1
+
+
+def test_a_study_whose_delta_does_not_suffice_is_refused_before_anything_is_computed(lab):
+    here = lab(2).start(more='delta = "1e-30"\n')
+    outcome = here.run()
+    assert outcome.code == InsufficientBudget.exit_code, outcome.error
+    assert "asks for delta " in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    settled(here)
+    assert all(kind not in ("delta", "charge") for name in here.names for kind in kinds(here, name))
+    assert here.run(name="without", noise="distributed").code == 0
+
+
+def kinds(lab: Lab, name: str) -> list[str]:
+    return [row.kind for row in beside(lab, name).rows]
+
+
+def test_an_older_ledger_put_back_stops_the_node(lab):
+    """The whole file of yesterday, put back between two runs of the node."""
+    here = lab(1)
+    here.table("node-1").write_text("age,balance\n1,2\n2,3\n3,5\n")
+    start_again(here, "node-1")
+    path = here.folder / "node-1-ledger.sqlite"
+    stop([here.served["node-1"].process])
+    yesterday = path.read_bytes()
+    start_again(here, "node-1")
+    assert here.run(noise="distributed").code == 0
+    stop([here.served["node-1"].process])
+    path.write_bytes(yesterday)
+    with pytest.raises(Exception, match="an older copy was put back"):
+        start_again(here, "node-1")
+    with pytest.raises(Exception, match="an older copy was put back"):
+        Ledger(path, "node-1", Fraction(10))

@@ -1,0 +1,101 @@
+"""The order of system calls, as the kernel saw it: the charge is on two disks before the share's first byte is sent.
+
+Where strace is missing, `test_ledger_crash.py` still stops a node between charge and send: nothing has left.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+from umpc.cli.deployment import UMPC
+from umpc.node.ledgerfile import Place, read_beside
+
+CALLS = "fsync,fdatasync,rename,sendmsg,sendto,write,writev"
+LINE = re.compile(r"(?P<pid>\d+) +(?:<\.\.\. (?P<resumed>\w+) resumed>|(?P<call>\w+)\()(?P<rest>.*)")
+
+
+def can_trace() -> bool:
+    if shutil.which("strace") is None:
+        return False
+    return subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+
+
+@dataclass
+class Call:
+    """One system call: when it began and when it had returned, as line numbers of the trace."""
+
+    name: str
+    text: str
+    began: int
+    ended: int = -1
+    result: int = -1
+
+
+def calls_of(trace: str) -> list[Call]:
+    """Calls in the order in which they began; a call that others interrupt in the trace is put together again."""
+    calls, open_calls = [], {}
+    for number, line in enumerate(trace.splitlines()):
+        found = LINE.fullmatch(line)
+        if not found:
+            continue
+        if found["call"]:
+            open_calls[found["pid"]] = Call(found["call"], found["rest"], number)
+            calls.append(open_calls[found["pid"]])
+        if result := re.search(r"\) = (-?\d+)", found["rest"]):
+            call = open_calls[found["pid"]]
+            call.ended, call.result = number, int(result[1])
+    return calls
+
+
+def one(calls: list[Call], name: str, text: str, after: int) -> Call:
+    """The first such call that began after a line, and succeeded."""
+    return next(c for c in calls if c.name == name and text in c.text and c.began > after and c.result >= 0)
+
+
+@pytest.mark.skipif(not can_trace(), reason="strace is missing or may not trace here")
+def test_the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
+    """Of all that a node alone in its study sends after it was asked to compute, its share is the longest message."""
+    here = lab(1)
+    path, trace = here.folder / "node-1-ledger.sqlite", tmp_path / "trace"
+    here.table("node-1").write_text("age,balance\n1,2\n2,3\n3,5\n5,4\n")
+    here.deployment.command = ("strace", "-f", "-yy", "-s", "200", "-o", str(trace), "-e", f"trace={CALLS}", *UMPC)
+    here.deployment.start_node("node-1", here.table("node-1"), "10")
+    here.served.update(here.deployment.wait_until_ready())
+    outcome = here.run(statistic="kendall_tau_b", noise="distributed", max_colluding=0)
+    assert outcome.code == 0, outcome.error
+    here.stop()
+    place = Place.of(path)
+    rows = {row.kind: row.seq for row in read_beside(place).rows}
+    calls = calls_of(trace.read_text())
+
+    def anchored(row: int) -> tuple[Call, Call]:
+        """The anchor's calls for a row, in their order: written; renamed and its folder synced."""
+        written = one(calls, "write", f"umpc anchor 1: row {row},", 0)
+        synced = one(calls, "fsync", f"{path}.anchor.new>", written.began)
+        moved = one(calls, "rename", f'"{path}.anchor"', synced.ended)
+        return written, one(calls, "fsync", f"<{path.parent}>", moved.ended)
+
+    _, prepared = anchored(rows["delta"])
+    written, durable = anchored(rows["charge"])
+    committed = one(calls, "fdatasync", f"{path}-wal>", prepared.ended)
+    sent = [call for call in calls if call.name in ("sendmsg", "sendto") and "TCP" in call.text]
+    share = max((call for call in sent if call.began > prepared.ended), key=lambda call: call.result)
+    assert prepared.ended < committed.ended < written.began < durable.ended < share.began
+    wal = [call for call in calls if call.name == "fdatasync" and f"{path}-wal>" in call.text]
+    assert not [call for call in wal if written.began < call.began < share.began], "the anchor came before the row"
+    assert [call for call in sent if call.result == share.result and call.began > prepared.ended] == [share]
+
+
+def test_the_reader_of_traces_puts_interrupted_calls_together():
+    text = (
+        "7 fsync(3</a> <unfinished ...>\n8 sendmsg(4<TCP:[x]>, {}, 0) = 9\n7 <... fsync resumed>) = 0\n+++ exited +++"
+    )
+    assert calls_of(text) == [
+        Call("fsync", "3</a> <unfinished ...>", 0, 2, 0),
+        Call("sendmsg", "4<TCP:[x]>, {}, 0) = 9", 1, 1, 9),
+    ]

@@ -1,0 +1,123 @@
+"""Discrete Laplace noise from independent coins: what a committee can compute under shares.
+
+A geometric of ratio q = exp(-log_ratio) has independent binary digits: digit i is 1 with odds q^{2^i}, that is with
+probability p_i = 1/(1 + exp(2^i log_ratio)), because P(X = Σ 2^i b_i) is proportional to Π q^{2^i b_i}. The difference
+of two geometrics is discrete Laplace (`laplace.py`), with no sign and no doubled zero to take care of. A committee
+flips coin i by comparing PRECISION bits that none of it knows with the public threshold p_i·2^PRECISION, in time
+that depends on nothing (`mpc/noise.py`).
+
+Finite bits cost a distance from the exact law, stated in `distance`: thresholds are rounded down, by less than
+2^-PRECISION a coin, and digits from B on are left out, whose chance of not being all 0 is below q^{2^B}.
+
+Paper: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, section 4 (geometric noise from biased coins under shares);
+Fu & Wang 2024, arXiv 2409.10667 (its cost).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from flint import arb, ctx, fmpq
+
+from umpc.dp.laplace import DiscreteLaplace
+from umpc.errors import InvalidEpsilon, LocalProtocolError
+
+PRECISION = 64
+"""Bits of a coin's random number and of its threshold."""
+TAIL = 64
+"""Digits are drawn up to the B for which q^{2^B} is at most 2^-TAIL."""
+MOST_DIGITS = 62
+"""More digits than a sum of 64 bits holds."""
+LN2_ABOVE = Fraction(693_147_180_559_945_310, 10**18)
+"""A fraction above ln 2."""
+MOST_WORKING_BITS = 1 << 14
+
+
+@dataclass(frozen=True)
+class CommitteeLaplace:
+    """Discrete Laplace noise for a sum of this sensitivity, drawn by a committee coin by coin.
+
+    Args:
+        epsilon: > 0, exact. sensitivity: s >= 0, in units of the sum; 0 says that the sum is public: no noise.
+
+    Raises: InvalidEpsilon where the noise would not fit 62 bits.
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or self.sensitivity < 0:
+            raise LocalProtocolError(f"expected epsilon > 0 and a sensitivity, got {self.epsilon}, {self.sensitivity}")
+        if self.digits > MOST_DIGITS:
+            raise InvalidEpsilon(
+                f"the noise for epsilon {self.epsilon} and a sensitivity of {self.sensitivity} needs {self.digits} "
+                f"bits, at most {MOST_DIGITS} are possible; ask for a larger epsilon or coarser resolutions"
+            )
+
+    @property
+    def log_ratio(self) -> Fraction:
+        return self.epsilon / self.sensitivity
+
+    @cached_property
+    def digits(self) -> int:
+        """B, the least with 2^B · log_ratio >= TAIL · ln 2."""
+        if not self.sensitivity:
+            return 0
+        needed = TAIL * LN2_ABOVE / self.log_ratio
+        return max(0, math.ceil(needed) - 1).bit_length()
+
+    @cached_property
+    def thresholds(self) -> tuple[int, ...]:
+        """⌊p_i · 2^PRECISION⌋ of each coin, as `weights`: the same at every process, for they are exact numbers."""
+        return tuple(_threshold(self.log_ratio * (1 << digit)) for digit in range(self.digits)) * 2
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """What each coin counts for: the first geometric's digits, then the second's, negative."""
+        digits = tuple(1 << digit for digit in range(self.digits))
+        return digits + tuple(-weight for weight in digits)
+
+    @property
+    def distance(self) -> Fraction:
+        """A bound of the total variation distance from the exact law: of two geometrics of B coins each."""
+        return 2 * (Fraction(self.digits, 1 << PRECISION) + Fraction(1, 1 << TAIL)) if self.sensitivity else Fraction(0)
+
+    @property
+    def delta(self) -> float:
+        """What the distance d costs: δ = (1 + e^ε)·d, but at most 1.
+
+        For two laws at distance d from two ε-close ones: P(S) ≤ P*(S) + d ≤ e^ε·Q*(S) + d ≤ e^ε·(Q(S) + d) + d.
+        """
+        return min(1.0, (1 + math.exp(min(self.epsilon, 700))) * float(self.distance))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the noise, in units of the sum."""
+        return DiscreteLaplace(self.log_ratio).std if self.sensitivity else 0.0
+
+    @property
+    def variance(self) -> float:
+        return self.std * self.std
+
+    def tail_bound(self) -> int:
+        """An integer that the noise never exceeds in magnitude."""
+        return (1 << self.digits) - 1
+
+
+def _threshold(exponent: Fraction) -> int:
+    """⌊2^PRECISION / (1 + e^exponent)⌋: transcendental before the floor, so a sharp enough ball decides."""
+    before, bits = ctx.prec, 256
+    try:
+        while bits <= MOST_WORKING_BITS:
+            ctx.prec = bits
+            ball = arb((1, PRECISION)) / (1 + arb(fmpq(exponent.numerator, exponent.denominator)).exp())
+            if (exact := ball.floor().unique_fmpz()) is not None:
+                return int(exact)
+            bits *= 2
+    finally:
+        ctx.prec = before
+    raise LocalProtocolError(f"no sharp enclosure of a coin's threshold came in {MOST_WORKING_BITS} bits of precision")
