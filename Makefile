@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
-.PHONY: help demo test bench lint proto install clean
+.PHONY: help demo test audit bench oracles lint proto install clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -27,8 +27,16 @@ demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this mac
 test: $(VENV)/.dev  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto
 
+audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (25) times as many as `make test` takes
+	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-25} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
+
 bench: $(VENV)/.dev  ## gates per second, the bank study, memory: printed beside their targets
 	$(BIN)/python -m bench
+
+oracles: $(VENV)/.dev  ## our accounting beside another library's, which this installs in an environment of its own
+	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
+	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting
+	$(VENV)-oracles/bin/python -m pytest tests/dp/google_oracle.py
 
 lint: $(VENV)/.dev  ## style
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -41,4 +49,4 @@ install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local,
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
 clean:  ## remove what these commands made
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-oracles build dist *.egg-info

@@ -1,7 +1,8 @@
 """`python -m bench`: every figure, one table after the other."""
 
-from bench import bank, gates, oblivious
+from bench import bank, garbling, gates, oblivious
 
 gates.main()
 oblivious.main()
+garbling.main()
 bank.main()

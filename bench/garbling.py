@@ -13,18 +13,22 @@ import numpy as np
 
 from bench.limits import aes_blocks_per_second
 from bench.table import show
-from umpc.mpc.arithmetic import circuit_of_all
+from umpc.mpc.arithmetic import circuit_of, circuit_of_all
 from umpc.mpc.circuits import Circuit
 from umpc.mpc.garbling import active_labels, aes_blocks, evaluate, garble, garbled_bits
 from umpc.mpc.gates import GateHash
+from umpc.mpc.outputs import outputs_of
 from umpc.mpc.ring import RINGS
+from umpc.ustat.expression import Field, Less
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import LIBRARY
 
 EDGES = 1 << 12
 RUNS = 15
-TIMED = ("duplicate_pair_ratio", "gini_mean_difference", "kendall_tau", "variance", "covariance")
+COMPARISON = "40 bits compared"
+"""Almost nothing but ANDs: one output."""
+TIMED = (COMPARISON, "duplicate_pair_ratio", "gini_mean_difference", "kendall_tau", "variance", "covariance")
 
 BANK = Schema(
     [
@@ -49,6 +53,12 @@ def bank_circuit(name: str) -> Circuit:
     return circuit_of_all(expressions, BANK, [polynomial_of(each, BANK).unit for each in expressions])
 
 
+def comparison() -> Circuit:
+    """[x < y] of two numbers of 40 bits."""
+    schema = Schema([FieldSchema("x", Fraction(0), Fraction((1 << 40) - 1), Fraction(1))])
+    return circuit_of(Less(Field(0, "x"), Field(1, "x")), schema, Fraction(1))
+
+
 @dataclass(frozen=True)
 class Rate:
     """Of garbling and of evaluating: edges a second, medians of RUNS, and the share of the AES limit."""
@@ -61,20 +71,23 @@ class Rate:
 def show_rates() -> None:
     rows = []
     for name in TIMED:
-        circuit = bank_circuit(name)
+        circuit = bank_circuit(name) if name in LIBRARY else comparison()
         rate = measure(circuit)
         rows.append(
             (
                 name,
                 f"{circuit.and_count}",
+                f"{outputs_of(circuit).and_count}",
+                f"{len(outputs_of(circuit).elements)}",
                 *(f"{circuit.and_count * edges / 1e6:.1f}" for edges in rate.edges),
                 *(f"{100 * share:.0f} %" for share in rate.aes),
                 f"{rate.bytes / EDGES:.0f}",
                 f"{garbled_bits(circuit, RINGS[-1]) / 8:.0f}",
             )
         )
-    columns = ("", "ANDs", "garbled, M/s", "evaluated, M/s", "of AES", "of AES", "bytes an edge", "formula")
-    title = f"Garbled ANDs on one core, {EDGES:,} edges, ring of 64 bits, medians of {RUNS}, outputs included"
+    rates = ("garbled M/s", "eval. M/s", "AES", "AES")
+    columns = ("", "ANDs", "gates", "elem.", *rates, "bytes/edge", "formula")
+    title = f"ANDs garbled on one core, {EDGES:,} edges, ring of 64 bits, medians of {RUNS}, outputs included"
     show(title, columns, rows)
 
 
@@ -102,9 +115,10 @@ def show_circuits() -> None:
     for name in sorted(name for name, statistic in LIBRARY.items() if statistic.degree == 2):
         circuit = bank_circuit(name)
         fields = ", ".join(FIELDS[argument] for argument in LIBRARY[name].arguments)
-        counts = (len(circuit.inputs), circuit.and_count, circuit.depth, circuit.output_count)
+        outputs = outputs_of(circuit)
+        counts = (circuit.and_count, outputs.and_count, len(outputs.elements), circuit.depth, len(circuit.inputs))
         rows.append((name, fields, *map(str, counts), *(f"{garbled_bits(circuit, ring) / 8:.0f}" for ring in RINGS)))
-    columns = ("", "fields", "inputs", "ANDs", "depth", "outputs", "bytes an edge, 32", "64")
+    columns = ("", "fields", "ANDs", "as gates", "elements", "depth", "inputs", "bytes an edge, 32", "64")
     show("Circuits of pair statistics: age of 7 bits, balance of 18 bits (differences of 8 and 18)", columns, rows)
 
 

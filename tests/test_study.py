@@ -53,6 +53,7 @@ CHANGES = {
     "split": ("1",),
     "sampling": "two_sample",
     "noise": "in_mpc",
+    "delta": "1e-9",
     "seconds_per_step": 601,
     "version": "0.0.0",
 }

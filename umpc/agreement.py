@@ -6,36 +6,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.committee import CommitteeLaplace
+from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
+from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc.attempt import Attempt, Member, Sizes
 from umpc.mpc.noise import FAILURE_BITS, CoinToss, committee_size
 from umpc.study import Study
 
-Noise = DistributedLaplace | CommitteeLaplace
+Noise = DistributedLaplace | SkellamShare | CommitteeLaplace | CommitteeBinomial
 
 
 def noise_of(sizes: Sizes) -> tuple[Noise, ...]:
-    """The noise of each sum: its part of ε against replacing one record.
+    """The noise of each sum: its part of ε (and of δ) against replacing one record.
 
-    The parts add up to the study's ε (sequential composition: the sums are released together).
+    The parts add up to the study's ε and δ (basic composition: the sums are released together); Skellam noise is
+    calibrated for all sums at once, whatever the parts are.
     """
     study = sizes.study
-    parts = zip(study.epsilons, sizes.sensitivities, strict=True)
+    nodes, honest = len(study.nodes), study.honest
+    parts = list(zip(study.epsilons, sizes.sensitivities, strict=True))
     if study.noise == "in_mpc":
         return tuple(CommitteeLaplace(epsilon, sensitivity) for epsilon, sensitivity in parts)
-    nodes, honest = len(study.nodes), study.honest
+    if study.noise == "binomial":
+        share = study.exact_delta / study.exact_epsilon
+        return tuple(CommitteeBinomial(epsilon, epsilon * share, sensitivity) for epsilon, sensitivity in parts)
+    if study.noise == "skellam":
+        return DistributedSkellam(study.exact_epsilon, study.exact_delta, sizes.sensitivities, nodes, honest).sums
     return tuple(DistributedLaplace(epsilon, sensitivity, nodes, honest) for epsilon, sensitivity in parts)
 
 
-def delta_of(sizes: Sizes) -> float:
-    """δ of a study: what finite bits cost, and what it costs that a committee may have no honest member."""
+def delta_of(sizes: Sizes) -> Fraction:
+    """δ of a study: what it asks for, what finite bits cost, and that a committee may have no honest member."""
     study = sizes.study
-    if study.noise != "in_mpc":
-        return 0.0
+    if not study.committee_draws:
+        return study.exact_delta
     smaller = committee_size(len(study.nodes), study.max_colluding) < len(study.nodes)
-    return min(1.0, sum(noise.delta for noise in noise_of(sizes)) + (2.0**-FAILURE_BITS if smaller else 0.0))
+    bits = sum((noise.delta for noise in noise_of(sizes) if isinstance(noise, CommitteeLaplace)), Fraction(0))
+    return min(Fraction(1), study.exact_delta + bits + (Fraction(1, 1 << FAILURE_BITS) if smaller else 0))
 
 
 def noise_tails(sizes: Sizes) -> list[int]:
@@ -46,5 +55,6 @@ def noise_tails(sizes: Sizes) -> list[int]:
 def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
     """The attempt that these members and openings define, in a ring that holds sums and noise."""
     sizes = Sizes.of(study, members)
-    coins = [CoinToss(law.thresholds, law.weights) for law in noise_of(sizes) if isinstance(law, CommitteeLaplace)]
+    laws = noise_of(sizes) if study.committee_draws else ()
+    coins = [CoinToss(law.thresholds, law.weights, law.offset) for law in laws]
     return Attempt(study, members, openings, noise_tails(sizes), coins)

@@ -27,6 +27,7 @@ from umpc.ustat.schema import FieldSchema, Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
+NOISES = ("distributed", "in_mpc", "skellam", "binomial")
 MAX_NUMBER = 100
 """Longest text of a number, in characters."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -77,7 +78,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sampling: "balanced" over all records, or "two_sample": the first record of an edge has the first of a public
     label's two values, the second the other. epsilon: exact text. max_colluding: how many nodes may pool what they know
     without weakening ε. noise: "distributed", every node adds its own, so much that the honest ones' suffices; or
-    "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it.
+    "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
+    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     split: tuple[str, ...] = ()
     sampling: str = "balanced"
     noise: str = "distributed"
+    delta: str = ""
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -154,6 +157,16 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         except StudyError as error:
             raise InvalidEpsilon(error.message) from error
 
+    @cached_property
+    def exact_delta(self) -> Fraction:
+        """The δ that the study asks for; noise of finite bits adds its own."""
+        return exact(self.delta, "delta") if self.delta else Fraction(0)
+
+    @property
+    def committee_draws(self) -> bool:
+        """Whether the noise is drawn under shares."""
+        return self.noise in ("in_mpc", "binomial")
+
     @property
     def honest(self) -> int:
         """h = N − t: the nodes whose noise alone must suffice."""
@@ -185,10 +198,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 f"got {self.max_colluding}"
             )
         self._check_statistic()
-        if self.noise not in ("distributed", "in_mpc"):
-            raise StudyError(f'noise must be "distributed" or "in_mpc", got {self.noise!r}')
-        if self.noise == "in_mpc" and len(self.nodes) < 2:
-            raise StudyError('noise = "in_mpc" takes at least two nodes; a single one draws it itself: "distributed"')
+        self._check_noise()
         if len({field.name for field in self.fields}) != len(self.fields):
             raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
         if not 1 <= self.seconds_per_step <= 86_400:
@@ -196,6 +206,16 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         read_rule(self.edges)
         _ = self.epsilons, self.parsed_kernels
         return self
+
+    def _check_noise(self) -> None:
+        if self.noise not in NOISES:
+            raise StudyError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+        if self.committee_draws and len(self.nodes) < 2:
+            raise StudyError(f'noise = "{self.noise}" takes at least two nodes; a single one draws it: "distributed"')
+        if (self.noise in ("skellam", "binomial")) != bool(self.delta):
+            raise StudyError(f'delta goes with noise = "skellam" or "binomial"; got {self.delta!r} with {self.noise!r}')
+        if self.delta and not 0 < self.exact_delta < 1:
+            raise StudyError(f"delta must be between 0 and 1, got {self.delta}; a usual value is 1e-9")
 
     def _check_statistic(self) -> None:
         if not 1 <= self.degree <= MAX_DEGREE:

@@ -1,9 +1,10 @@
 """An empirical audit of ε: what whole runs on two neighbouring tables prove about the privacy loss.
 
 Whoever may tell the tables apart sees `loss_bound` > ε: a lower confidence bound of log((P(S) − δ) / P'(S)), the
-greatest over events S that are fixed before any run. Right code stays below but for a chance of ALPHA in all the tests of
-this folder together, and code that loses much more than ε is above, given enough runs. The noise's whole law is known
-too, and `law` compares with it, which finds most errors with far fewer runs; but only the loss says what they cost.
+greatest over events S that are fixed before any run. Right code stays below but for a chance of ALPHA in all the tests
+of this folder together, and code that loses much more than ε is above, given enough runs. The noise's whole law is
+known too, and `law` compares with it, which finds most errors with far fewer runs; but only the loss says what they
+cost.
 
 Paper: Ding, Wang, Wang, Zhang, Kifer 2018 (events between neighbours); Clopper, Pearson 1934 (the bounds).
 """
@@ -14,22 +15,23 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
-from math import log
+from math import exp, log, sqrt
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.agreement import delta_of, noise_of
+from umpc.agreement import delta_of
 from umpc.coordinator.report import noisy_sums
+from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import _threshold
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.noise import noise_plan
 from umpc.simulation import Simulated, simulate
 from umpc.study import Study
 
-from ..dp.statistical import chi_square
 from ..studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
 
 ALPHA = 1e-6
@@ -54,8 +56,7 @@ class Claim:
 
     epsilon: float
     delta: float
-    log_ratios: tuple
-    sensitivities: tuple[int, ...]
+    log_ratios: tuple[Fraction, ...]
     first: tuple[int, ...]
     second: tuple[int, ...]
 
@@ -101,29 +102,30 @@ class Case:
         sizes = attempt.sizes
         changes = tuple(abs(b - a) for a, b in zip(*exact, strict=True))
         assert changes == sizes.sensitivities or not self.worst, "not the worst case"
-        ratios = tuple(law.log_ratio for law in noise_of(sizes))
-        return Claim(float(self.study.exact_epsilon), delta_of(sizes), ratios, sizes.sensitivities, *exact)
+        ratios = tuple(part / s for part, s in zip(self.study.epsilons, sizes.sensitivities, strict=True))
+        return Claim(float(self.study.exact_epsilon), delta_of(sizes), ratios, *exact)
 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """What is the same in every run is computed once: plans, and the thresholds of coins."""
+    """What is the same in every run is computed once: plans, the thresholds of coins, bounds of noise."""
     with compiled_once(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("umpc.mpc.attempt.noise_plan", cache(noise_plan))
         patch.setattr("umpc.dp.committee._threshold", cache(_threshold))
+        patch.setattr(DistributedLaplace, "tail_bound", cache(DistributedLaplace.tail_bound))
         yield
 
 
-def outputs(case: Case, view: View, label: str = "") -> tuple[np.ndarray, np.ndarray]:
+def outputs(case: Case, view: View) -> tuple[np.ndarray, np.ndarray]:
     """What is seen of many whole runs on either table: (runs, numbers) each."""
     claim, seen = case.claim, ([], [])
     with remembered():
-        for tables, exact, rows in zip(case.tables, (claim.first, claim.second), seen, strict=True):
-            entropy = Entropy(f"{case.name} {label} {len(seen[0])}")
+        for number, (tables, exact) in enumerate(zip(case.tables, (claim.first, claim.second), strict=True)):
+            entropy = Entropy(f"{case.name}, table {number}")
             for _ in range(case.runs * MORE):
                 run = simulate(case.study, tables, entropy)
                 assert case.study.edges == "all" or clear_sums(case.study, tables, run.attempt.hypergraph) == [*exact]
-                rows.append(view(run))
+                seen[number].append(view(run))
     return np.array(seen[0]), np.array(seen[1])
 
 
@@ -164,27 +166,52 @@ def loss_bound(first: np.ndarray, second: np.ndarray, thresholds: Sequence[float
     return best
 
 
+def scale_p(noise: np.ndarray, ratio: float) -> float:
+    """A bound of the p-value of Σ|x| under the discrete Laplace law, an exponential family: 2·exp(−n·KL) (Chernoff).
+
+    KL is the divergence of the law that fits best, of ratio q with 2q/(1 − q²) = the mean of |x|, from the claimed one.
+    """
+    mean, claimed = float(np.abs(noise).mean()), exp(-ratio)
+    if mean == 0:
+        return min(1.0, 2 * ((1 - claimed) / (1 + claimed)) ** len(noise))
+    best = mean / (1 + sqrt(1 + mean * mean))
+    divergence = log((1 - best) * (1 + claimed) / ((1 + best) * (1 - claimed))) + mean * log(best / claimed)
+    return min(1.0, 2 * exp(-len(noise) * divergence))
+
+
+def chi_square(noise: np.ndarray, ratio: Fraction) -> float:
+    """The p-value of the noise under the discrete Laplace law, in bins that expect at least 8."""
+    claimed, values = DiscreteLaplace(ratio), np.arange(-int(45 / ratio), int(45 / ratio) + 1)
+    below = np.array([claimed.cdf(int(x)) for x in values]) * len(noise)
+    cuts = [-1]
+    for place in range(len(values)):
+        if below[place] - (below[cuts[-1]] if len(cuts) > 1 else 0) >= 8 <= len(noise) - below[place]:
+            cuts.append(place)
+    expected = np.diff([0.0, *below[cuts[1:]], len(noise)])
+    seen = np.bincount(np.searchsorted(values[cuts[1:]], noise, side="left"), minlength=len(expected))
+    return float(stats.chisquare(seen, expected).pvalue)
+
+
 def law(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
-    """The least p-value of a sum's noise, of both tables, under its exact law: discrete Laplace of scale s/ε."""
-    noise, least = np.concatenate([first - claim.first, second - claim.second]), 1.0
-    for draws, ratio in zip(noise.T, claim.log_ratios, strict=True):
-        far = int(45 / ratio)
-        least = min(least, chi_square(draws.tolist(), DiscreteLaplace(ratio).cdf, -far, far))
-    return least
+    """A p-value of the noise, of both tables, under the exact law: discrete Laplace of scale s/ε for each sum."""
+    noise = np.concatenate([first - claim.first, second - claim.second])
+    found = [test(*sums) for sums in zip(noise.T, claim.log_ratios, strict=True) for test in (chi_square, scale_p)]
+    return min(1.0, min(found) * len(found))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit found: the loss is at least `loss`, `claimed` is promised, p is that of the noise's law."""
+    """What an audit found: the loss is at least `loss`, `claimed` is promised; the p-value of a law, 2 for none."""
 
     what: str
     runs: int
     loss: float
     claimed: float
-    p: float
+    p: float = 2.0
 
     def __str__(self) -> str:
-        return f"{self.what:<75} runs 2 x {self.runs:<7} loss >= {self.loss:5.2f}, claimed {self.claimed:g}, law p = {self.p:.1e}"
+        found = f"loss >= {self.loss:.2f}, claimed {self.claimed:g}"
+        return f"{self.what:<76} {self.runs:>6} runs each, {found}" + (f", p = {self.p:.1e}" if self.p < 2 else "")
 
     @property
     def sound(self) -> bool:
@@ -195,15 +222,21 @@ class Verdict:
         return all(found[finder] for finder in finders)
 
 
-def audit(case: Case, view: View = coalitions_view, mutant: Callable | None = None) -> Verdict:
-    """Run a case and judge what is seen; a mutant breaks the code first. The claim is always the real code's."""
-    claim = case.claim
+@contextmanager
+def broken_by(mutant: Callable | None) -> Iterator[str]:
+    """The code with a mutant in it; without one, as it is. Gives the name of what is run."""
     with pytest.MonkeyPatch.context() as patch:
         if mutant:
             mutant(patch)
+        yield mutant.__name__ if mutant else "real"
+
+
+def audit(case: Case, mutant: Callable | None = None, view: View = coalitions_view) -> Verdict:
+    """Run a case and judge what is seen. The claim is always the real code's."""
+    claim = case.claim
+    with broken_by(mutant) as name:
         first, second = outputs(case, view)
     loss = loss_bound(claim.score(first), claim.score(second), claim.thresholds, claim.delta)
-    name = mutant.__name__ if mutant else "real"
     verdict = Verdict(f"{case.name}: {name}", len(first), loss, claim.epsilon, law(claim, first, second))
     print(verdict)
     return verdict

@@ -176,17 +176,19 @@ def test_a_constant_kernel_has_no_gate_and_no_input():
         ("a.age - 3 * b.age", 0, 14),  # a weighted sum of bits is an output
         ("a.age < b.age", 7, 1),
         ("a.balance < b.balance", 17, 1),
-        ("a.age == b.age", 6, 1),
+        ("a.age == b.age", 6, 3),
         ("a.age != 77", 6, 1),
         ("abs(a.age - b.age)", 7, 8),
-        ("sign(a.age - b.age)", 7 + 6, 2),
+        ("sign(a.age - b.age)", 7 + 6, 4),
         ("sign(a.age - b.age) * sign(a.balance - b.balance)", 7 + 6 + 17 + 17 + 2, 2),
         ("(a.age - b.age) ** 2", 7 + 28, 36),
         ("a.age * b.age", 49, 49),
         ("maximum(a.age, b.age)", 7 + 7, 7),
         ("minimum(a.age, b.age)", 7 + 7, 7),
-        ("clamp(a.age - b.age, -64, 63)", 7 + 7 + 7 + 1, 7),
+        ("clamp(a.age - b.age, -64, 63)", 7 + 7 + 7 + 1, 15),
         ("select(a.label == b.label, a.age, b.age)", 7, 7),
+        ("maximum(0, a.age - b.age)", 7 + 7, 14),  # x − x·s in place of x·(1 ⊕ s)
+        ("select(a.label == b.label, (a.age - b.age) ** 2, 0)", 7 + 8 + 28, 36),  # (c·x)², not c·(x²)
         ("(a.label == 1) & (b.label == 1)", 1, 1),
         ("(a.label == 1) ^ (b.label == 0)", 0, 1),
         ("(a.age < b.age) + (a.age < b.age)", 7, 1),

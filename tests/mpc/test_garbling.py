@@ -287,7 +287,7 @@ def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "ands", "elements"),
     [
-        ("duplicate_pair_ratio", 6, 1),
+        ("duplicate_pair_ratio", 5, 4),
         ("gini_mean_difference", 7, 8),
         ("kendall_tau", 48, 4),
         ("variance", 7, 28 + 8 + 7),

@@ -10,8 +10,6 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-import pytest
-
 from umpc.cli.deployment import UMPC
 from umpc.node.ledgerfile import Place, read_beside
 
@@ -57,8 +55,7 @@ def one(calls: list[Call], name: str, text: str, after: int) -> Call:
     return next(c for c in calls if c.name == name and text in c.text and c.began > after and c.result >= 0)
 
 
-@pytest.mark.skipif(not can_trace(), reason="strace is missing or may not trace here")
-def test_the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
+def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
     """Of all that a node alone in its study sends after it was asked to compute, its share is the longest message."""
     here = lab(1)
     path, trace = here.folder / "node-1-ledger.sqlite", tmp_path / "trace"
@@ -89,6 +86,10 @@ def test_the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
     wal = [call for call in calls if call.name == "fdatasync" and f"{path}-wal>" in call.text]
     assert not [call for call in wal if written.began < call.began < share.began], "the anchor came before the row"
     assert [call for call in sent if call.result == share.result and call.began > prepared.ended] == [share]
+
+
+if can_trace():
+    test_the_charge_is_on_disk_before_the_share_is_sent = the_charge_is_on_disk_before_the_share_is_sent
 
 
 def test_the_reader_of_traces_puts_interrupted_calls_together():

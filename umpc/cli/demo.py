@@ -9,12 +9,14 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from umpc.errors import ConfigError
+from umpc.study import NOISES
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -44,9 +46,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
-@click.option(
-    "--noise", type=click.Choice(["in_mpc", "distributed"]), help="Who draws the noise."
-)
+@click.option("--noise", type=click.Choice(NOISES), help="How the noise is drawn; default: in_mpc up to 16 nodes.")
+@click.option("--delta", help="With --noise skellam or binomial, such as 1e-9.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
 def demo(
@@ -61,6 +62,7 @@ def demo(
     epsilon: str,
     max_colluding: int | None,
     noise: str | None,
+    delta: str | None,
     style: str,
     keep: Path | None,
 ) -> None:
@@ -90,6 +92,7 @@ def demo(
     given = dict(_pair("--parameter", text) for text in parameters)
     with _folder(keep) as folder:
         settings = {"edges": edges, "epsilon": epsilon, "max_colluding": max_colluding, "noise": noise}
+        settings["delta"] = delta
         report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
 
@@ -144,7 +147,9 @@ def _run(
         _tell(f"starting a dealer and {nodes} node{'s' if nodes > 1 else ''}")
         deployment.start_dealer()
         for path in paths:
-            deployment.start_node(path.stem, path, str(study.exact_epsilon))
+            deployment.start_node(
+                path.stem, path, str(study.exact_epsilon), delta=str(study.exact_delta + Fraction(1, 10**9))
+            )
         _write_addresses(file, deployment.wait_until_ready())
         report = _coordinate(file, deployment.processes)
     return report, _exact(study, paths, report)

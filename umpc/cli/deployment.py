@@ -88,14 +88,16 @@ class Deployment:
         self._authority.issue(name, "dealer", self.folder / name)
         self._start(name, ["dealer", "start", "--identity", str(self.folder / name)])
 
-    def start_node(self, name: str, table: Path, epsilon: str, extra: str = "", more: str = "") -> None:
+    def start_node(
+        self, name: str, table: Path, epsilon: str, extra: str = "", more: str = "", delta: str = "1e-9"
+    ) -> None:
         """A node over a CSV file, with a total budget. extra: more lines of the section [data]; more: sections."""
         self._authority.issue(name, "node", self.folder / name)
         config = self.folder / f"{name}.toml"
         config.write_text(
             f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n\n"
             f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'
-            f'[budget]\nepsilon = "{epsilon}"\n{more}',
+            f'[budget]\nepsilon = "{epsilon}"\ndelta = "{delta}"\n{more}',
             encoding="utf-8",
         )
         self._start(name, ["node", "start", "--config", str(config)])

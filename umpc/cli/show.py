@@ -17,6 +17,8 @@ Tell = Callable[[str, int, int], None]
 NOISE = {
     "distributed": "discrete Laplace, every node adds its part",
     "in_mpc": "discrete Laplace, drawn under shares",
+    "skellam": "Skellam, every node adds its part",
+    "binomial": "binomial, drawn under shares",
 }
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 

@@ -115,7 +115,7 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         sums=sums,
         noise=study.noise,
         epsilon=float(study.exact_epsilon),
-        delta=delta_of(sizes),
+        delta=float(delta_of(sizes)),
         degree=study.degree,
         edges=sizes.edges,
         sets=sizes.sets,

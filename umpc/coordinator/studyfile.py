@@ -58,6 +58,7 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     edges: Number = "2n"
     max_colluding: int | None = None
     noise: str | None = None
+    delta: Number = ""
     seconds_per_step: int = 600
 
 
@@ -81,6 +82,7 @@ class StudyFile:
             epsilon=str(entries.epsilon),
             edges=str(entries.edges),
             max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
+            delta=str(entries.delta),
             noise=entries.noise or default_noise(len(nodes), entries.epsilon),
             coordinator=coordinator,
             dealer=entries.dealer,
@@ -171,6 +173,7 @@ def write_study_file(
     kernel: str | None = None,
     max_colluding: int | None = None,
     noise: str | None = None,
+    delta: str | None = None,
 ) -> Path:
     """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
     text = partial(json.dumps, ensure_ascii=False)  # JSON strings and lists of strings are TOML too
@@ -185,6 +188,7 @@ def write_study_file(
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
     lines += [] if noise is None else [f"noise = {text(noise)}"]
+    lines += [] if delta is None else [f"delta = {text(delta)}"]
     if parameters:
         lines += ["[parameters]", *(f"{key} = {text(value)}" for key, value in parameters.items())]
     for field in fields:

@@ -22,6 +22,7 @@ from functools import cached_property
 
 from flint import arb, ctx, fmpq
 
+from umpc.dp.binomial import least_coins
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
@@ -33,6 +34,8 @@ MOST_DIGITS = 62
 """More digits than a sum of 64 bits holds."""
 LN2_ABOVE = Fraction(693_147_180_559_945_310, 10**18)
 """A fraction above ln 2."""
+MOST_COINS = 1 << 17
+"""Fair coins of one sum's binomial noise."""
 MOST_WORKING_BITS = 1 << 14
 
 
@@ -82,17 +85,23 @@ class CommitteeLaplace:
         return digits + tuple(-weight for weight in digits)
 
     @property
+    def offset(self) -> int:
+        """What is taken off the coins' sum: the two geometrics cancel each other's mean."""
+        return 0
+
+    @property
     def distance(self) -> Fraction:
         """A bound of the total variation distance from the exact law: of two geometrics of B coins each."""
         return 2 * (Fraction(self.digits, 1 << PRECISION) + Fraction(1, 1 << TAIL)) if self.sensitivity else Fraction(0)
 
     @property
-    def delta(self) -> float:
-        """What the distance d costs: δ = (1 + e^ε)·d, but at most 1.
+    def delta(self) -> Fraction:
+        """What the distance d costs: δ = (1 + e^ε)·d, rounded up, but at most 1.
 
         For two laws at distance d from two ε-close ones: P(S) ≤ P*(S) + d ≤ e^ε·Q*(S) + d ≤ e^ε·(Q(S) + d) + d.
         """
-        return min(1.0, (1 + math.exp(min(self.epsilon, 700))) * float(self.distance))
+        growth = Fraction(math.exp(min(self.epsilon, 700))) * (1 + Fraction(1, 1 << 40))
+        return min(Fraction(1), (1 + growth) * self.distance)
 
     @property
     def std(self) -> float:
@@ -106,6 +115,58 @@ class CommitteeLaplace:
     def tail_bound(self) -> int:
         """An integer that the noise never exceeds in magnitude."""
         return (1 << self.digits) - 1
+
+
+@dataclass(frozen=True)
+class CommitteeBinomial:
+    """Noise of fair coins, (ε, δ)-DP: the sum of n of them, less n/2 (Dwork et al. 2006, section 3).
+
+    A fair coin's threshold is exact, so nothing is added to δ. The number of coins grows with the square of the
+    sensitivity; `binomial.py` finds the least.
+
+    Raises: InvalidEpsilon where it needs more than MOST_COINS.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    sensitivity: int
+
+    def __post_init__(self) -> None:
+        # Var(n/4) of a mechanism that is (ε, δ)-DP for a shift s is at least about (s/2ε)²: refused before any search.
+        if self.sensitivity**2 > MOST_COINS * self.epsilon**2 or self.count > MOST_COINS:
+            raise InvalidEpsilon(
+                f"binomial noise for epsilon {self.epsilon} and a sensitivity of {self.sensitivity} needs more than "
+                f'{MOST_COINS} coins; ask for a larger epsilon or fewer edges, or take noise = "in_mpc"'
+            )
+
+    @cached_property
+    def count(self) -> int:
+        return least_coins(self.epsilon, self.delta, self.sensitivity) if self.sensitivity else 0
+
+    @property
+    def thresholds(self) -> tuple[int, ...]:
+        return (1 << (PRECISION - 1),) * self.count
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        return (1,) * self.count
+
+    @property
+    def offset(self) -> int:
+        return self.count // 2
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the noise, in units of the sum."""
+        return math.sqrt(self.count) / 2
+
+    @property
+    def variance(self) -> float:
+        return self.count / 4
+
+    def tail_bound(self) -> int:
+        """An integer that the noise never exceeds in magnitude."""
+        return self.count - self.offset
 
 
 def _threshold(exponent: Fraction) -> int:

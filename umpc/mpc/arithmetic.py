@@ -11,7 +11,7 @@ differences and multiples of numbers are such sums again and need no gate. Gates
 | x = y | w − 1: a tree over the bits of x ⊕ y |
 | sign(x) | two's complement, and w − 1 for x ≠ 0; products of signs 2 more |
 | abs(x) | two's complement: (x ⊕ s) + s is a weighted sum |
-| select(c, x, y) | one for each pair of bits of the same weight |
+| select(c, x, y) | one for each pair of bits of the same weight; c·(x·y) is (c·x)·y |
 | x · y | one for each pair of bits; no adder: a product is a weighted sum. Squares half as many |
 | minimum, maximum | x < y and the select; against a constant, two's complement of the difference and w − 1 |
 | & \\| | 1; ^ and ~ none |
@@ -24,9 +24,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import ceil, floor
 
 from umpc.mpc.circuits import FALSE, TRUE, Circuit, CircuitBuilder, InputBit, Literal
+from umpc.mpc.outputs import LABEL_BITS, outputs_of
+from umpc.mpc.ring import RINGS
 from umpc.mpc.weighted import (
     Binary,
     Number,
@@ -54,12 +57,18 @@ def circuit_of(expression: Expression, schema: Schema, unit: Fraction) -> Circui
 def circuit_of_all(expressions: Sequence[Expression], schema: Schema, units: Sequence[Fraction]) -> Circuit:
     """One circuit for several kernels of the same records, with their common gates once.
 
-    Whether to add up a sum before it is used again shows only after the fact: the second walk adds up at once whatever
-    the first one had to, and the smaller circuit is taken.
+    Two choices show their worth only in the end, so all four circuits are made and the one with the fewest bits to send
+    is taken: to add up a sum when it is made if something else will ask for that; to split outputs (`CircuitBuilder`).
     """
-    first, used = _lower(expressions, schema, units, frozenset())
-    second, _ = _lower(expressions, schema, units, used)
-    return min(first, second, key=lambda circuit: (circuit.and_count, circuit.output_count))
+    _, used = _lower(expressions, schema, units, frozenset(), False)
+    choices = [_lower(expressions, schema, units, *each)[0] for each in product((frozenset(), used), (False, True))]
+    return min(choices, key=_cost)
+
+
+def _cost(circuit: Circuit) -> int:
+    """Bits to send an edge; the ring is not known here."""
+    outputs = outputs_of(circuit)
+    return 2 * LABEL_BITS * outputs.and_count + RINGS[-1].bits * len(outputs.elements)
 
 
 def field_width(field: FieldSchema) -> int:
@@ -68,11 +77,12 @@ def field_width(field: FieldSchema) -> int:
 
 
 def _lower(
-    expressions: Sequence[Expression], schema: Schema, units: Sequence[Fraction], at_once: frozenset[int]
+    expressions: Sequence[Expression], schema: Schema, units: Sequence[Fraction], at_once: frozenset[int], split: bool
 ) -> tuple[Circuit, frozenset[int]]:
     lowering = _Lowering(schema, at_once)
     numbers = [interpret(each, lowering).scaled(1 / unit) for each, unit in zip(expressions, units, strict=True)]
     sums = [lowering.output(each) for each in numbers]
+    sums = [(constant, lowering.gates.split(terms) if split else terms) for constant, terms in sums]
     return lowering.gates.finish(sums), frozenset(lowering.added_up)
 
 
@@ -218,12 +228,15 @@ class _Lowering(Interpreter[Number]):
         bits = [(2 * wire, c * y.constant) for wire, c in x.terms.items()]
         bits += [(2 * wire, c * x.constant) for wire, c in y.terms.items()]
         bits += [(self.gates.conjunction(2 * u, 2 * v), c * d) for u, c in x.terms.items() for v, d in y.terms.items()]
-        return weighted(bits, x.constant * y.constant, low, high)
+        return replace(weighted(bits, x.constant * y.constant, low, high), factors=(left, right))
 
     def _select(self, condition: Literal, then: Number, otherwise: Number) -> Number:
         """y + c·(x − y), with bits of one weight in x and y sharing a multiplexer."""
         if condition < 2:
             return then if condition else otherwise
+        for of, other, chosen in ((then, otherwise, condition), (otherwise, then, condition ^ 1)):
+            if of.factors and self._is_long(of):
+                return self._select_product(chosen, of, other)
         x, y = self._digits(then), self._digits(otherwise)
         bits: list[tuple[Literal, Fraction]] = []
         rest = dict(y.terms)
@@ -240,6 +253,15 @@ class _Lowering(Interpreter[Number]):
         low, high = min(then.low, otherwise.low), max(then.high, otherwise.high)
         return weighted([*bits, (condition, step)], base, low, high)
 
+    def _select_product(self, chosen: Literal, of: Number, other: Number) -> Number:
+        """c·(x·y) is (c·x)·y: so a product stays a sum of ANDs of two bits, which need no garbled gate at an output."""
+        x, y = of.factors
+        zero = constant_number(0)
+        x_or_0 = self._select(chosen, x, zero)
+        ends = (of.low, of.high, Fraction(0))
+        masked = self._product(x_or_0, x_or_0 if x is y else y, min(ends), max(ends))
+        return masked.plus(self._select(chosen, zero, other)) if other.terms or other.constant else masked
+
     def _clipped(self, left: Number, right: Number) -> Number:
         """The larger of a number and a constant, in either order: constant + max(0, number − constant)."""
         of, bound = (right, left) if right.terms else (left, right)
@@ -253,11 +275,14 @@ class _Lowering(Interpreter[Number]):
 
     def _digits(self, of: Number, always: bool = False) -> Number:
         """The same number of no more bits than its width asks for."""
-        divisor = common_divisor((*of.terms.values(), of.constant))
-        width = width_of(ceil(of.low / divisor), floor(of.high / divisor)) if of.terms else 0
-        if not of.terms or (len(of.terms) <= width and not always):
+        if not of.terms or not (always or self._is_long(of)):
             return of
         return replace(weighted(self._add_up(of).weighted_bits, 0, of.low, of.high), signs=of.signs)
+
+    def _is_long(self, of: Number) -> bool:
+        """Whether a number has more bits than its width asks for."""
+        divisor = common_divisor((*of.terms.values(), of.constant))
+        return len(of.terms) > width_of(ceil(of.low / divisor), floor(of.high / divisor))
 
     def _add_up(self, of: Number) -> Binary:
         """Two's complement of a weighted sum of bits: its columns are added up by full adders, lowest first."""

@@ -55,7 +55,7 @@ class Member:
 class Chunk:
     """A range of the edges of a cell: the unit of dealing and of evaluation.
 
-    noise: the "edges" are the coins of sum `number`, and the owners are the committee.
+    noise: the "edges" are coins of sum `sum`, and the owners are the committee.
     """
 
     owners: Owners
@@ -63,6 +63,7 @@ class Chunk:
     start: int
     stop: int
     noise: bool = False
+    sum: int = 0
 
     @property
     def count(self) -> int:
@@ -238,10 +239,15 @@ class Attempt:
 
     @cached_property
     def noise_chunks(self) -> tuple[Chunk, ...]:
+        size = self.noise_plan.chunk_edges if self.coins else 0
+        ranges = [
+            (number, start, min(start + size, coins.count))
+            for number, coins in enumerate(self.coins)
+            for start in range(0, coins.count, size)
+        ]
         return tuple(
-            Chunk(self.committee, number, 0, coin.count, noise=True)
-            for number, coin in enumerate(self.coins)
-            if coin.count
+            Chunk(self.committee, place, start, stop, noise=True, sum=number)
+            for place, (number, start, stop) in enumerate(ranges)
         )
 
     @property

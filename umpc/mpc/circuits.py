@@ -14,6 +14,7 @@ that is what two parties can add up under additive shares. Two's complement (wei
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,13 @@ class Circuit:
     inputs: tuple[InputBit, ...]
     gates: tuple[Gate, ...]
     sums: tuple[WeightedSum, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.inputs, self.gates, self.sums))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @cached_property
     def and_count(self) -> int:
@@ -181,6 +189,30 @@ class CircuitBuilder:
         same = other if not (p ^ other) & 1 else other ^ 1
         pivot = q if same == other else p
         return self.xor(q, self.conjunction(self.xor(p, q), self.xor(pivot, same)))
+
+    def split(self, terms: Mapping[int, int]) -> dict[int, int]:
+        """The same sum with x(1 ⊕ y) as x − xy, and x ∨ y as x + y − xy: so xy is an AND that no gate reads."""
+        total: dict[int, int] = defaultdict(int)
+        for wire, weight in terms.items():
+            for part, factor in (self._parts(wire) or {wire: 1}).items():
+                total[part] += weight * factor
+        return {wire: weight for wire, weight in total.items() if weight}
+
+    def _parts(self, wire: int) -> dict[int, int] | None:
+        """A sum of bits that is x ⊕ xy or x ⊕ y ⊕ xy, if that is how the wire is made."""
+        for x, other in self._operands(wire, is_and=False):
+            if x in dict(self._operands(other, is_and=True)):
+                return {x: 1, other: -1}
+            for y, both in self._operands(other, is_and=False):
+                if dict(self._operands(both, is_and=True)).get(x) == y:
+                    return {x: 1, y: 1, both: -1}
+        return None
+
+    def _operands(self, wire: int, is_and: bool) -> tuple[tuple[int, int], ...]:
+        """Both orders of what a gate of that kind reads."""
+        gate = self.gates[wire]
+        fits = isinstance(gate, Gate) and gate.is_and == is_and
+        return ((gate.left, gate.right), (gate.right, gate.left)) if fits else ()
 
     def finish(self, sums: Sequence[tuple[int, Mapping[int, int]]]) -> Circuit:
         """The circuit of these sums, each a constant and wire → weight, with only the gates that they need."""

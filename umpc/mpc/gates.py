@@ -1,7 +1,7 @@
-"""The gates of `garbling.py` as operations on arrays: what garbler and evaluator do, step by step, for up to EDGES edges.
+"""The gates of `garbling.py` as operations on arrays: what garbler and evaluator do, for up to EDGES edges.
 
-Labels are (…, n, 2) uint64. Each operation goes over all edges, so that numpy's and OpenSSL's cost per call is paid once
-for thousands of gates; each array fits a cache.
+Labels are (…, n, 2) uint64. An operation goes over all edges, so that numpy's and OpenSSL's cost per call is paid once
+for thousands of gates, and over so few that its arrays fit a cache.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from umpc.mpc.circuits import Circuit
-from umpc.mpc.outputs import Product, Switch, Unit, outputs_of
+from umpc.mpc.outputs import LABEL_BITS, Product, Switch, Unit, outputs_of
 from umpc.mpc.prg import BLOCK_BYTES
 from umpc.mpc.ring import Ring
 from umpc.mpc.schedule import Ands, Xor, schedule_of
 
-LABEL_BITS = 128
 BATCH = 1 << 12
 """Gates × edges hashed by one call."""
 

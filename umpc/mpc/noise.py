@@ -67,19 +67,23 @@ def noise_plan(members: int, ring: Ring) -> Plan:
 
 @dataclass(frozen=True)
 class CoinToss:
-    """The coins of one sum's noise: coin j is 1 with probability thresholds[j] / 2^WIDTH and counts for weights[j]."""
+    """The coins of one sum's noise: coin j is 1 with probability thresholds[j] / 2^WIDTH and counts for weights[j].
+
+    offset: what is taken off the sum of all coins.
+    """
 
     thresholds: tuple[int, ...]
     weights: tuple[int, ...]
+    offset: int = 0
 
     @property
     def count(self) -> int:
         return len(self.thresholds)
 
-    def coins(self, drawn: np.ndarray) -> Coins:
-        """With a member's contributions, (count,) uint64."""
-        weights = np.array([weight & (2**64 - 1) for weight in self.weights], dtype=np.uint64)
-        return Coins(drawn, np.array(self.thresholds, dtype=np.uint64), weights)
+    def coins(self, drawn: np.ndarray, start: int, stop: int) -> Coins:
+        """A range of them, with a member's contributions (stop − start,) uint64."""
+        weights = np.array([weight & (2**64 - 1) for weight in self.weights[start:stop]], dtype=np.uint64)
+        return Coins(drawn, np.array(self.thresholds[start:stop], dtype=np.uint64), weights)
 
 
 def committee_size(nodes: int, colluding: int) -> int:

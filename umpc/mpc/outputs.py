@@ -20,6 +20,8 @@ from functools import lru_cache
 
 from umpc.mpc.circuits import Circuit, Gate
 
+LABEL_BITS = 128
+
 
 @dataclass(frozen=True)
 class Unit:

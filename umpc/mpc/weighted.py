@@ -18,7 +18,7 @@ from umpc.mpc.circuits import FALSE, TRUE, Literal
 class Number:
     """constant + Σ coefficient · bit, a value in [low, high].
 
-    terms: builder's wire → coefficient. signs: of a product of signs, the bits [≠ 0] and [< 0].
+    terms: builder's wire → coefficient. signs: of a product of signs, the bits [≠ 0] and [< 0]. factors: of a product.
     made: which result of the interpreter it is, if it is one.
     """
 
@@ -27,6 +27,7 @@ class Number:
     low: Fraction
     high: Fraction
     signs: tuple[Literal, Literal] | None = None
+    factors: tuple[Number, Number] | None = None
     made: int | None = None
 
     def scaled(self, factor: Fraction) -> Number:

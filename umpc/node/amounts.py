@@ -23,17 +23,13 @@ INSTEAD = {
 }
 
 
-def exact_delta(delta: float) -> Fraction:
-    """A computed δ as the ledger charges it: the next float above, exactly, up to the next multiple of 2^-DELTA_BITS.
-
-    0 stays 0: where no δ is needed, none is computed.
-    """
+def exact_delta(delta: Fraction) -> Fraction:
+    """A study's δ as the ledger charges it: itself, or up to the next multiple of 2^-DELTA_BITS if it is too long."""
     if not 0 <= delta <= 1:
         raise LedgerError(
             f"a study's delta was expected between 0 and 1, and {delta!r} came. This is a fault; report it"
         )
-    above = Fraction(math.nextafter(delta, math.inf)) if delta else Fraction(0)
-    return Fraction(math.ceil(above * 2**DELTA_BITS), 2**DELTA_BITS)
+    return Fraction(math.ceil(delta * 2**DELTA_BITS), 2**DELTA_BITS) if _too_long(delta) else Fraction(delta)
 
 
 def check_epsilon(epsilon: Fraction) -> None:

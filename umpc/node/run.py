@@ -9,27 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.agreement import delta_of
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
-from umpc.mpc.evaluation import open_shape
-from umpc.mpc.fields import fields_frames
-from umpc.mpc.frames import Frame, frame_of
-from umpc.mpc.rounds import Message, Protocol, check_reply
 from umpc.node.amounts import exact_delta
 from umpc.node.ledger import Ledger
 from umpc.node.material import MaterialReader
 from umpc.node.peers import PeerLink
 from umpc.node.records import Records
+from umpc.node.rounds import Rounds
 from umpc.node.session import NodeSession
+from umpc.node.tasks import together
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Study, decode_study
@@ -37,15 +34,11 @@ from umpc.study import Study, decode_study
 log = logging.getLogger("umpc.node")
 T = TypeVar("T")
 
-CHUNKS_IN_FLIGHT = 64
-"""Chunks that wait for a peer's bits, at most."""
 DONE = object()
 PATIENCE_SECONDS = 10
 """How much longer than a step a node waits for the coordinator, which waits for the slowest node itself."""
 PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to say what it wants."""
-PROGRESS_EVERY = 64
-"""Chunks between two progress messages."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +151,6 @@ class StudyRun:
         self.step = "prepare"
         failpoint("before-prepare")
         attempt = await self._in_thread(session.begin, begin.openings)
-        self._tree_hash = attempt.tree_hash()
         self._delta = exact_delta(await self._in_thread(delta_of, attempt.sizes))
         self.site.ledger.reserve_delta(self.study.hash, self._delta)  # not in a thread, as epsilon
         failpoint("after-reserve-delta")
@@ -172,17 +164,18 @@ class StudyRun:
                 seed = os.urandom(32)
             await self._in_thread(session.receive_seed, seed)
             await self._connect(session, attempt)
-            await self._draw_noise(session)
+            self._rounds = Rounds(session, self._links, self._material, self._in_thread, self._tell)
+            await self._draw_noise()
             if self._material:
                 await self._material.prefetched()
         failpoint("after-prepare")
         await self._send(m.Prepared(attempt.id, self._material.bytes_received if self._material else 0))
 
-    async def _draw_noise(self, session: NodeSession) -> None:
+    async def _draw_noise(self) -> None:
         """The committee's part, before any data are touched; counted as preparation."""
         noise = [chunk for chunk in self._chunks if chunk.noise]
         self._chunks = self._chunks[len(noise) :]
-        await self._evaluate_chunks(session, noise)
+        await self._rounds.evaluate(noise)
         self._sent_before = sum(link.bytes_sent for link in self._links.values())
         for link in self._links.values():
             link.rounds_sent.clear()
@@ -199,9 +192,9 @@ class StudyRun:
         self.step = "evaluate"
         failpoint("before-evaluate")
         async with asyncio.timeout(self.study.seconds_per_step):
-            await together(self._exchange_fields(session, peer) for peer in session.peers)
+            await together(self._rounds.exchange_fields(peer) for peer in session.peers)
             failpoint("after-fields")
-            await self._evaluate_chunks(session, self._chunks)
+            await self._rounds.evaluate(self._chunks)
             inner = session.inner_steps()
             while await self._in_thread(next, inner, DONE) is not DONE:
                 pass
@@ -212,70 +205,8 @@ class StudyRun:
         await self._send(m.Ready(sent, received, rounds))
         failpoint("after-ready")
 
-    async def _exchange_fields(self, session: NodeSession, peer: int) -> None:
-        """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
-        link = self._links[peer]
-        owners = (min(session.index, peer), max(session.index, peer))
-        messages = await self._in_thread(session.fields_for, peer)
-        # Beside the receiving: two nodes that first send everything would fill each other's mailbox.
-        sending = asyncio.create_task(_send_all(link, [frame_of(m, owners, n) for n, m in enumerate(messages)]))
-        try:
-            replies = await self._receive_fields(session, peer, owners)
-            await sending
-        finally:
-            sending.cancel()
-        with blaming(link.peer, "evaluate"):
-            await self._in_thread(session.receive_fields, peer, replies)
-
-    async def _receive_fields(self, session: NodeSession, peer: int, owners: tuple[int, int]) -> list[Message]:
-        link, program, replies = self._links[peer], session.attempt.program, []
-        for number, count, size in fields_frames(program, len(session.expected_fields(peer))):
-            due = Message("masked_fields", bytes(size), count, program.wire_bits)
-            reply = await link.receive(frame_of(due, owners, number).key)
-            check_reply(reply, due, link.peer)
-            replies.append(reply)
-        return replies
-
-    async def _evaluate_chunks(self, session: NodeSession, chunks: Sequence[Chunk]) -> None:
-        """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
-        room = asyncio.Semaphore(CHUNKS_IN_FLIGHT)
-
-        async def finish(chunk: Chunk, protocol: Protocol[list[int]], message: Message | None, result) -> None:
-            while message is not None:
-                replies = await self._exchange(session, chunk, message)
-                message, result = await self._in_thread(resume, protocol, replies)
-            session.add(chunk, result)
-            room.release()
-
-        async with task_group() as group:
-            for done, chunk in enumerate(chunks):
-                await room.acquire()
-                payload = await self._material.next() if self._material else b""
-                with blaming(self.study.dealer.name, "evaluate"):
-                    protocol, message, result = await self._in_thread(self._start, session, chunk, payload)
-                group.create_task(finish(chunk, protocol, message, result))
-                if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
-                    await self._send(m.Progress("evaluate", done + 1, len(chunks)))
-
-    async def _exchange(self, session: NodeSession, chunk: Chunk, message: Message) -> list[Message]:
-        """One round of a chunk with all its other owners: their messages in party order."""
-        plan, layer = session.attempt.plan(chunk), message.round - 1
-        others = [(party, node) for party, node in enumerate(chunk.parties) if node != session.index]
-        if message.width:
-            for _, node in others:
-                await self._links[node].send(frame_of(message, chunk.place, chunk.number))
-        replies = []
-        for party, node in others:
-            due, link = open_shape(plan, layer, party, chunk.count), self._links[node]
-            if due.width:
-                reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
-                check_reply(reply, due, link.peer)
-            replies.append(reply if due.width else due)
-        return replies
-
-    def _start(self, session: NodeSession, chunk: Chunk, payload: bytes) -> tuple:
-        protocol = session.protocol(chunk, payload, self._tree_hash)
-        return protocol, *resume(protocol, None)
+    async def _tell(self, done: int, total: int) -> None:
+        await self._send(m.Progress(self.step, done, total))
 
     async def _release(self, session: NodeSession, records: int) -> None:
         await self._expect(m.Release)
@@ -346,42 +277,3 @@ class StudyRun:
         for link in self._links.values():
             link.close()
         self._compute.shutdown(wait=False, cancel_futures=True)
-
-
-async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
-    for frame in frames:
-        await link.send(frame)
-
-
-def resume(protocol: Protocol[T], replies: list[Message] | None) -> tuple[Message | None, T | None]:
-    """A generator's next message, or its result."""
-    try:
-        return protocol.send(replies), None
-    except StopIteration as stop:
-        return None, stop.value
-
-
-@contextmanager
-def blaming(culprit: str, step: str) -> Iterator[None]:
-    """Bytes that do not decode are their sender's fault."""
-    try:
-        yield
-    except EncodingError as error:
-        raise RemoteProtocolError(f"{culprit}: {error.message}", culprit=culprit, step=step) from error
-
-
-async def together(jobs: Iterable[Coroutine[None, None, None]]) -> None:
-    """All jobs at once; the first failure ends the others and is raised."""
-    async with task_group() as group:
-        for job in jobs:
-            group.create_task(job)
-
-
-@asynccontextmanager
-async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """asyncio.TaskGroup, but the first failure is raised itself instead of in a group."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            yield group
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None

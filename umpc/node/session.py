@@ -118,9 +118,9 @@ class NodeSession:
         return attempt
 
     def _own_noise(self, attempt: Attempt) -> list[int]:
-        """What this node adds to each sum itself: nothing where a committee draws the noise."""
-        if self.study.noise == "in_mpc":
-            return [0] * len(self.study.kernels)
+        """What this node adds to each sum itself; of a committee, the first member takes the offset."""
+        if attempt.coins:
+            return [-coins.offset * (self.index == attempt.committee[0]) for coins in attempt.coins]
         return [noise.draw(self._random_bits) for noise in noise_of(attempt.sizes)]
 
     def _random_words(self, count: int) -> np.ndarray:
@@ -190,7 +190,7 @@ class NodeSession:
 
     def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
         """This node's contribution to the coins of one sum."""
-        coins = self.attempt.coins[chunk.number].coins(self._drawn.pop(chunk))
+        coins = self.attempt.coins[chunk.sum].coins(self._drawn.pop(chunk), chunk.start, chunk.stop)
         return ChunkInputs({}, {}, {}, chunk.count, self._names(chunk), coins)
 
     def _names(self, chunk: Chunk) -> list[str]:
@@ -214,7 +214,7 @@ class NodeSession:
     def add(self, chunk: Chunk, shares: Sequence[int]) -> None:
         """A chunk's result: its share of each sum; of noise, of its own sum."""
         sums = len(self.study.kernels)
-        self._parts.append([shares[0] * (number == chunk.number) for number in range(sums)] if chunk.noise else shares)
+        self._parts.append([shares[0] * (number == chunk.sum) for number in range(sums)] if chunk.noise else shares)
         self._chunks_added += 1
 
     def evaluate_inner(self) -> None:

@@ -1,0 +1,108 @@
+"""Randomness used twice: pairs of whole runs, in which what hides the data in one would cancel in the other.
+
+"Sampled seed reused" is made precise here. If only E repeats, nothing breaks (`test_audit.py`). If a node's noise
+repeats, two releases differ by exactly what their tables or kernels differ by; if a dealer's masks repeat, two messages
+do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pytest
+
+from umpc.coordinator.report import noisy_sums
+from umpc.simulation import Simulated, simulate
+from umpc.study import Study
+
+from ..studies import Entropy, make_study, table
+from . import mutants
+from .auditor import MORE, Tables, Verdict, broken_by, loss_bound, remembered
+
+
+def tables_of(x: int) -> Tables:
+    return [table([1], [0]), table([x], [0])]
+
+
+@dataclass(frozen=True)
+class Twice:
+    """Two runs with one source of randomness, and the number that somebody makes of them, on two neighbours.
+
+    tables: for either neighbour those of the two runs. claimed: the loss that both runs together may have.
+    """
+
+    name: str
+    studies: tuple[Study, Study]
+    tables: tuple[tuple[Tables, Tables], tuple[Tables, Tables]]
+    statistic: Callable[[Simulated, Simulated], int]
+    thresholds: tuple[float, ...]
+    claimed: float
+    runs: int
+
+    def audit(self, mutant: Callable | None = None) -> Verdict:
+        scores = [], []
+        with broken_by(mutant) as name, remembered():
+            for number, pair in enumerate(self.tables):
+                for run in range(self.runs * MORE):
+                    entropy = Entropy(f"{self.name}, table {number}, pair {run}")
+                    runs = (simulate(study, tables, entropy) for study, tables in zip(self.studies, pair, strict=True))
+                    scores[number].append(self.statistic(*runs))
+        loss = loss_bound(np.array(scores[0]), np.array(scores[1]), self.thresholds)
+        verdict = Verdict(f"{self.name}: {name}", self.runs * MORE, loss, self.claimed)
+        print(verdict)
+        return verdict
+
+
+def total(run: Simulated) -> int:
+    return noisy_sums(run.transcript.shares, 1)[0]
+
+
+def sum_less_sum(first: Simulated, second: Simulated) -> int:
+    return total(first) - total(second)
+
+
+def masks_less_masks(first: Simulated, second: Simulated) -> int:
+    """What the first node got of the second's record in round 1 of either run, masked; their difference in the ring."""
+    received, again = (run.nodes[0]._masked[1][0][0] for run in (first, second))
+    return int(received - again) % 2**32
+
+
+MEAN = make_study("a.x", 2, degree=1, x=("0", "2"))
+OPPOSITE = msgspec.structs.replace(MEAN, kernels=("a.x * -1",))
+COINS = msgspec.structs.replace(MEAN, noise="in_mpc")
+PRODUCTS = tuple(make_study(f"a.{field} * b.{field}", 2) for field in "xy")
+CHANGED = (tables_of(0), tables_of(0)), (tables_of(0), tables_of(2))
+UNCHANGED = (tables_of(0), tables_of(0)), (tables_of(2), tables_of(2))
+
+
+AUDITS = [
+    (
+        Twice("two studies of one table", (MEAN, OPPOSITE), UNCHANGED, sum_less_sum, (4, 3), 2, 200),
+        (mutants.noise_kept, mutants.nodes_restored),
+    ),
+    (
+        Twice("a record changes between two runs", (MEAN, MEAN), CHANGED[::-1], sum_less_sum, (0, -1), 1, 90),
+        (mutants.noise_kept, mutants.nodes_restored),
+    ),
+    (
+        Twice("a record changes, in_mpc", (COINS, COINS), CHANGED[::-1], sum_less_sum, (0, -1), 1, 90),
+        (mutants.all_restored,),
+    ),
+    (
+        Twice("a message of each of two studies", PRODUCTS, UNCHANGED, masks_less_masks, (2, 1), 0, 60),
+        (mutants.dealer_restored,),
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "broken"), AUDITS, ids=[case.name for case, _ in AUDITS])
+def test_two_runs_lose_no_more_than_both_promise_unless_randomness_is_used_twice(case, broken):
+    """Of messages nothing is lost at all: two neighbours' have the same law."""
+    verdict = case.audit()
+    assert verdict.loss <= verdict.claimed, str(verdict)
+    for mutant in broken:
+        verdict = case.audit(mutant)
+        assert verdict.loss > verdict.claimed, f"not found: {verdict}"

@@ -1,0 +1,57 @@
+"""E is drawn at random whichever single node is honest: nobody chooses it, nobody knows it before all have committed.
+
+That E is predictable costs no ε, for the noise covers every E within δ_max (`test_audit.py` runs that too). It would
+cost the claim on accuracy: the estimate is of all records only if E is drawn and not chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from umpc.node.session import NodeSession
+from umpc.simulation import simulate
+
+from ..studies import Entropy, make_study, table
+from . import mutants
+from .auditor import EACH, MORE, broken_by, remembered
+
+RUNS = 60
+STUDY = make_study("a.x * b.x", 3, edges="2")
+"""Two disjoint pairs of four records: three matchings, equally likely."""
+TABLES = [table([0, 1], [0, 0]), table([1], [0]), table([1], [0])]
+
+
+def matching(run) -> int:
+    """Which of the three: by the record that is with the first one."""
+    firsts = np.cumsum([0, 2, 1])
+    for owners, cell in run.attempt.hypergraph.cells.items():
+        for rows in cell.edges(0, cell.count).T:
+            records = sorted(int(firsts[owner] + row) for owner, row in zip(owners, rows, strict=True))
+            if records[0] == 0:
+                return records[1] - 1
+    raise AssertionError("the first record is in no edge")
+
+
+def law_of_edges(honest: int, mutant=None) -> float:
+    """The p-value of "all E are equally likely", if all nodes but one give the same opening every time."""
+    start, entropy = NodeSession.__init__, Entropy(f"one honest node, {honest}")
+
+    def same_opening(node, name, study, columns, records, drawn):
+        start(node, name, study, columns, records, drawn if name == f"node-{honest}" else Entropy(name))
+
+    with broken_by(mutant), pytest.MonkeyPatch.context() as patch, remembered():
+        patch.setattr(NodeSession, "__init__", same_opening)
+        seen = [matching(simulate(STUDY, TABLES, entropy)) for _ in range(RUNS * MORE)]
+    return float(stats.chisquare(np.bincount(seen, minlength=3)).pvalue)
+
+
+@pytest.mark.parametrize("honest", [0, 1, 2])
+def test_one_honest_node_makes_every_set_of_edges_equally_likely(honest):
+    p = law_of_edges(honest)
+    assert p > EACH, f"p = {p:.1e}, {RUNS * MORE} runs"
+
+
+def test_a_seed_that_one_node_chooses_is_found():
+    assert law_of_edges(2, mutants.seed_of_the_first_node) < EACH

@@ -1,0 +1,129 @@
+"""The rounds of an attempt at one node: its protocols driven over links, with the dealer's material."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.mpc.attempt import Chunk
+from umpc.mpc.evaluation import open_shape
+from umpc.mpc.fields import fields_frames
+from umpc.mpc.frames import Frame, frame_of
+from umpc.mpc.rounds import Message, Protocol, check_reply
+from umpc.node.material import MaterialReader
+from umpc.node.peers import PeerLink
+from umpc.node.session import NodeSession
+from umpc.node.tasks import task_group
+
+T = TypeVar("T")
+
+CHUNKS_IN_FLIGHT = 64
+"""Chunks that wait for a peer's message, at most."""
+PROGRESS_EVERY = 64
+"""Chunks between two calls of `tell`."""
+
+
+class Rounds:
+    """Args: in_thread: runs computation off the event loop, in order. tell: progress, as (done, of)."""
+
+    def __init__(
+        self,
+        session: NodeSession,
+        links: Mapping[int, PeerLink],
+        material: MaterialReader | None,
+        in_thread: Callable[..., Awaitable],
+        tell: Callable[[int, int], Awaitable[None]],
+    ):
+        self.session, self.links, self.material = session, links, material
+        self.in_thread, self.tell = in_thread, tell
+        self._tree_hash = session.attempt.tree_hash()
+
+    async def exchange_fields(self, peer: int) -> None:
+        """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
+        link = self.links[peer]
+        owners = (min(self.session.index, peer), max(self.session.index, peer))
+        messages = await self.in_thread(self.session.fields_for, peer)
+        # Beside the receiving: two nodes that first send everything would fill each other's mailbox.
+        sending = asyncio.create_task(_send_all(link, [frame_of(m, owners, n) for n, m in enumerate(messages)]))
+        try:
+            replies = await self._receive_fields(peer, owners)
+            await sending
+        finally:
+            sending.cancel()
+        with blaming(link.peer, "evaluate"):
+            await self.in_thread(self.session.receive_fields, peer, replies)
+
+    async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
+        link, program, replies = self.links[peer], self.session.attempt.program, []
+        for number, count, size in fields_frames(program, len(self.session.expected_fields(peer))):
+            due = Message("masked_fields", bytes(size), count, program.wire_bits)
+            reply = await link.receive(frame_of(due, owners, number).key)
+            check_reply(reply, due, link.peer)
+            replies.append(reply)
+        return replies
+
+    async def evaluate(self, chunks: Sequence[Chunk]) -> None:
+        """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
+        room = asyncio.Semaphore(CHUNKS_IN_FLIGHT)
+
+        async def finish(chunk: Chunk, protocol: Protocol[list[int]], message: Message | None, result) -> None:
+            while message is not None:
+                replies = await self._exchange(chunk, message)
+                message, result = await self.in_thread(resume, protocol, replies)
+            self.session.add(chunk, result)
+            room.release()
+
+        async with task_group() as group:
+            for done, chunk in enumerate(chunks):
+                await room.acquire()
+                payload = await self.material.next() if self.material else b""
+                with blaming(self.session.study.dealer.name, "evaluate"):
+                    protocol, message, result = await self.in_thread(self._start, chunk, payload)
+                group.create_task(finish(chunk, protocol, message, result))
+                if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
+                    await self.tell(done + 1, len(chunks))
+
+    async def _exchange(self, chunk: Chunk, message: Message) -> list[Message]:
+        """One round of a chunk with all its other owners: their messages in party order."""
+        plan, layer = self.session.attempt.plan(chunk), message.round - 1
+        others = [(party, node) for party, node in enumerate(chunk.parties) if node != self.session.index]
+        if message.width:
+            for _, node in others:
+                await self.links[node].send(frame_of(message, chunk.place, chunk.number))
+        replies = []
+        for party, node in others:
+            due, link = open_shape(plan, layer, party, chunk.count), self.links[node]
+            if due.width:
+                reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
+                check_reply(reply, due, link.peer)
+            replies.append(reply if due.width else due)
+        return replies
+
+    def _start(self, chunk: Chunk, payload: bytes) -> tuple:
+        protocol = self.session.protocol(chunk, payload, self._tree_hash)
+        return protocol, *resume(protocol, None)
+
+
+async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
+    for frame in frames:
+        await link.send(frame)
+
+
+def resume(protocol: Protocol[T], replies: list[Message] | None) -> tuple[Message | None, T | None]:
+    """A generator's next message, or its result."""
+    try:
+        return protocol.send(replies), None
+    except StopIteration as stop:
+        return None, stop.value
+
+
+@contextmanager
+def blaming(culprit: str, step: str) -> Iterator[None]:
+    """Bytes that do not decode are their sender's fault."""
+    try:
+        yield
+    except EncodingError as error:
+        raise RemoteProtocolError(f"{culprit}: {error.message}", culprit=culprit, step=step) from error
