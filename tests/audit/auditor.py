@@ -3,7 +3,7 @@
 Whoever may tell the tables apart sees `loss_bound` > ε: a lower confidence bound of log((P(S) − δ) / P'(S)), the
 greatest over events S that are fixed before any run. Right code stays below but for a chance of ALPHA in all the tests
 of this folder together, and code that loses much more than ε is above, given enough runs. The noise's whole law is
-known too, and `law` compares with it, which finds most errors with far fewer runs; but only the loss says what they
+known too, and `law_p` compares with it, which finds most errors with far fewer runs; but only the loss says what they
 cost.
 
 Paper: Ding, Wang, Wang, Zhang, Kifer 2018 (events between neighbours); Clopper, Pearson 1934 (the bounds).
@@ -15,7 +15,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property
 from math import exp, log, sqrt
 
@@ -23,11 +22,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.agreement import delta_of
+from umpc.agreement import Noise, delta_of, noise_of
 from umpc.coordinator.report import noisy_sums
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.committee import _threshold
-from umpc.dp.laplace import DiscreteLaplace
+from umpc.dp.committee import CommitteeBinomial, _threshold
+from umpc.dp.skellam import SkellamShare
 from umpc.mpc.noise import noise_plan
 from umpc.simulation import Simulated, simulate
 from umpc.study import Study
@@ -50,26 +49,38 @@ View = Callable[[Simulated], Sequence[int]]
 # --- two neighbouring tables --------------------------------------------------------------------------------
 
 
+def law_of(noise: Noise):
+    """The law, as scipy knows it, of the noise that whoever colludes cannot subtract: that of h nodes, or the coins."""
+    if isinstance(noise, SkellamShare):
+        return stats.skellam(float(noise.honest_variance / 2), float(noise.honest_variance / 2))
+    if isinstance(noise, CommitteeBinomial):
+        return stats.binom(noise.count, 0.5, loc=-noise.offset)
+    return stats.dlaplace(float(noise.log_ratio))
+
+
 @dataclass(frozen=True)
 class Claim:
-    """What the real code says of a case: ε, δ, 1/scale of each sum's noise; the exact sums of either table."""
+    """What the real code says of a case: ε, δ, the law of each sum's noise; the exact sums of either table."""
 
     epsilon: float
     delta: float
-    log_ratios: tuple[Fraction, ...]
+    laws: tuple
     first: tuple[int, ...]
     second: tuple[int, ...]
 
     def score(self, sums: np.ndarray) -> np.ndarray:
         """log P'(y) / P(y) under the claimed law of sums y, (runs, sums): no event tells the tables better apart."""
-        ratios = np.array(self.log_ratios, dtype=float)
-        return ((np.abs(sums - self.first) - np.abs(sums - self.second)) * ratios).sum(axis=1)
+        total = np.zeros(len(sums))
+        for column, noise, first, second in zip(sums.T, self.laws, self.first, self.second, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                loss = np.log(noise.pmf(column - second)) - np.log(noise.pmf(column - first))
+            total += np.nan_to_num(loss, nan=0.0, posinf=100.0, neginf=-100.0)
+        return total
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The events: the score is the most there is, positive, not the least there is; and their complements."""
-        most = float(sum(r * abs(b - a) for r, a, b in zip(self.log_ratios, self.first, self.second, strict=True)))
-        return most * (1 - 1e-9), 1e-9, -most * (1 - 1e-9)
+        """The events: the score is ε or more, positive, not −ε or less; and their complements."""
+        return self.epsilon * (1 - 1e-9), 1e-9, -self.epsilon * (1 - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -102,8 +113,8 @@ class Case:
         sizes = attempt.sizes
         changes = tuple(abs(b - a) for a, b in zip(*exact, strict=True))
         assert changes == sizes.sensitivities or not self.worst, "not the worst case"
-        ratios = tuple(part / s for part, s in zip(self.study.epsilons, sizes.sensitivities, strict=True))
-        return Claim(float(self.study.exact_epsilon), delta_of(sizes), ratios, *exact)
+        laws = tuple(law_of(noise) for noise in noise_of(sizes))
+        return Claim(float(self.study.exact_epsilon), delta_of(sizes), laws, *exact)
 
 
 @contextmanager
@@ -166,12 +177,12 @@ def loss_bound(first: np.ndarray, second: np.ndarray, thresholds: Sequence[float
     return best
 
 
-def scale_p(noise: np.ndarray, ratio: float) -> float:
+def scale_p(noise: np.ndarray, law) -> float:
     """A bound of the p-value of Σ|x| under the discrete Laplace law, an exponential family: 2·exp(−n·KL) (Chernoff).
 
     KL is the divergence of the law that fits best, of ratio q with 2q/(1 − q²) = the mean of |x|, from the claimed one.
     """
-    mean, claimed = float(np.abs(noise).mean()), exp(-ratio)
+    mean, claimed = float(np.abs(noise).mean()), exp(-law.args[0])
     if mean == 0:
         return min(1.0, 2 * ((1 - claimed) / (1 + claimed)) ** len(noise))
     best = mean / (1 + sqrt(1 + mean * mean))
@@ -179,23 +190,25 @@ def scale_p(noise: np.ndarray, ratio: float) -> float:
     return min(1.0, 2 * exp(-len(noise) * divergence))
 
 
-def chi_square(noise: np.ndarray, ratio: Fraction) -> float:
-    """The p-value of the noise under the discrete Laplace law, in bins that expect at least 8."""
-    claimed, values = DiscreteLaplace(ratio), np.arange(-int(45 / ratio), int(45 / ratio) + 1)
-    below = np.array([claimed.cdf(int(x)) for x in values]) * len(noise)
-    cuts = [-1]
-    for place in range(len(values)):
-        if below[place] - (below[cuts[-1]] if len(cuts) > 1 else 0) >= 8 <= len(noise) - below[place]:
+def chi_square(noise: np.ndarray, law) -> float:
+    """The p-value of the noise under its law, in bins that expect at least 8."""
+    far = int(40 * law.std()) + 1
+    values = np.arange(-far, far + 1)
+    below, cuts = law.cdf(values) * len(noise), []
+    for place, mass in enumerate(below):
+        if mass - (below[cuts[-1]] if cuts else 0) >= 8 <= len(noise) - mass:
             cuts.append(place)
-    expected = np.diff([0.0, *below[cuts[1:]], len(noise)])
-    seen = np.bincount(np.searchsorted(values[cuts[1:]], noise, side="left"), minlength=len(expected))
+    expected = np.diff([0.0, *below[cuts], len(noise)])
+    seen = np.bincount(np.searchsorted(values[cuts], noise, side="left"), minlength=len(expected))
     return float(stats.chisquare(seen, expected).pvalue)
 
 
-def law(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
-    """A p-value of the noise, of both tables, under the exact law: discrete Laplace of scale s/ε for each sum."""
-    noise = np.concatenate([first - claim.first, second - claim.second])
-    found = [test(*sums) for sums in zip(noise.T, claim.log_ratios, strict=True) for test in (chi_square, scale_p)]
+def law_p(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
+    """A p-value of the noise, of both tables and all sums, under the exact law that is claimed."""
+    found = []
+    for noise, law in zip(np.concatenate([first - claim.first, second - claim.second]).T, claim.laws, strict=True):
+        found.append(chi_square(noise, law))
+        found += [scale_p(noise, law)] if law.dist.name == "dlaplace" else []
     return min(1.0, min(found) * len(found))
 
 
@@ -237,6 +250,6 @@ def audit(case: Case, mutant: Callable | None = None, view: View = coalitions_vi
     with broken_by(mutant) as name:
         first, second = outputs(case, view)
     loss = loss_bound(claim.score(first), claim.score(second), claim.thresholds, claim.delta)
-    verdict = Verdict(f"{case.name}: {name}", len(first), loss, claim.epsilon, law(claim, first, second))
+    verdict = Verdict(f"{case.name}: {name}", len(first), loss, claim.epsilon, law_p(claim, first, second))
     print(verdict)
     return verdict

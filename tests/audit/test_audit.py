@@ -59,7 +59,7 @@ MANY_TRIPLES = Case(
     make_study(TRIPLE, 2, degree=3, x=BIT, max_colluding=1),
     ((ONE, ONE, ONE), ()),
     (NONE, ONE),
-    250,
+    220,
 )
 TWO_SUMS = Case(
     "two sums, distributed, t = 1 of 2",
@@ -73,32 +73,43 @@ ORDINARY = Case(
     make_study(GINI, 3, max_colluding=1),
     (((3, 0),), ((1, 0),), ((2, 0),)),
     ((0, 0), (1, 0)),
-    150,
+    90,
     worst=False,
 )
+SKELLAM = Case(
+    "two sums, skellam, t = 1 of 3",
+    make_study(
+        ("a.x", "a.y"), 3, degree=1, x=THREE, y=THREE, estimator="ratio", max_colluding=1, noise="skellam", delta="0.05"
+    ),
+    ((ONE,), (ONE,), ()),
+    ((0, 2), (2, 0)),
+    300,
+)
 AUDITS = {
-    single(2, "2", 0, 500, epsilon="1.5"): {mutants.half_the_range: BOTH, mutants.last_node_without_noise: LAW},
+    single(2, "2", 0, 420, epsilon="1.5"): {mutants.half_the_range: BOTH, mutants.last_node_without_noise: LAW},
     single(3, "1", 1, 900): {mutants.last_node_without_noise: BOTH},
-    single(3, "1", 2, 500): {mutants.everybody_counts_as_honest: BOTH},
-    pairs(150): {mutants.half_the_range: MANY, mutants.no_noise: BOTH},
+    single(3, "1", 2, 420): {mutants.everybody_counts_as_honest: BOTH},
+    pairs(110): {mutants.half_the_range: MANY, mutants.no_noise: BOTH},
     SAMPLED: {mutants.nobody_counts_edges: BOTH},
-    triples(150): {mutants.half_the_range: MANY, mutants.no_noise: BOTH},
+    triples(110): {mutants.half_the_range: MANY, mutants.no_noise: BOTH},
     MANY_TRIPLES: {mutants.nobody_counts_edges: BOTH},
     TWO_SUMS: {mutants.whole_epsilon_for_every_sum: BOTH, mutants.one_noise_for_all_sums: LOSS},
-    two_samples(300): {mutants.nobody_counts_edges: BOTH},
+    two_samples(220): {mutants.nobody_counts_edges: BOTH},
     ORDINARY: {mutants.no_noise: BOTH},
     single(2, "2", 1, 250, noise="in_mpc"): {mutants.coins_scaled: MANY},
-    pairs(160, "degree 2, in_mpc, t = 1 of 2", noise="in_mpc", max_colluding=1): {
+    pairs(150, "degree 2, in_mpc, t = 1 of 2", noise="in_mpc", max_colluding=1): {
         mutants.second_geometric_missing: BOTH
     },
-    triples(110, "degree 3, in_mpc, t = 2 of 3", noise="in_mpc", max_colluding=2): {mutants.no_coin_falls: BOTH},
+    triples(90, "degree 3, in_mpc, t = 2 of 3", noise="in_mpc", max_colluding=2): {mutants.no_coin_falls: BOTH},
     two_samples(
-        110,
+        90,
         "two samples, two sums, in_mpc, t = 0 of 2",
         ("a.x == b.x", "a.x * b.y"),
         noise="in_mpc",
         estimator="ratio",
     ): {mutants.no_coin_falls: BOTH},
+    SKELLAM: {mutants.half_the_range: BOTH, mutants.last_node_without_noise: LAW},
+    single(2, "2", 1, 200, noise="binomial", delta="0.05"): {mutants.half_the_range: BOTH},
 }
 
 

@@ -66,8 +66,8 @@ def sum_less_sum(first: Simulated, second: Simulated) -> int:
 
 def masks_less_masks(first: Simulated, second: Simulated) -> int:
     """What the first node got of the second's record in round 1 of either run, masked; their difference in the ring."""
-    received, again = (run.nodes[0]._masked[1][0][0] for run in (first, second))
-    return int(received - again) % 2**32
+    received, again = (int(run.nodes[0]._masked[1][0][0]) for run in (first, second))
+    return (received - again) % 2**32
 
 
 MEAN = make_study("a.x", 2, degree=1, x=("0", "2"))

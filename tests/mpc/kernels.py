@@ -69,6 +69,9 @@ PAIRS = {
     "product_compared": trace(lambda a, b: a.x * b.x < 3),
     "nested_comparison": trace(lambda a, b: abs(a.x - b.x) < 2),
     "equality_of_comparisons": trace(lambda a, b: ((a.x < b.x) == (b.y < a.y)) + ((b.x < a.x) == (a.y < b.y))),
+    "equality_of_counts": trace(
+        lambda a, b: ((a.x < b.x) * 1 == (b.y < a.y) * 1) + ((b.x < a.x) * 1 == (a.y < b.y) * 1)
+    ),
     "all_three_agree": trace(lambda a, b: (a.x == b.x) & (a.y == b.y) & (a.label == b.label)),
     "logic_of_three": trace(
         lambda a, b: ~((a.x < b.x) & (a.y < b.y) & (a.z < b.z)) ^ ((b.x < a.x) & (b.y < a.y) & (b.z < a.z))

@@ -70,7 +70,7 @@ def test_no_edges_sum_to_nothing(name, ring):
 LAYERS = {
     "product_compared": 2,  # the product, opened; then its comparison
     "nested_comparison": 3,  # the comparison in |x − y|, the distance, its comparison
-    "equality_of_comparisons": 3,  # the comparisons, what they add up to, whether that is zero
+    "equality_of_counts": 3,  # the comparisons, what they add up to, whether that is zero
     "all_three_agree": 2,
     "logic_of_three": 2,
     "logic_with_local_parts": 2,

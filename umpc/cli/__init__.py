@@ -5,6 +5,7 @@
 | `main.py` | the root command; errors into one line and an exit code |
 | `ca.py` | `umpc ca …`: certificates |
 | `serve.py` | `umpc node …` and `umpc dealer …`: processes that wait for studies |
+| `approve.py` | `umpc approve …`: studies that wait for a person at the site |
 | `budget.py` | `umpc budget …`: what a node's ledger says, whether it verifies, and its anchor |
 | `study.py` | `umpc study …`: run or check a study |
 | `prediction.py` | what a study will cost, before anybody is asked |

@@ -14,6 +14,10 @@
 | `dealing.py` | the dealer's computation for a chunk |
 | `fields.py` | round 1: masked records |
 | `evaluation.py` | the owners' computation for a chunk |
+| `noise.py` | noise drawn under shares: coins that nobody knows |
+| `circuits.py`, `arithmetic.py`, `weighted.py` | Boolean circuits from kernels, with few AND gates |
+| `garbling.py`, `gates.py`, `schedule.py`, `outputs.py` | half-gates over batches of edges, additive shares as output |
+| `base_ot.py`, `correlated_ot.py`, `ot_products.py` | oblivious transfer, and what is made of it without a dealer |
 | `rounds.py` | protocols as generators, and the in-memory driver |
 | `frames.py` | a message's place and size on the wire |
 | `messages.py` | what coordinator and node say to each other |

@@ -10,7 +10,11 @@
 | `anchor.py` | the ledger's key, and the anchor that notices an older copy |
 | `amounts.py` | which epsilon and delta a ledger takes, and its refusal |
 | `config.py` | the site's configuration file |
+| `policy.py` | what the administrator allows, rule by rule |
+| `approvals.py` | studies that wait for a person's decision |
 | `run.py` | one study from proposal to release: the session's steps with their network and ledger |
+| `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
+| `tasks.py` | several tasks at once, of which the first failure counts |
 | `server.py` | the gRPC shell: who may call, and the end of everything that a peer's end ends |
 | `links.py` | where links between nodes are made |
 | `peers.py` | a link: frames by their place, repeated and missing ones |
