@@ -24,9 +24,10 @@ from scipy import stats
 
 from umpc.agreement import Noise, delta_of, noise_of
 from umpc.coordinator.report import noisy_sums
+from umpc.dp.binomial import least_coins
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, _threshold
-from umpc.dp.skellam import SkellamShare
+from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc.noise import noise_plan
 from umpc.simulation import Simulated, simulate
 from umpc.study import Study
@@ -119,11 +120,15 @@ class Case:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """What is the same in every run is computed once: plans, the thresholds of coins, bounds of noise."""
+    """What is the same in every run is computed once: plans, coins, how much noise."""
     with compiled_once(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("umpc.mpc.attempt.noise_plan", cache(noise_plan))
         patch.setattr("umpc.dp.committee._threshold", cache(_threshold))
+        patch.setattr("umpc.dp.committee.least_coins", cache(least_coins))
         patch.setattr(DistributedLaplace, "tail_bound", cache(DistributedLaplace.tail_bound))
+        patch.setattr(SkellamShare, "tail_bound", cache(SkellamShare.tail_bound))
+        variances = DistributedSkellam.honest_variances.func
+        patch.setattr(DistributedSkellam, "honest_variances", property(cache(variances)))
         yield
 
 
@@ -142,8 +147,9 @@ def outputs(case: Case, view: View) -> tuple[np.ndarray, np.ndarray]:
 
 def coalitions_view(run: Simulated) -> list[int]:
     """The released sums as t colluding nodes and the coordinator see them: without the noise that these nodes added."""
-    known = [node._noise for node in run.nodes[: run.attempt.study.max_colluding]]
-    totals = noisy_sums(run.transcript.shares, len(run.attempt.study.kernels))
+    study = run.attempt.study
+    known = [] if study.committee_draws else [node._noise for node in run.nodes[: study.max_colluding]]
+    totals = noisy_sums(run.transcript.shares, len(study.kernels))
     return [total - sum(noise[number] for noise in known) for number, total in enumerate(totals)]
 
 

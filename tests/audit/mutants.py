@@ -11,6 +11,7 @@ import pytest
 from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
+from umpc.dp.skellam import SkellamShare
 from umpc.mpc.prg import digest
 from umpc.mpc.zero_shares import zero_shares
 from umpc.node.session import NodeSession
@@ -61,7 +62,8 @@ def everybody_counts_as_honest(patch: Patch) -> None:
 
 def no_noise(patch: Patch) -> None:
     """Nobody adds anything. Loss without end."""
-    patch.setattr(DistributedLaplace, "draw", lambda law, bits: 0)
+    for law in (DistributedLaplace, SkellamShare):
+        patch.setattr(law, "draw", lambda law, bits: 0)
 
 
 def whole_epsilon_for_every_sum(patch: Patch) -> None:

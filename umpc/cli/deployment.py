@@ -89,15 +89,16 @@ class Deployment:
         self._start(name, ["dealer", "start", "--identity", str(self.folder / name)])
 
     def start_node(
-        self, name: str, table: Path, epsilon: str, extra: str = "", more: str = "", delta: str = "1e-9"
+        self, name: str, table: Path, epsilon: str, extra: str = "", more: str = "", delta: str | None = None
     ) -> None:
         """A node over a CSV file, with a total budget. extra: more lines of the section [data]; more: sections."""
         self._authority.issue(name, "node", self.folder / name)
         config = self.folder / f"{name}.toml"
+        budget = f'delta = "{delta}"\n' if delta else ""
         config.write_text(
             f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n\n"
             f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'
-            f'[budget]\nepsilon = "{epsilon}"\ndelta = "{delta}"\n{more}',
+            f'[budget]\nepsilon = "{epsilon}"\n{budget}{more}',
             encoding="utf-8",
         )
         self._start(name, ["node", "start", "--config", str(config)])
