@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
@@ -33,8 +34,14 @@ def noise_of(sizes: Sizes) -> tuple[Noise, ...]:
         share = study.exact_delta / study.exact_epsilon
         return tuple(CommitteeBinomial(epsilon, epsilon * share, sensitivity) for epsilon, sensitivity in parts)
     if study.noise == "skellam":
-        return DistributedSkellam(study.exact_epsilon, study.exact_delta, sizes.sensitivities, nodes, honest).sums
+        return _skellam(study.exact_epsilon, study.exact_delta, sizes.sensitivities, nodes, honest)
     return tuple(DistributedLaplace(epsilon, sensitivity, nodes, honest) for epsilon, sensitivity in parts)
+
+
+@lru_cache(maxsize=16)
+def _skellam(epsilon: Fraction, delta: Fraction, sensitivities: tuple[int, ...], nodes: int, honest: int) -> tuple:
+    """Skellam noise of all sums: its calibration is a search, and a study asks for it several times."""
+    return DistributedSkellam(epsilon, delta, sensitivities, nodes, honest).sums
 
 
 def delta_of(sizes: Sizes) -> Fraction:
