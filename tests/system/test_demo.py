@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from math import exp, sqrt
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,23 @@ def test_the_noise_of_a_private_demo_is_what_the_report_says(nodes):
     assert report["bytes_online"] == report["bytes_online_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert (report["nodes"], report["rounds"], report["edges"], report["max_degree"]) == (nodes, 3, 1138, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "factor"),
+    [
+        (("--noise", "in_mpc", "--nodes", "5"), 1),
+        (("--noise", "distributed", "--nodes", "4", "--max-colluding", "2"), 4 / 2),
+    ],
+)
+def test_the_noise_of_a_demo_has_the_formulas_standard_deviation(options, factor):
+    """Discrete Laplace of ratio q = exp(−ε/s), s = δ_max·Δf, times N/h in variance where every node adds its own."""
+    report = result(*options)
+    q = exp(-1 / (2 * report["max_degree"]))
+    expected = sqrt(factor * 2 * q) / (1 - q) / report["edges"]
+    assert report["noise_std"] == pytest.approx(expected, rel=1e-9)
+    assert report["delta"] == pytest.approx(0 if "distributed" in options else 4e-18, rel=0.2)
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
 
 
 @pytest.mark.parametrize(
