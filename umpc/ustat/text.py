@@ -58,6 +58,8 @@ class _Writer(ex.Interpreter[tuple[str, int]]):
     def equal(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
         return f"({left[0]} == {right[0]})", _ATOM
 
+    same = equal
+
     def sign(self, of: tuple[str, int]) -> tuple[str, int]:
         return f"sign({of[0]})", _ATOM
 
