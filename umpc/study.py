@@ -28,6 +28,8 @@ MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
 NOISES = ("distributed", "in_mpc", "skellam", "binomial")
+BACKENDS = ("shared", "garbled")
+PREPROCESSINGS = ("dealer", "none")
 MAX_NUMBER = 100
 """Longest text of a number, in characters."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -79,7 +81,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     label's two values, the second the other. epsilon: exact text. max_colluding: how many nodes may pool what they know
     without weakening ε. noise: "distributed", every node adds its own, so much that the honest ones' suffices; or
     "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
-    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins.
+    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. backend: how
+    edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners
+    alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None.
     """
 
     name: str
@@ -90,7 +94,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     edges: str
     max_colluding: int
     coordinator: str
-    dealer: Participant
+    dealer: Participant | None = None
     nodes: tuple[Participant, ...]
     degree: int = 2
     estimator: str = "mean"
@@ -98,6 +102,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sampling: str = "balanced"
     noise: str = "distributed"
     delta: str = ""
+    backend: str = "shared"
+    preprocessing: str = "dealer"
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -112,7 +118,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         again it costs nothing.
         """
         nodes = tuple(Participant(node.name, "") for node in self.nodes)
-        dealer = Participant(self.dealer.name, "")
+        dealer = self.dealer and Participant(self.dealer.name, "")
         return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, dealer=dealer).encode())
 
     @cached_property
@@ -199,6 +205,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
         self._check_statistic()
         self._check_noise()
+        self._check_backend()
         if len({field.name for field in self.fields}) != len(self.fields):
             raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
         if not 1 <= self.seconds_per_step <= 86_400:
@@ -216,6 +223,33 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f'delta goes with noise = "skellam" or "binomial"; got {self.delta!r} with {self.noise!r}')
         if self.delta and not 0 < self.exact_delta < 1:
             raise StudyError(f"delta must be between 0 and 1, got {self.delta}; a usual value is 1e-9")
+
+    def _check_backend(self) -> None:
+        if self.backend not in BACKENDS:
+            raise StudyError(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+        if self.preprocessing not in PREPROCESSINGS:
+            raise StudyError(f"preprocessing must be one of {', '.join(PREPROCESSINGS)}, got {self.preprocessing!r}")
+        if (self.backend == "garbled") != (self.preprocessing == "none"):
+            raise StudyError(
+                f'backend = "garbled" and preprocessing = "none" go together: garbled edges take nothing from a dealer, '
+                f"and shared ones cannot do without; got {self.backend!r} with {self.preprocessing!r}"
+            )
+        if self.preprocessing == "dealer":
+            if self.dealer is None:
+                raise StudyError('the study names no dealer; name one, or say preprocessing = "none"')
+            return
+        if self.dealer is not None:
+            raise StudyError(f'preprocessing = "none" has no dealer; leave {self.dealer.name!r} out')
+        if self.degree > 2:
+            raise StudyError(
+                f"without a dealer an edge has one or two owners, so a statistic over {self.degree} records needs one; "
+                f'take preprocessing = "dealer"'
+            )
+        if self.committee_draws:
+            raise StudyError(
+                f'noise = "{self.noise}" is drawn under shares, for which a dealer deals; without one take "distributed" '
+                f'or, with delta, "skellam"'
+            )
 
     def _check_statistic(self) -> None:
         if not 1 <= self.degree <= MAX_DEGREE:
@@ -237,7 +271,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f"two_sample sampling is of pairs, got degree {self.degree}")
 
     def _check_participants(self) -> None:
-        names = [node.name for node in self.nodes] + [self.dealer.name, self.coordinator]
+        names = [node.name for node in self.nodes] + [self.coordinator]
+        names += [self.dealer.name] if self.dealer else []
         for name in names:
             if not _NAME.fullmatch(name):
                 raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")

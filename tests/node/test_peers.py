@@ -102,7 +102,7 @@ def test_a_link_hands_out_a_frame_as_the_message_of_its_round_and_counts_what_it
             assert await link.receive(each.key) == Message("open", each.payload, each.count, each.width, each.round)
         with pytest.raises(PeerLost):
             await link.receive(frame(round=3).key)
-        assert link.rounds_sent == {("open", 1), ("open", 2)}
+        assert link.rounds_used == {("open", 1), ("open", 2)}
         assert link.bytes_sent == sum(len(message.frame.SerializeToString()) for message in written)
 
     asyncio.run(scenario())
