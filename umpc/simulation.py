@@ -85,11 +85,9 @@ def _deal_and_evaluate(
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
         dealt = dict(dealer.deal_one(chunk)) if dealer else {}
-        if dealer:
-            transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
-        parties = [
-            nodes[node].protocol(chunk, dealt[node].payload if dealer else b"", tree_hash) for node in chunk.parties
-        ]
+        transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
+        material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
+        parties = [nodes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
         results, sent = run_in_memory(parties)
         for line in sent:
             sender, frame = chunk.parties[line.party], frame_of(line.message, chunk.place, chunk.number)

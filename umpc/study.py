@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
 
@@ -19,10 +17,11 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
+from umpc.studyparts import FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import read_rule
-from umpc.ustat.schema import FieldSchema, Schema
+from umpc.ustat.schema import Schema
 
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
@@ -30,46 +29,7 @@ MAX_SUMS = 16
 NOISES = ("distributed", "in_mpc", "skellam", "binomial")
 BACKENDS = ("shared", "garbled")
 PREPROCESSINGS = ("dealer", "none")
-MAX_NUMBER = 100
-"""Longest text of a number, in characters."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-
-
-class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order.
-
-    public: a label that everybody may know, record by record; only how many records a node has of each is told.
-    """
-
-    name: str
-    lower: str
-    upper: str
-    resolution: str = "1"
-    categories: tuple[str, ...] = ()
-    public: bool = False
-
-    @classmethod
-    def of_categories(cls, name: str, labels: Iterable[str], *, public: bool = False) -> FieldText:
-        """A field of these labels, which are agreed on beforehand."""
-        labels = tuple(labels)
-        return cls(name, "0", str(len(labels) - 1), "1", labels, public)
-
-    def schema(self) -> FieldSchema:
-        where = f"field {self.name!r}"
-        return FieldSchema(
-            self.name,
-            exact(self.lower, f"{where}: lower"),
-            exact(self.upper, f"{where}: upper"),
-            exact(self.resolution, f"{where}: resolution"),
-            self.categories,
-        )
-
-
-class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A process: the name in its certificate, and where it listens."""
-
-    name: str
-    address: str
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -94,7 +54,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     edges: str
     max_colluding: int
     coordinator: str
-    dealer: Participant | None = None
+    dealer: Participant | None
     nodes: tuple[Participant, ...]
     degree: int = 2
     estimator: str = "mean"
@@ -231,8 +191,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f"preprocessing must be one of {', '.join(PREPROCESSINGS)}, got {self.preprocessing!r}")
         if (self.backend == "garbled") != (self.preprocessing == "none"):
             raise StudyError(
-                f'backend = "garbled" and preprocessing = "none" go together: garbled edges take nothing from a dealer, '
-                f"and shared ones cannot do without; got {self.backend!r} with {self.preprocessing!r}"
+                f'backend = "garbled" and preprocessing = "none" go together: garbled edges take nothing from a '
+                f"dealer, shared ones cannot do without; got {self.backend!r} with {self.preprocessing!r}"
             )
         if self.preprocessing == "dealer":
             if self.dealer is None:
@@ -242,13 +202,13 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f'preprocessing = "none" has no dealer; leave {self.dealer.name!r} out')
         if self.degree > 2:
             raise StudyError(
-                f"without a dealer an edge has one or two owners, so a statistic over {self.degree} records needs one; "
-                f'take preprocessing = "dealer"'
+                f"without a dealer an edge has one or two owners, and a statistic over {self.degree} records can have "
+                f'edges of three and more; take preprocessing = "dealer"'
             )
         if self.committee_draws:
             raise StudyError(
-                f'noise = "{self.noise}" is drawn under shares, for which a dealer deals; without one take "distributed" '
-                f'or, with delta, "skellam"'
+                f'noise = "{self.noise}" is drawn under shares from what a dealer deals; without a dealer take '
+                f'"distributed" or, with delta, "skellam"'
             )
 
     def _check_statistic(self) -> None:
@@ -310,19 +270,3 @@ def decode_study(data: bytes) -> Study:
 
 class _Version(msgspec.Struct):
     version: str
-
-
-def exact(text: str, what: str) -> Fraction:
-    """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
-    try:
-        if len(text) > MAX_NUMBER:
-            raise ValueError
-        if "/" in text:
-            numerator, denominator = text.split("/")
-            return Fraction(int(numerator), int(denominator))
-        value = Decimal(text)
-        if value.is_finite() and abs(value.adjusted()) <= 30:
-            return Fraction(value)
-    except (InvalidOperation, ValueError, ZeroDivisionError):
-        pass
-    raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text[:MAX_NUMBER]!r}')

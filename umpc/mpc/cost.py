@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
 from umpc.mpc.cells import backend_of
 from umpc.mpc.frames import frame_bytes
 from umpc.mpc.material import dealt_bytes

@@ -61,7 +61,7 @@ class SharedCells:
         return fields_messages(self.attempt.program, self.masked[self.node], records)
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """Into a table indexed as the peer numbers its records. Raises: EncodingError where not exactly its records came."""
+        """Into a table indexed as the peer numbers its records. Raises: EncodingError where not exactly these came."""
         program, records = self.attempt.program, self.attempt.hypergraph.shared_records(peer, self.node)
         values = read_fields(program, messages)
         if any(len(sent) != len(records) for sent in values):

@@ -77,6 +77,7 @@ class Rounds:
 
     async def evaluate(self, chunks: Sequence[Chunk]) -> None:
         """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
+        own = self.session.accept().name
         room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
 
         async def finish(chunk: Chunk, protocol: Protocol[list[int]], message: Message | None, result) -> None:
@@ -90,10 +91,7 @@ class Rounds:
             for done, chunk in enumerate(chunks):
                 await room.acquire()
                 payload = await self.material.next() if self.material else b""
-                with blaming(
-                    self.material.dealer if self.material else self.session.attempt.members[self.session.index].name,
-                    "evaluate",
-                ):
+                with blaming(self.material.dealer if self.material else own, "evaluate"):
                     protocol, message, result = await self.in_thread(self._start, chunk, payload)
                 group.create_task(finish(chunk, protocol, message, result))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
