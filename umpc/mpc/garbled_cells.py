@@ -33,11 +33,9 @@ from umpc.mpc.correlated_ot import (
     set_up_shapes,
 )
 from umpc.mpc.garbled_plan import (
-    CHOICES_AT_ONCE,
     GARBLED,
     GARBLER,
     LABELS,
-    LABELS_AT_ONCE,
     Block,
     GarbledPlan,
     Link,
@@ -109,8 +107,8 @@ class Side:
 
     def __init__(self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes):
         self.link, self.peer, self._seed, self._session = link, peer, seed, session
-        self._own, self._theirs = link.blocks(node), link.blocks(link.garbler + link.evaluator - node)
-        self._sender = link.garbler + link.evaluator - node
+        self._node, self._sender = node, link.garbler + link.evaluator - node
+        self._own, self._theirs = link.blocks(node), link.blocks(self._sender)
         self._bits = record_bits(link, self._own, columns)
         self._hash = GateHash(derive(bytes(SEED_BYTES), "garbled gates", session))  # public
         self._own_labels: np.ndarray | None = None
@@ -148,8 +146,8 @@ class Side:
             )
         for message, shape in zip(messages, due, strict=True):
             check_reply(message, shape, self.peer)
-        parts = [self._read(message) for message in messages]
-        self._their_labels = np.concatenate([*parts, np.empty((0, 2), dtype=np.uint64)])[: _count(self._theirs)]
+        parts = [self._read(*part) for part in zip(messages, self.link.parts(self._sender), strict=True)]
+        self._their_labels = np.concatenate([*parts, np.empty((0, 2), dtype=np.uint64)])
 
     def labels(self, chunk: Chunk, index: np.ndarray) -> np.ndarray:
         """(inputs, n, 2): this side's labels of the input wires of a chunk's edges. index: (2, n), its records."""
@@ -166,7 +164,7 @@ class Side:
     def _make_fields(self) -> list[Message]:
         raise NotImplementedError
 
-    def _read(self, message: Message) -> np.ndarray:
+    def _read(self, message: Message, part: slice) -> np.ndarray:
         raise NotImplementedError
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
@@ -184,14 +182,13 @@ class Garbler(Side):
         return (yield from open_sender(derive(self._seed, "set-up"), self._delta, self._session, self.peer))
 
     def _make_fields(self) -> list[Message]:
-        self._own_labels = Stream(derive(self._seed, "labels")).words(2 * len(self._bits)).reshape(-1, 2)
+        self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
         active = active_labels(self._own_labels, self._bits, self._delta)
-        parts = (active[start : start + LABELS_AT_ONCE] for start in range(0, len(active), LABELS_AT_ONCE))
+        parts = (active[part] for part in self.link.parts(self._node))
         return [Message(LABELS, part.astype("<u8").tobytes(), len(part), LABEL_BITS) for part in parts]
 
-    def _read(self, message: Message) -> np.ndarray:
-        left = _count(self._theirs) - CHOICES_AT_ONCE * (message.round - 1)
-        return self._channel.extend(message, min(CHOICES_AT_ONCE, left)).blocks
+    def _read(self, message: Message, part: slice) -> np.ndarray:
+        return self._channel.extend(message, part.stop - part.start).blocks
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
@@ -213,14 +210,14 @@ class Evaluator(Side):
 
     def _make_fields(self) -> list[Message]:
         messages, labels = [], [np.empty((0, 2), dtype=np.uint64)]
-        for start in range(0, len(self._bits), CHOICES_AT_ONCE):
-            batch, message = self._channel.extend(self._bits[start : start + CHOICES_AT_ONCE])
+        for part in self.link.parts(self._node):
+            batch, message = self._channel.extend(self._bits[part])
             labels.append(batch.blocks)
             messages.append(message)
         self._own_labels = np.concatenate(labels)
         return messages
 
-    def _read(self, message: Message) -> np.ndarray:
+    def _read(self, message: Message, part: slice) -> np.ndarray:
         return np.frombuffer(message.payload, dtype="<u8").reshape(-1, 2)
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
@@ -242,5 +239,6 @@ def record_bits(link: Link, blocks: Sequence[Block], columns: Columns) -> np.nda
     return np.concatenate(rows)
 
 
-def _count(blocks: Sequence[Block]) -> int:
-    return blocks[-1].bits.stop if blocks else 0
+def fresh_labels(seed: bytes, count: int) -> np.ndarray:
+    """(count, 2) uint64: labels of bit 0."""
+    return Stream(seed).words(2 * count).reshape(count, 2)

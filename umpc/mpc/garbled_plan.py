@@ -166,13 +166,12 @@ class Link:
 
     def field_shapes(self, sender: int) -> list[Message]:
         """Round 1, but for the content: the garbler's labels, or the evaluator's choices."""
+        counts = [part.stop - part.start for part in self.parts(sender)]
         if sender == self.evaluator:
-            parts = portions(self.bits(sender), CHOICES_AT_ONCE)
-            return [extend_shape(count, number) for number, count in enumerate(parts, 1)]
-        counts = portions(self.bits(sender), LABELS_AT_ONCE)
+            return [extend_shape(count, number) for number, count in enumerate(counts, 1)]
         return [Message(LABELS, bytes(count * LABEL_BITS // 8), count, LABEL_BITS) for count in counts]
 
-
-def portions(count: int, most: int) -> list[int]:
-    """How `count` things are cut into messages of at most `most`."""
-    return [min(most, count - start) for start in range(0, count, most)]
+    def parts(self, sender: int) -> list[slice]:
+        """How a node's bits are cut into messages."""
+        most, bits = CHOICES_AT_ONCE if sender == self.evaluator else LABELS_AT_ONCE, self.bits(sender)
+        return [slice(start, min(start + most, bits)) for start in range(0, bits, most)]
