@@ -4,6 +4,6 @@
 |---|---|
 | `limits.py` | this machine's AES limit, in the same run as everything else |
 | `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
-| `bank.py` | the bank study over real processes: online time, bytes, memory |
+| `bank.py` | the bank study over real processes, with and without a dealer: time, bytes, memory |
 | `table.py` | how a figure is printed beside its target |
 """

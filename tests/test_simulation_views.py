@@ -82,7 +82,7 @@ def test_what_others_see_of_a_study_does_not_depend_on_a_nodes_record():
 
 
 def no_masks(monkeypatch) -> None:
-    for module in ("umpc.node.session", "umpc.dealer.session"):
+    for module in ("umpc.mpc.shared_cells", "umpc.dealer.session"):
         monkeypatch.setattr(f"{module}.wire_masks", lambda *a: [mask * np.uint64(0) for mask in wire_masks(*a)])
 
 

@@ -22,6 +22,7 @@ from umpc.errors import (
 from umpc.mpc.attempt import Sizes
 from umpc.study import MAX_DEGREE, MAX_SUMS, FieldText, Participant, Study, decode_study
 
+from .garbled import NO_DEALER
 from .studies import CLASSES, STUDY, changed, make_members
 
 # --- refusals -------------------------------------------------------------------------------------------------
@@ -52,6 +53,23 @@ REFUSED = [
     ({"noise": "binomial", "delta": "0"}, StudyError, "delta must be between 0 and 1"),
     ({"noise": "skellam", "delta": "tiny"}, StudyError, "delta must be a number"),
     ({"noise": "in_mpc", "nodes": named("a"), "max_colluding": 0}, StudyError, "at least two nodes"),
+    ({"backend": "clear"}, StudyError, "backend must be one of shared, garbled, got 'clear'"),
+    ({"preprocessing": "ot"}, StudyError, "preprocessing must be one of dealer, none, got 'ot'"),
+    ({"backend": "garbled"}, StudyError, "go together: garbled edges take nothing.*'garbled' with 'dealer'"),
+    ({"preprocessing": "none"}, StudyError, "go together.*shared ones cannot do without; got 'shared' with 'none'"),
+    ({"dealer": None}, StudyError, 'names no dealer; name one, or say preprocessing = "none"'),
+    (NO_DEALER | {"dealer": STUDY.dealer}, StudyError, "has no dealer; leave 'dealer' out"),
+    (
+        NO_DEALER | {"noise": "in_mpc"},
+        StudyError,
+        '"in_mpc" is drawn under shares.*without a dealer take "distributed"',
+    ),
+    (NO_DEALER | {"noise": "binomial", "delta": "1e-9"}, StudyError, '"binomial" is drawn under shares'),
+    (
+        NO_DEALER | {"degree": 3},
+        StudyError,
+        "one or two owners, and a statistic over 3 records.*edges of three and more",
+    ),
     ({"edges": "many"}, StudyError, "edges must be"),
     ({"edges": "0"}, StudyError, "edges must be"),
     ({"seconds_per_step": 0}, StudyError, "seconds_per_step must be between 1 and 86400, got 0"),

@@ -3,6 +3,7 @@
 | module | what it is |
 |---|---|
 | `study` | the document that every process agrees on before anything happens |
+| `studyparts` | its fields, its participants, exact numbers as text |
 | `errors` | every failure: its class, its sentence, its exit code |
 | `ustat` | the statistic: kernel expressions, their analysis, sampling of edges, the oracle in the clear |
 | `mpc` | evaluation of a kernel under secret sharing |

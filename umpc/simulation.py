@@ -16,6 +16,7 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.frames import Frame, frame_of
+from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
 from umpc.node.session import NodeSession
 from umpc.study import Study
@@ -66,13 +67,14 @@ def _deal_and_evaluate(
     attempt: Attempt, nodes: Sequence[NodeSession], entropy: Callable[[int], bytes], transcript: Transcript
 ) -> None:
     names = [node.name for node in attempt.study.nodes]
-    dealer = DealerSession(attempt, entropy)
+    dealer = DealerSession(attempt, entropy) if attempt.needs_dealer else None
     for index, node in enumerate(nodes):
-        seed = dealer.seed_frame(index)
-        if attempt.needs_dealer:
+        seed = dealer.seed_frame(index) if dealer else None
+        if seed:
             transcript.offline.append((attempt.study.dealer.name, names[index], seed))
-        node.receive_seed(seed.payload)
+        node.receive_seed(seed.payload if seed else entropy(SEED_BYTES))
         node.evaluate_inner()
+    _set_up(names, nodes, transcript)
     for sender, node in enumerate(nodes):
         for receiver in node.peers:
             messages = node.fields_for(receiver)
@@ -82,10 +84,10 @@ def _deal_and_evaluate(
                 transcript.online.append((names[sender], names[receiver], frame_of(message, link, number)))
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
-        dealt = dict(dealer.deal_one(chunk))
-        if attempt.needs_dealer:
-            transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
-        parties = [nodes[node].protocol(chunk, dealt[node].payload, tree_hash) for node in chunk.parties]
+        dealt = dict(dealer.deal_one(chunk)) if dealer else {}
+        transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
+        material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
+        parties = [nodes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
         results, sent = run_in_memory(parties)
         for line in sent:
             sender, frame = chunk.parties[line.party], frame_of(line.message, chunk.place, chunk.number)
@@ -96,8 +98,20 @@ def _deal_and_evaluate(
             nodes[node].add(chunk, result)
 
 
+def _set_up(names: Sequence[str], nodes: Sequence[NodeSession], transcript: Transcript) -> None:
+    """What goes before all data, link by link."""
+    for first, node in enumerate(nodes):
+        for second in node.peers:
+            ends = [nodes[first].set_up(second), nodes[second].set_up(first)] if first < second else [None]
+            if None not in ends:
+                _, sent = run_in_memory(ends)
+                for line in sent:
+                    link = (names[first], names[second])[:: -1 if line.party else 1]
+                    transcript.offline.append((*link, frame_of(line.message, (first, second), 0)))
+
+
 def _measure(transcript: Transcript) -> Measured:
-    steps = {(frame.step, frame.round) for _, _, frame in transcript.online}
+    steps = {frame.round_of_study for _, _, frame in transcript.online}
     return Measured(
         rounds=len(steps) + 1,
         bytes_online=sum(f.wire_bytes for _, _, f in transcript.online) + sum(map(len, transcript.shares)),

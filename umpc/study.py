@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
 
@@ -19,55 +17,19 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
+from umpc.studyparts import FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import read_rule
-from umpc.ustat.schema import FieldSchema, Schema
+from umpc.ustat.schema import Schema
 
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
 NOISES = ("distributed", "in_mpc", "skellam", "binomial")
-MAX_NUMBER = 100
-"""Longest text of a number, in characters."""
+BACKENDS = ("shared", "garbled")
+PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-
-
-class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order.
-
-    public: a label that everybody may know, record by record; only how many records a node has of each is told.
-    """
-
-    name: str
-    lower: str
-    upper: str
-    resolution: str = "1"
-    categories: tuple[str, ...] = ()
-    public: bool = False
-
-    @classmethod
-    def of_categories(cls, name: str, labels: Iterable[str], *, public: bool = False) -> FieldText:
-        """A field of these labels, which are agreed on beforehand."""
-        labels = tuple(labels)
-        return cls(name, "0", str(len(labels) - 1), "1", labels, public)
-
-    def schema(self) -> FieldSchema:
-        where = f"field {self.name!r}"
-        return FieldSchema(
-            self.name,
-            exact(self.lower, f"{where}: lower"),
-            exact(self.upper, f"{where}: upper"),
-            exact(self.resolution, f"{where}: resolution"),
-            self.categories,
-        )
-
-
-class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A process: the name in its certificate, and where it listens."""
-
-    name: str
-    address: str
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -79,7 +41,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     label's two values, the second the other. epsilon: exact text. max_colluding: how many nodes may pool what they know
     without weakening ε. noise: "distributed", every node adds its own, so much that the honest ones' suffices; or
     "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
-    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins.
+    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. backend: how
+    edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners
+    alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None.
     """
 
     name: str
@@ -90,7 +54,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     edges: str
     max_colluding: int
     coordinator: str
-    dealer: Participant
+    dealer: Participant | None
     nodes: tuple[Participant, ...]
     degree: int = 2
     estimator: str = "mean"
@@ -98,6 +62,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sampling: str = "balanced"
     noise: str = "distributed"
     delta: str = ""
+    backend: str = "shared"
+    preprocessing: str = "dealer"
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -112,7 +78,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         again it costs nothing.
         """
         nodes = tuple(Participant(node.name, "") for node in self.nodes)
-        dealer = Participant(self.dealer.name, "")
+        dealer = self.dealer and Participant(self.dealer.name, "")
         return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, dealer=dealer).encode())
 
     @cached_property
@@ -199,6 +165,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
         self._check_statistic()
         self._check_noise()
+        self._check_backend()
         if len({field.name for field in self.fields}) != len(self.fields):
             raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
         if not 1 <= self.seconds_per_step <= 86_400:
@@ -216,6 +183,33 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f'delta goes with noise = "skellam" or "binomial"; got {self.delta!r} with {self.noise!r}')
         if self.delta and not 0 < self.exact_delta < 1:
             raise StudyError(f"delta must be between 0 and 1, got {self.delta}; a usual value is 1e-9")
+
+    def _check_backend(self) -> None:
+        if self.backend not in BACKENDS:
+            raise StudyError(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+        if self.preprocessing not in PREPROCESSINGS:
+            raise StudyError(f"preprocessing must be one of {', '.join(PREPROCESSINGS)}, got {self.preprocessing!r}")
+        if (self.backend == "garbled") != (self.preprocessing == "none"):
+            raise StudyError(
+                f'backend = "garbled" and preprocessing = "none" go together: garbled edges take nothing from a '
+                f"dealer, shared ones cannot do without; got {self.backend!r} with {self.preprocessing!r}"
+            )
+        if self.preprocessing == "dealer":
+            if self.dealer is None:
+                raise StudyError('the study names no dealer; name one, or say preprocessing = "none"')
+            return
+        if self.dealer is not None:
+            raise StudyError(f'preprocessing = "none" has no dealer; leave {self.dealer.name!r} out')
+        if self.degree > 2:
+            raise StudyError(
+                f"without a dealer an edge has one or two owners, and a statistic over {self.degree} records can have "
+                f'edges of three and more; take preprocessing = "dealer"'
+            )
+        if self.committee_draws:
+            raise StudyError(
+                f'noise = "{self.noise}" is drawn under shares from what a dealer deals; without a dealer take '
+                f'"distributed" or, with delta, "skellam"'
+            )
 
     def _check_statistic(self) -> None:
         if not 1 <= self.degree <= MAX_DEGREE:
@@ -237,7 +231,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f"two_sample sampling is of pairs, got degree {self.degree}")
 
     def _check_participants(self) -> None:
-        names = [node.name for node in self.nodes] + [self.dealer.name, self.coordinator]
+        names = [node.name for node in self.nodes] + [self.coordinator]
+        names += [self.dealer.name] if self.dealer else []
         for name in names:
             if not _NAME.fullmatch(name):
                 raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")
@@ -275,19 +270,3 @@ def decode_study(data: bytes) -> Study:
 
 class _Version(msgspec.Struct):
     version: str
-
-
-def exact(text: str, what: str) -> Fraction:
-    """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
-    try:
-        if len(text) > MAX_NUMBER:
-            raise ValueError
-        if "/" in text:
-            numerator, denominator = text.split("/")
-            return Fraction(int(numerator), int(denominator))
-        value = Decimal(text)
-        if value.is_finite() and abs(value.adjusted()) <= 30:
-            return Fraction(value)
-    except (InvalidOperation, ValueError, ZeroDivisionError):
-        pass
-    raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text[:MAX_NUMBER]!r}')

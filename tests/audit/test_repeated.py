@@ -66,7 +66,7 @@ def sum_less_sum(first: Simulated, second: Simulated) -> int:
 
 def masks_less_masks(first: Simulated, second: Simulated) -> int:
     """What the first node got of the second's record in round 1 of either run, masked; their difference in the ring."""
-    received, again = (int(run.nodes[0]._masked[1][0][0]) for run in (first, second))
+    received, again = (int(run.nodes[0].cells.masked[1][0][0]) for run in (first, second))
     return (received - again) % 2**32
 
 

@@ -78,3 +78,13 @@ def test_the_hash_that_is_shown_is_the_kernels(tmp_path, monkeypatch):
     schema = Schema([FieldText("age", "0", "127").schema(), FieldText("balance", "0", "1000", "0.5").schema()])
     (expression,) = load_kernel("kernels.py:close_in_age", tmp_path).expressions
     assert shown == Kernel(expression, schema).hash
+
+
+def test_what_a_garbled_pair_costs_is_said_for_pairs_only(tmp_path, monkeypatch):
+    """32 bytes an AND gate and 8 an output element, 16 bytes a bit of a record: the bank study's fields."""
+    output = explain(tmp_path, monkeypatch, "kendall_tau", "--field", "a=0:127", "--field", "b=-10000:110000").output
+    assert "garbled       3 rounds; 48 AND gates and 1568 bytes an edge; once a record 400 bytes of labels" in output
+    assert "garbled" not in explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output
+    listed = CliRunner().invoke(kernels).output
+    pairs = [statistic for statistic in LIBRARY.values() if statistic.degree == 2]
+    assert listed.count("without a dealer: ") == len(pairs) and "not possible" not in listed

@@ -282,3 +282,38 @@ def test_a_written_file_is_read_back_as_the_same_study(tmp_path, field, max_coll
     assert found.fields == (FieldText(field, "-1/3", "1", "1/3"),) and found.edges == "all"
     assert found.exact_epsilon == Fraction(1, 2) and found.max_colluding == (1 if max_colluding is None else 0)
     assert found.dealer == Participant("dealer", "localhost:1") and found.nodes[1] == Participant("node-2", "[::1]:3")
+
+
+DEALER = GOOD[GOOD.index("[dealer]") : GOOD.index("[[nodes]]")]
+GARBLED = 'backend = "garbled"\npreprocessing = "none"\n' + GOOD.replace(DEALER, "")
+
+
+def test_a_file_without_a_dealer_is_a_study_whose_noise_every_node_adds(tmp_path):
+    found = study(tmp_path, GARBLED)
+    assert (found.backend, found.preprocessing, found.dealer, found.noise) == ("garbled", "none", None, "distributed")
+    assert decode_study(found.encode()) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (GOOD.replace(DEALER, ""), "names no dealer"),
+        ('preprocessing = "none"\n' + GOOD, "go together"),
+        ('backend = "garbled"\n' + GOOD, "go together"),
+        (GARBLED + DEALER, "leave 'dealer' out"),
+        ('noise = "in_mpc"\n' + GARBLED, "drawn under shares"),
+    ],
+)
+def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):
+    with pytest.raises(StudyError, match=reason):
+        study(tmp_path, text)
+
+
+def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
+    fields = [FieldText("x", "0", "1")]
+    nodes = [("node-1", "a:1"), ("node-2", "b:1")]
+    facts = {"name": "s", "fields": fields, "epsilon": "1", "edges": "all", "nodes": nodes, "dealer": None}
+    path = write_study_file(
+        tmp_path, **facts, statistic="variance", columns=["x"], backend="garbled", preprocessing="none"
+    )
+    assert load_study_file(path).study("c").dealer is None

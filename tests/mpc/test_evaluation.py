@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.evaluation import ChunkInputs, LayerShares, evaluate_chunk, open_shape
+from umpc.mpc.evaluation import ChunkInputs, LayerShares, evaluate_chunk
 from umpc.mpc.ring import RINGS
 from umpc.mpc.rounds import Message, Protocol
 from umpc.ustat.kernel import Kernel
@@ -84,7 +84,7 @@ def test_rounds_and_bits_are_those_of_the_plan(name):
     run = run_chunk(KERNELS[name], RINGS[1], corner_edges(), 49)
     lines = [(line.round, line.party, line.message) for line in run.sent]
     layers = range(len(run.plan.layers))
-    shapes = [(layer, party, open_shape(run.plan, layer, party, 49)) for layer in layers for party in (0, 1)]
+    shapes = [(layer, party, run.plan.shape(layer + 1, party, 49)) for layer in layers for party in (0, 1)]
     assert [(n, p, m.step, m.round, m.count, m.width, len(m.payload)) for n, p, m in lines] == [
         (n + 1, p, "open", n + 1, 49, run.plan.open_width(n, p), len(m.payload)) for n, p, m in shapes if m.width
     ]
@@ -107,7 +107,7 @@ def replayed(run: ChunkRun, party: int, count: int, change=lambda layer, other, 
         next(protocol)
         for layer in range(len(run.plan.layers)):
             others = [other for other in run.plan.everybody if other != party]
-            shapes = [open_shape(run.plan, layer, other, count) for other in others]
+            shapes = [run.plan.shape(layer + 1, other, count) for other in others]
             messages = [sent.get((layer, other), shape) for other, shape in zip(others, shapes, strict=True)]
             protocol.send([change(layer, other, message) for other, message in zip(others, messages, strict=True)])
     except StopIteration as stop:
@@ -137,7 +137,7 @@ def test_what_anybody_sends_in_any_layer_is_used(party):
     assert replayed(run, party, 200) == run.shares[party] and len(run.plan.layers) > 2
     targets = [(layer, other) for layer in range(len(run.plan.layers)) for other in run.plan.everybody]
     for target in targets:
-        if target[1] == party or not open_shape(run.plan, *target, 200).width:
+        if target[1] == party or not run.plan.shape(target[0] + 1, target[1], 200).width:
             continue
 
         def inverted(layer, other, message, target=target):

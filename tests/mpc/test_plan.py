@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from umpc.mpc.compiler import compile_program
-from umpc.mpc.evaluation import open_shape
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.material import dealt_bytes
 from umpc.mpc.plan import (
@@ -41,7 +40,7 @@ def test_a_chunks_material_and_messages_fit_one_frame(name):
     assert plan.chunk_edges % 8 == 0 and 8 <= plan.chunk_edges <= MAX_CHUNK
     for party in plan.everybody:
         assert dealt_bytes(plan, party, plan.chunk_edges) <= MAX_PAYLOAD
-        shapes = [open_shape(plan, layer, party, plan.chunk_edges) for layer in range(len(plan.layers))]
+        shapes = [plan.shape(layer + 1, party, plan.chunk_edges) for layer in range(len(plan.layers))]
         assert all(len(shape.payload) <= MAX_PAYLOAD for shape in shapes)
     assert plan.open_bits == max((s for p in plan.everybody for s in widths(plan, p)), default=0)
 

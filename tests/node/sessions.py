@@ -31,7 +31,7 @@ class Run:
     def begin(self) -> Run:
         self.attempts = [node.begin(self.openings) for node in self.nodes]
         self.attempt = self.attempts[0]
-        self.dealer = DealerSession(self.attempt, Entropy("dealer"))
+        self.dealer = DealerSession(self.attempt, Entropy("dealer")) if self.study.dealer else None
         return self
 
     def seed(self) -> Run:

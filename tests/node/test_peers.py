@@ -102,7 +102,7 @@ def test_a_link_hands_out_a_frame_as_the_message_of_its_round_and_counts_what_it
             assert await link.receive(each.key) == Message("open", each.payload, each.count, each.width, each.round)
         with pytest.raises(PeerLost):
             await link.receive(frame(round=3).key)
-        assert link.rounds_sent == {("open", 1), ("open", 2)}
+        assert link.rounds_used == {("open", 1), ("open", 2)}
         assert link.bytes_sent == sum(len(message.frame.SerializeToString()) for message in written)
 
     asyncio.run(scenario())
@@ -149,5 +149,53 @@ def test_a_peer_cannot_fill_the_memory(monkeypatch):
             box.put(frame(10, bytes(1)))
         await box.get(frame(0).key)
         box.put(frame(11, bytes(10)))
+
+    asyncio.run(scenario())
+
+
+def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come(monkeypatch):
+    """The link is not read while WINDOW bytes wait; a frame beyond them that is asked for is read nevertheless."""
+    monkeypatch.setattr(peers, "WINDOW", 3 * peers.FRAME_BYTES)
+
+    async def scenario() -> None:
+        frames = [frame(chunk) for chunk in range(9)]
+        coming, read_so_far = iter(frames), []
+
+        async def read() -> pb.PeerMessage:
+            each = next(coming, None)
+            if each is None:
+                return grpc.aio.EOF
+            read_so_far.append(each)
+            return pb.PeerMessage(frame=codec.encode_frame(each))
+
+        async def write(message: pb.PeerMessage) -> None: ...
+
+        link = PeerLink("north", write, read, lambda: None)
+        pump = asyncio.create_task(link.pump())
+        await asyncio.sleep(0.01)
+        assert len(read_so_far) == 3
+        await link.receive(frames[0].key)
+        await asyncio.sleep(0.01)
+        assert len(read_so_far) == 4
+        await link.receive(frames[7].key)
+        assert len(read_so_far) == 8
+        for each in (*frames[1:7], frames[8]):
+            await link.receive(each.key)
+        await pump
+
+    asyncio.run(scenario())
+
+
+def test_a_link_that_is_not_read_ends_when_it_fails(monkeypatch):
+    monkeypatch.setattr(peers, "WINDOW", 1)
+
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame())
+        waiting = asyncio.create_task(box.has_room(1))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        box.fail(PeerLost("north went away", culprit="north"))
+        await asyncio.wait_for(waiting, 1)
 
     asyncio.run(scenario())

@@ -25,7 +25,7 @@ BEFORE_BEGIN = {
     "peers": lambda node: node.peers,
     "receive_seed": lambda node: node.receive_seed(bytes(32)),
     "fields_for": lambda node: node.fields_for(1),
-    "expected_fields": lambda node: node.expected_fields(1),
+    "due_fields": lambda node: node.due_fields(1),
     "receive_fields": lambda node: node.receive_fields(1, []),
     "evaluate_inner": lambda node: node.evaluate_inner(),
     "release": lambda node: node.release(),
@@ -228,7 +228,7 @@ def test_masked_records_of_another_study_are_refused(shape, due):
 
 def test_a_node_with_which_no_edge_is_shared_sends_nothing_and_nothing_is_taken_from_it():
     run = Run((2, 0, 3), kernels=SPEARMAN, degree=3).agree().begin().seed()
-    assert not len(run.nodes[0].expected_fields(1)) and run.nodes[1].fields_for(0) == []
+    assert run.nodes[0].due_fields(1) == [] and run.nodes[1].fields_for(0) == []
     with pytest.raises(EncodingError):
         run.nodes[0].receive_fields(1, run.nodes[2].fields_for(0))
 

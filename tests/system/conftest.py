@@ -49,9 +49,10 @@ class Lab:
         self.served: dict[str, Served] = {}
         self._environment = environment or {}
 
-    def start(self, epsilon: str = "10", more: str = "") -> Lab:
+    def start(self, epsilon: str = "10", more: str = "", *, dealer: bool = True) -> Lab:
         """more: sections of every node's configuration."""
-        self.deployment.start_dealer()
+        if dealer:
+            self.deployment.start_dealer()
         for name in self.names:
             self.table(name).write_text(TABLE)
             self.deployment.start_node(name, self.table(name), epsilon, more=more)

@@ -126,8 +126,9 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "noise", f"{study.noise}, {withstands}"
     tells = "; every node tells how many records have either label" if study.two_sample else ""
     yield "edges", f"{study.edges}, {study.sampling}{tells}"
+    yield "backend", study.backend
     yield "coordinator", study.coordinator
-    yield "dealer", study.dealer.name
+    yield "dealer", study.dealer.name if study.dealer else "none"
     yield "nodes", ", ".join(node.name for node in study.nodes)
 
 

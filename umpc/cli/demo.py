@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.errors import ConfigError
-from umpc.study import NOISES
+from umpc.study import BACKENDS, NOISES, PREPROCESSINGS
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
 @click.option("--noise", type=click.Choice(NOISES), help="How the noise is drawn; default: in_mpc up to 16 nodes.")
 @click.option("--delta", help="With --noise skellam or binomial, such as 1e-9.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="How pairs of two sites are evaluated; default: shared.")
+@click.option("--preprocessing", type=click.Choice(PREPROCESSINGS), help="With --backend garbled: none, no dealer.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
 def demo(
@@ -63,19 +65,22 @@ def demo(
     max_colluding: int | None,
     noise: str | None,
     delta: str | None,
+    backend: str | None,
+    preprocessing: str | None,
     style: str,
     keep: Path | None,
 ) -> None:
     """Run everything on this machine: a table split over nodes, and one private statistic.
 
-    Starts a dealer and the nodes as processes of their own on loopback, with certificates made for the occasion, runs
-    the study, and prints the private estimate beside the exact value, which only the demo can know. Every process it
-    started is gone when it ends.
+    Starts a dealer, if the study has one, and the nodes as processes of their own on loopback, with certificates made
+    for the occasion, runs the study, and prints the private estimate beside the exact value, which only the demo can
+    know. Every process it started is gone when it ends.
 
     \b
     umpc demo
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
+    umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     """
     from umpc.cli.table import breast_cancer, read_csv
@@ -92,7 +97,7 @@ def demo(
     given = dict(_pair("--parameter", text) for text in parameters)
     with _folder(keep) as folder:
         settings = {"edges": edges, "epsilon": epsilon, "max_colluding": max_colluding, "noise": noise}
-        settings["delta"] = delta
+        settings |= {"delta": delta, "backend": backend, "preprocessing": preprocessing}
         report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
 
@@ -139,13 +144,14 @@ def _run(
             columns=[field.name for field in fields if not field.public],
             parameters=parameters,
             fields=fields,
-            dealer=("dealer", "127.0.0.1:1"),
+            dealer=None if settings["preprocessing"] == "none" else ("dealer", "127.0.0.1:1"),
             nodes=[(path.stem, "127.0.0.1:1") for path in paths],
             **settings,
         )
         study = load_study_file(file).study("coordinator")  # refused before any process starts
-        _tell(f"starting a dealer and {nodes} node{'s' if nodes > 1 else ''}")
-        deployment.start_dealer()
+        _tell(f"starting {'a dealer and ' if study.dealer else ''}{nodes} node{'s' if nodes > 1 else ''}")
+        if study.dealer:
+            deployment.start_dealer()
         for path in paths:
             deployment.start_node(
                 path.stem, path, str(study.exact_epsilon), delta=str(study.exact_delta + Fraction(1, 10**9))

@@ -57,6 +57,8 @@ def _list(statistic: Statistic) -> None:
         click.echo(
             f"    {program.rounds + 1} rounds; an edge: {sent} bits opened by an owner, {dealt // 8} bytes dealt"
         )
+        if statistic.degree == 2:
+            click.echo(f"    without a dealer: {_garbled(found)}")
     else:
         click.echo("    1 round; nothing is exchanged, every record has one owner")
     click.echo(f"    {statistic.citation}")
@@ -110,12 +112,14 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
         click.echo(f"hash          {kernel.hash}")
         click.echo(f"range         [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
         click.echo(f"sensitivity   {kernel.interval.width} per edge when one record is replaced")
-    _explain_cost(_program(found, two_sample))
+    _explain_cost(found, _program(found, two_sample))
 
 
-def _explain_cost(program: Program) -> None:
+def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
     from umpc.mpc.plan import WordPlace
 
+    if found[0].degree == 2:
+        click.echo(f"garbled       {_garbled(found)}, with no dealer")
     click.echo(f"sent masked   {program.wire_bits} bits a record, once, to each node with which it shares an edge")
     for pattern, plan in program.plans.items():
         owners = "".join("ABCDEFGH"[party] for party in pattern)
@@ -131,6 +135,25 @@ def _explain_cost(program: Program) -> None:
         click.echo(
             f"  dealt       {' + '.join(str(-(-bits // 8)) for bits in dealt)} bytes an edge, in the 64-bit ring"
         )
+
+
+def _garbled(found: Sequence[Kernel]) -> str:
+    """What an edge of two owners costs where it is garbled between them, in the 64-bit ring."""
+    from umpc.errors import KernelError
+    from umpc.mpc.garbled_plan import garbled_program
+    from umpc.mpc.outputs import outputs_of
+    from umpc.mpc.ring import RINGS
+
+    try:
+        program = garbled_program(found, RINGS[-1], [(0, 1)])
+    except KernelError as error:
+        return f"not possible: {error.message}"
+    gates, bits = outputs_of(program.circuit).and_count, [len(program.circuit.inputs_of(record)) for record in (0, 1)]
+    (plan,) = program.plans.values()
+    return (
+        f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; once a record "
+        f"{16 * bits[0]} bytes of labels, or {4 * bits[1]} of choices"
+    )
 
 
 def _library_kernels(statistic: Statistic, columns: Sequence[str], parameters: dict, fields: Iterable[str]) -> list:

@@ -20,6 +20,7 @@ NOISE = {
     "skellam": "Skellam, every node adds its part",
     "binomial": "binomial, drawn under shares",
 }
+EVALUATED = {"shared": "evaluated under shares", "garbled": "garbled between their two owners"}
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
@@ -102,11 +103,16 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         return rows
     return [
         *rows,
+        ("edges of several owners", report.backend, EVALUATED[report.backend]),
         ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
         ("bytes online", f"{report.bytes_online:,}", f"predicted {report.bytes_online_predicted:,}"),
         ("bytes offline", f"{report.bytes_offline:,}", f"predicted {report.bytes_offline_predicted:,}"),
-        ("seconds online", f"{report.seconds_online:.3f}", "first masked field to last share, charge included"),
-        ("seconds offline", f"{report.seconds_offline:.3f}", "joint seed, E, material"),
+        ("seconds online", f"{report.seconds_online:.3f}", "first message on data to last share, charge included"),
+        (
+            "seconds offline",
+            f"{report.seconds_offline:.3f}",
+            "joint seed, E, material or transfers",
+        ),
         ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
     ]
 

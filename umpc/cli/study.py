@@ -30,7 +30,9 @@ def study() -> None:
       edges = "2n"                        # "2n", "all" or a number of pairs
       identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
       # max_colluding = 1                 # default: all nodes but one
-      # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes
+      # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes and without a dealer
+      # backend = "garbled"               # pairs between their two nodes alone; these two lines go together,
+      # preprocessing = "none"            # and then there is no [dealer]; for statistics over one or two records
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
@@ -81,7 +83,9 @@ def run(file: Path, style: str) -> None:
 @click.argument("file", type=FILE)
 @click.option("--records", help="Each node's number of records, as 300,300,200: then also say what a run will cost.")
 @click.option(
-    "--contact", is_flag=True, help="Also call the dealer and all nodes, and say who answers and who does not."
+    "--contact",
+    is_flag=True,
+    help="Also call all nodes, and the dealer if there is one, and say who answers.",
 )
 def check(file: Path, records: str | None, contact: bool) -> None:
     """Say what the study in FILE computes, before any node is asked to take part.
@@ -107,7 +111,8 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
     click.echo(f"epsilon      {checked.epsilon}, noise of {checked.honest} of {len(checked.nodes)} nodes suffices")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
-    click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; dealer {checked.dealer.name}")
+    dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
+    click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
     if records is not None:
         _predict(checked, records)
     if contact:
@@ -126,8 +131,9 @@ def _predict(study: Study, records: str) -> None:
     for kernel, noise in zip(study.parsed_kernels, noise_of(sizes), strict=True):
         deviation = noise.std * float(kernel.unit) / sizes.edges
         click.echo(f"noise        standard deviation {deviation:.4g} of a mean, in a ring of {attempt.ring.bits} bits")
+    source = "most from the dealer" if study.dealer else "for oblivious transfers"
     click.echo(f"rounds       {cost.rounds}, the reveal included")
-    click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} before, most from the dealer")
+    click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}")
 
 
 def _contact(study: Study, identity: Identity) -> None:

@@ -70,7 +70,10 @@ async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcE
             await channel.close()
         return participant.name, f"answers, umpc {reply.version}"
 
-    return await asyncio.gather(ask("dealer", study.dealer), *(ask("node", node) for node in study.nodes))
+    dealers = [study.dealer] if study.dealer else []
+    return await asyncio.gather(
+        *(ask("dealer", dealer) for dealer in dealers), *(ask("node", node) for node in study.nodes)
+    )
 
 
 class Conductor:

@@ -70,6 +70,8 @@ class Report:
     records: int
     nodes: int
     max_colluding: int
+    backend: str
+    preprocessing: str
     rounds: int
     rounds_predicted: int
     bytes_online: int
@@ -123,6 +125,8 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         records=sizes.records,
         nodes=len(study.nodes),
         max_colluding=study.max_colluding,
+        backend=study.backend,
+        preprocessing=study.preprocessing,
         rounds_predicted=cost.rounds,
         bytes_online_predicted=cost.bytes_online,
         bytes_offline_predicted=cost.bytes_offline,

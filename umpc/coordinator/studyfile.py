@@ -45,7 +45,7 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: str
     fields: list[_FieldEntry]
     epsilon: Number
-    dealer: Participant
+    dealer: Participant | None = None
     nodes: list[Participant]
     identity: str
     statistic: str | None = None
@@ -59,6 +59,8 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     max_colluding: int | None = None
     noise: str | None = None
     delta: Number = ""
+    backend: str = "shared"
+    preprocessing: str = "dealer"
     seconds_per_step: int = 600
 
 
@@ -83,7 +85,9 @@ class StudyFile:
             edges=str(entries.edges),
             max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
             delta=str(entries.delta),
-            noise=entries.noise or default_noise(len(nodes), entries.epsilon),
+            noise=entries.noise or default_noise(len(nodes), entries.epsilon, entries.preprocessing),
+            backend=entries.backend,
+            preprocessing=entries.preprocessing,
             coordinator=coordinator,
             dealer=entries.dealer,
             nodes=nodes,
@@ -111,8 +115,10 @@ class StudyFile:
         }
 
 
-def default_noise(nodes: int, epsilon: Number) -> str:
-    """Inside MPC for few nodes; not for an ε at which the δ of finite bits would mean nothing."""
+def default_noise(nodes: int, epsilon: Number, preprocessing: str = "dealer") -> str:
+    """Inside MPC for few nodes and a dealer; not for an ε at which the δ of finite bits would mean nothing."""
+    if preprocessing != "dealer":
+        return "distributed"
     try:
         small = exact(str(epsilon), "epsilon") <= 16
     except StudyError:
@@ -165,7 +171,7 @@ def write_study_file(
     fields: Sequence[FieldText],
     epsilon: str,
     edges: str,
-    dealer: tuple[str, str],
+    dealer: tuple[str, str] | None,
     nodes: Sequence[tuple[str, str]],
     statistic: str | None = None,
     columns: Sequence[str] = (),
@@ -174,6 +180,8 @@ def write_study_file(
     max_colluding: int | None = None,
     noise: str | None = None,
     delta: str | None = None,
+    backend: str | None = None,
+    preprocessing: str | None = None,
 ) -> Path:
     """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
     text = partial(json.dumps, ensure_ascii=False)  # JSON strings and lists of strings are TOML too
@@ -187,8 +195,8 @@ def write_study_file(
         lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns))}"]
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
-    lines += [] if noise is None else [f"noise = {text(noise)}"]
-    lines += [] if delta is None else [f"delta = {text(delta)}"]
+    choices = {"noise": noise, "delta": delta, "backend": backend, "preprocessing": preprocessing}
+    lines += [f"{key} = {text(value)}" for key, value in choices.items() if value is not None]
     if parameters:
         lines += ["[parameters]", *(f"{key} = {text(value)}" for key, value in parameters.items())]
     for field in fields:
@@ -198,7 +206,8 @@ def write_study_file(
             lines += ["public = true"] if field.public else []
         else:
             lines += [f"{key} = {text(getattr(field, key))}" for key in ("lower", "upper", "resolution")]
-    lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
+    if dealer:
+        lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
     for node, address in nodes:
         lines += ["[[nodes]]", f"name = {text(node)}", f"address = {text(address)}"]
     path = folder / "study.toml"

@@ -17,6 +17,9 @@
 | `noise.py` | noise drawn under shares: coins that nobody knows |
 | `circuits.py`, `arithmetic.py`, `weighted.py` | Boolean circuits from kernels, with few AND gates |
 | `garbling.py`, `gates.py`, `schedule.py`, `outputs.py` | half-gates over batches of edges, additive shares as output |
+| `cells.py` | one interface for how edges of several owners are evaluated: a node's part |
+| `shared_cells.py` | … under masks that a dealer knows |
+| `garbled_plan.py`, `garbled_cells.py` | … by garbled circuits between two nodes, without a dealer |
 | `base_ot.py`, `correlated_ot.py`, `ot_products.py` | oblivious transfer, and what is made of it without a dealer |
 | `rounds.py` | protocols as generators, and the in-memory driver |
 | `frames.py` | a message's place and size on the wire |

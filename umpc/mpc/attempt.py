@@ -19,6 +19,7 @@ import numpy as np
 
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.mpc.compiler import compile_program
+from umpc.mpc.garbled_plan import GarbledPlan, GarbledProgram, garbled_program
 from umpc.mpc.material import dealt_bytes
 from umpc.mpc.noise import CoinToss, committee_size, noise_plan
 from umpc.mpc.plan import Plan, Program, pattern_of
@@ -207,10 +208,12 @@ class Attempt:
         self.coins = tuple(coins)
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> Program | GarbledProgram:
         """The plans of all patterns of owners that occur in E."""
         patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
         kernels = self.study.parsed_kernels
+        if self.study.backend == "garbled":
+            return garbled_program(kernels, self._sums_ring, patterns)
         program = compile_program(kernels, self._sums_ring, patterns)
         if program.word_bits > self._sums_ring.bits:
             program = compile_program(kernels, RINGS[-1], patterns)
@@ -220,7 +223,7 @@ class Attempt:
     def ring(self) -> Ring:
         return self.program.ring
 
-    def plan(self, chunk: Chunk) -> Plan:
+    def plan(self, chunk: Chunk) -> Plan | GarbledPlan:
         """What the parties of a chunk compute."""
         return self.noise_plan if chunk.noise else self.program.plans[pattern_of(chunk.owners)]
 

@@ -67,7 +67,7 @@ def send_seeds(seed: bytes, count: int, session: bytes, peer: str) -> Protocol[l
     (reply,) = yield Message(OFFER, offer, 2, 8 * POINT_BYTES)
     check_reply(reply, silence(OFFER), peer)
     (reply,) = yield silence(CHOICE)
-    check_reply(reply, _shape(CHOICE, count), peer)
+    check_reply(reply, key_message(CHOICE, count), peer)
     whole = meeting * r  # r·C
     pairs = []
     for number, encoding in enumerate(_split(reply.payload)):
@@ -85,7 +85,7 @@ def receive_seeds(seed: bytes, choices: Sequence[int], session: bytes, peer: str
     if any(choice not in (0, 1) for choice in choices):
         raise LocalProtocolError("a choice in an oblivious transfer is 0 or 1")
     (reply,) = yield silence(OFFER)
-    check_reply(reply, _shape(OFFER, 2), peer)
+    check_reply(reply, key_message(OFFER, 2), peer)
     offer = reply.payload
     meeting, masked = (decode_point(encoding, peer, OFFER) for encoding in _split(offer))
     stream = Stream(derive(seed, "base ot", "receiver"))
@@ -139,7 +139,8 @@ def _not_a_key(what: str, culprit: str, step: str) -> EncodingError:
     )
 
 
-def _shape(step: str, count: int) -> Message:
+def key_message(step: str, count: int) -> Message:
+    """A message of so many points, but for its content."""
     return Message(step, bytes(POINT_BYTES * count), count, 8 * POINT_BYTES)
 
 

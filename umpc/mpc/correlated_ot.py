@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from umpc.errors import LocalProtocolError
-from umpc.mpc.base_ot import receive_seeds, send_seeds, silence
+from umpc.mpc.base_ot import CHOICE, OFFER, key_message, receive_seeds, send_seeds, silence
 from umpc.mpc.prg import SEED_BYTES, Stream, derive
 from umpc.mpc.rounds import Message, Protocol, check_reply
 
@@ -71,6 +71,18 @@ def fresh_delta(seed: bytes) -> np.ndarray:
 def extension_bytes(count: int, fold: int = FOLD) -> int:
     """Bytes of a batch's one message, receiver to sender."""
     return BLOCK_BITS // fold * ((count + 7) // 8)
+
+
+def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
+    """The set-up, round by round: whether the sender speaks, and its message but for the content."""
+    trees = _trees_message(bytes(_trees_bytes(fold)), fold)
+    messages = [(False, key_message(OFFER, 2)), (True, key_message(CHOICE, BLOCK_BITS)), (False, trees)]
+    return [(speaks, message) for speaks, message in messages if message.width]
+
+
+def extend_shape(count: int, batch: int, fold: int = FOLD) -> Message:
+    """A batch's one message, but for the content. batch: its number, from 1."""
+    return _extend_message(bytes(extension_bytes(count, fold)), count, fold, batch)
 
 
 def open_sender(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from umpc.mpc.attempt import Attempt, Chunk
-from umpc.mpc.evaluation import open_shape
-from umpc.mpc.fields import fields_frames
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.cells import backend_of
 from umpc.mpc.frames import frame_bytes
 from umpc.mpc.material import dealt_bytes
-from umpc.mpc.plan import Plan
 from umpc.mpc.prg import SEED_BYTES
+from umpc.mpc.rounds import Message
+from umpc.ustat.hypergraph import Owners
 
 
 @dataclass(frozen=True)
@@ -26,37 +26,38 @@ class Cost:
 
 
 def predict(attempt: Attempt) -> Cost:
-    """The cost of an attempt: online between nodes and to the coordinator, offline from the dealer and for noise."""
+    """The cost of an attempt: online between nodes and to the coordinator, offline all that goes before the data."""
     nodes = len(attempt.members)
-    online = nodes * attempt.ring.bytes * len(attempt.study.kernels) + _fields(attempt)
-    offline = nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if attempt.needs_dealer else 0
+    set_up, fields = _links(attempt)
+    online = nodes * attempt.ring.bytes * len(attempt.study.kernels) + fields
+    offline = set_up
+    offline += nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if attempt.needs_dealer else 0
     for chunk in attempt.chunks():
         plan = attempt.plan(chunk)
         for party in plan.everybody:
-            opened = (plan.parties - 1) * _opened(plan, party, chunk)
-            online, offline = (online, offline + opened) if chunk.noise else (online + opened, offline)
-            size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
+            shapes = (plan.shape(number, party, chunk.count) for number in range(1, plan.rounds + 1))
+            sent = (plan.parties - 1) * sum(_bytes(shape, chunk.place, chunk.number) for shape in shapes)
+            online, offline = (online, offline + sent) if chunk.noise else (online + sent, offline)
             if attempt.needs_dealer:
+                size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
                 offline += frame_bytes("material", chunk.place, chunk.number, chunk.count, width, size)
     return Cost(attempt.rounds, online, offline)
 
 
-def _fields(attempt: Attempt) -> int:
-    """Masked records: every node to every node with which it shares an edge."""
-    total, graph = 0, attempt.hypergraph
+def _links(attempt: Attempt) -> tuple[int, int]:
+    """What every node sends to every node with which it shares an edge: to set up, and in round 1."""
+    backend, set_up, fields = backend_of(attempt.study), 0, 0
     for node in range(len(attempt.members)):
-        for peer in graph.neighbours(node):
+        for peer in attempt.hypergraph.neighbours(node):
             link = (min(node, peer), max(node, peer))
-            for number, count, size in fields_frames(attempt.program, len(graph.shared_records(node, peer))):
-                total += frame_bytes("masked_fields", link, number, count, attempt.program.wire_bits, size)
-    return total
+            set_up += sum(_bytes(shape, link, 0) for shape in backend.set_up_shapes(attempt, node, peer))
+            shapes = enumerate(backend.field_shapes(attempt, node, peer))
+            fields += sum(_bytes(shape, link, number) for number, shape in shapes)
+    return set_up, fields
 
 
-def _opened(plan: Plan, party: int, chunk: Chunk) -> int:
-    """What a party sends to one other owner, over all rounds."""
-    shapes = (open_shape(plan, layer, party, chunk.count) for layer in range(len(plan.layers)))
-    return sum(
-        frame_bytes("open", chunk.place, chunk.number, shape.count, shape.width, len(shape.payload), shape.round)
-        for shape in shapes
-        if shape.width
-    )
+def _bytes(shape: Message, owners: Owners, number: int) -> int:
+    """Of a message as a frame; one of width 0 is not sent."""
+    if not shape.width:
+        return 0
+    return frame_bytes(shape.step, owners, number, shape.count, shape.width, len(shape.payload), shape.round)

@@ -305,13 +305,6 @@ def open_message(plan: Plan, layer: int, party: int, shares: LayerShares, count:
     return Message("open", pack(bits, 1) + b"".join(places), count, plan.open_width(layer, party), layer + 1)
 
 
-def open_shape(plan: Plan, layer: int, party: int, count: int) -> Message:
-    """What a party's message of a round looks like, but for its content."""
-    size = packed_size(len(plan.opened_bits(layer, party)) * count, 1)
-    size += sum(packed_size(count, plan.place_width(number)) for number in plan.opened_places(layer, party))
-    return Message("open", bytes(size), count, plan.open_width(layer, party), layer + 1)
-
-
 def read_open(plan: Plan, layer: int, party: int, message: Message, count: int) -> LayerShares:
     """Another party's shares. Raises: EncodingError."""
     bits, places = plan.opened_bits(layer, party), plan.opened_places(layer, party)

@@ -13,15 +13,28 @@ MAX_PAYLOAD = 1 << 20
 Key = tuple[str, int, Owners, int]
 """(step, round, owners, chunk): each once."""
 
-STEPS = {"node_seed": 1, "material": 2, "masked_fields": 3, "open": 4}
+STEPS = {
+    "node_seed": 1,
+    "material": 2,
+    "masked_fields": 3,
+    "open": 4,
+    "ot_offer": 5,
+    "ot_choice": 6,
+    "ot_trees": 7,
+    "ot_extend": 8,
+    "labels": 9,
+    "garbled": 10,
+}
 """The names of the steps and their numbers on the wire."""
+TOGETHER = {"ot_extend": ("labels", 0)}
+"""Steps that are of the same round as another: both nodes of a link send at once."""
 
 
 @dataclass(frozen=True)
 class Frame:
     """`count` values of `width` bits for one chunk of one cell (material, open: `count` edges).
 
-    owners: the cell's; for masked fields the two nodes of the link. round: which round of the step, from 1; 0 where
+    owners: the cell's; for what is sent once per link its two nodes. round: which round of the step, from 1; 0 where
     there is but one.
     """
 
@@ -44,6 +57,11 @@ class Frame:
     @property
     def key(self) -> Key:
         return self.step, self.round, self.owners, self.chunk
+
+    @property
+    def round_of_study(self) -> tuple[str, int]:
+        """Frames that leave at once have the same one: what rounds are counted by."""
+        return TOGETHER.get(self.step, (self.step, self.round))
 
     @property
     def wire_bytes(self) -> int:

@@ -27,7 +27,8 @@ from functools import cached_property
 from itertools import accumulate, chain, combinations
 
 from umpc.mpc import comparison
-from umpc.mpc.ring import Ring
+from umpc.mpc.ring import Ring, packed_size
+from umpc.mpc.rounds import Message
 from umpc.ustat.polynomial import Polynomial
 
 MATERIAL_BYTES = 1_000_000
@@ -312,6 +313,17 @@ class Plan:
         return len(self.opened_bits(layer, party)) + sum(self.place_width(number) for number in places)
 
     @property
+    def rounds(self) -> int:
+        return len(self.layers)
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        """What a party's message of a round, from 1, looks like, but for its content."""
+        layer = round - 1
+        size = packed_size(len(self.opened_bits(layer, party)) * count, 1)
+        size += sum(packed_size(count, self.place_width(number)) for number in self.opened_places(layer, party))
+        return Message("open", bytes(size), count, self.open_width(layer, party), round)
+
+    @property
     def needs_dealer(self) -> bool:
         return any(self.dealt_bits(party) for party in self.everybody)
 
@@ -323,6 +335,8 @@ class Program:
     ring: Ring
     wires: tuple[Wire, ...]
     plans: dict[Pattern, Plan]
+    chunks_in_flight = 64
+    """Chunks that wait for a peer's message, at most."""
 
     @property
     def needs_dealer(self) -> bool:

@@ -20,6 +20,8 @@ from umpc.transport.tls import grpc
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for; an honest peer is never so far ahead."""
+WINDOW = 8 << 20
+"""With so many bytes waiting no more is read, unless somebody waits for what has not come."""
 FRAME_BYTES = 1024
 """What a waiting frame takes beside its payload."""
 
@@ -34,6 +36,7 @@ class Mailbox:
         self._seen: dict[Key, bytes] = {}
         self._bytes = 0
         self._failure: UmpcError | None = None
+        self._changed = asyncio.Event()
 
     def put(self, frame: Frame) -> None:
         """Raises: RemoteProtocolError where the frame differs from its first copy, or too many wait."""
@@ -57,11 +60,19 @@ class Mailbox:
         if key in self._waiting:
             frame = self._waiting.pop(key)
             self._bytes -= len(frame.payload) + FRAME_BYTES
+            self._changed.set()
             return frame
         if self._failure is not None:
             raise self._failure
+        self._changed.set()
         self._wanted[key] = asyncio.get_running_loop().create_future()
         return await self._wanted[key]
+
+    async def has_room(self, window: int) -> None:
+        """Wait until fewer bytes wait to be asked for, or somebody waits for what has not come."""
+        while self._bytes >= window and not self.is_awaited and self._failure is None:
+            self._changed.clear()
+            await self._changed.wait()
 
     @property
     def is_awaited(self) -> bool:
@@ -70,6 +81,7 @@ class Mailbox:
 
     def fail(self, error: UmpcError) -> None:
         self._failure = self._failure or error
+        self._changed.set()
         for wanted in self._wanted.values():
             if not wanted.done():
                 wanted.set_exception(self._failure)
@@ -97,7 +109,7 @@ class PeerLink:
     ):
         self.peer, self.close = peer, close
         self.bytes_sent = 0
-        self.rounds_sent: set[tuple[str, int]] = set()
+        self.rounds_used: set[tuple[str, int]] = set()
         self._mailbox = Mailbox(peer)
         self._write, self._read = write, read
         self._sending = asyncio.Lock()
@@ -105,7 +117,7 @@ class PeerLink:
     async def send(self, frame: Frame) -> None:
         """One message of a round. Raises: PeerLost."""
         self.bytes_sent += frame.wire_bytes
-        self.rounds_sent.add((frame.step, frame.round))
+        self.rounds_used.add(frame.round_of_study)
         try:
             async with self._sending:
                 await self._write(pb.PeerMessage(frame=codec.encode_frame(frame)))
@@ -117,6 +129,7 @@ class PeerLink:
     async def receive(self, key: Key) -> Message:
         """The peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
         frame = await self._mailbox.get(key)
+        self.rounds_used.add(frame.round_of_study)
         return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
 
     @property
@@ -127,11 +140,16 @@ class PeerLink:
         """End all waiting with this error, unless another came first."""
         self._mailbox.fail(error)
 
+    async def _next(self) -> pb.PeerMessage:
+        """The next message, read only once there is room: a peer that is faster, as a garbler may be, has to wait."""
+        await self._mailbox.has_room(WINDOW)
+        return await self._read()
+
     async def pump(self) -> None:
         """Read frames into the mailbox until the stream ends; then whoever waits learns it."""
         error: UmpcError = lost(self.peer, "evaluate")
         try:
-            while (message := await self._read()) is not grpc.aio.EOF:
+            while (message := await self._next()) is not grpc.aio.EOF:
                 if message.WhichOneof("body") != "frame":
                     raise EncodingError("something that is no frame came")
                 self._mailbox.put(codec.decode_frame(message.frame))

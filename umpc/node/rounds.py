@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.attempt import Chunk
-from umpc.mpc.evaluation import open_shape
-from umpc.mpc.fields import fields_frames
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.rounds import Message, Protocol, check_reply
 from umpc.node.material import MaterialReader
@@ -20,8 +18,6 @@ from umpc.node.tasks import task_group
 
 T = TypeVar("T")
 
-CHUNKS_IN_FLIGHT = 64
-"""Chunks that wait for a peer's message, at most."""
 PROGRESS_EVERY = 64
 """Chunks between two calls of `tell`."""
 
@@ -41,10 +37,25 @@ class Rounds:
         self.in_thread, self.tell = in_thread, tell
         self._tree_hash = session.attempt.tree_hash()
 
+    async def set_up(self, peer: int) -> None:
+        """What goes before all data between this node and one peer; in each round one of the two is silent."""
+        link, owners = self.links[peer], self._link(peer)
+        protocol = self.session.set_up(peer)
+        message, _ = await self.in_thread(resume, protocol, None) if protocol else (None, None)
+        while message is not None:
+            reply = Message(message.step, b"", 0, 0, message.round)
+            if message.width:
+                await link.send(frame_of(message, owners, 0))
+            else:
+                reply = await link.receive(frame_of(message, owners, 0).key)
+            message, _ = await self.in_thread(resume, protocol, [reply])
+
+    def _link(self, peer: int) -> tuple[int, int]:
+        return min(self.session.index, peer), max(self.session.index, peer)
+
     async def exchange_fields(self, peer: int) -> None:
         """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
-        link = self.links[peer]
-        owners = (min(self.session.index, peer), max(self.session.index, peer))
+        link, owners = self.links[peer], self._link(peer)
         messages = await self.in_thread(self.session.fields_for, peer)
         # Beside the receiving: two nodes that first send everything would fill each other's mailbox.
         sending = asyncio.create_task(_send_all(link, [frame_of(m, owners, n) for n, m in enumerate(messages)]))
@@ -57,9 +68,8 @@ class Rounds:
             await self.in_thread(self.session.receive_fields, peer, replies)
 
     async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
-        link, program, replies = self.links[peer], self.session.attempt.program, []
-        for number, count, size in fields_frames(program, len(self.session.expected_fields(peer))):
-            due = Message("masked_fields", bytes(size), count, program.wire_bits)
+        link, replies = self.links[peer], []
+        for number, due in enumerate(self.session.due_fields(peer)):
             reply = await link.receive(frame_of(due, owners, number).key)
             check_reply(reply, due, link.peer)
             replies.append(reply)
@@ -67,7 +77,8 @@ class Rounds:
 
     async def evaluate(self, chunks: Sequence[Chunk]) -> None:
         """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
-        room = asyncio.Semaphore(CHUNKS_IN_FLIGHT)
+        own = self.session.accept().name
+        room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
 
         async def finish(chunk: Chunk, protocol: Protocol[list[int]], message: Message | None, result) -> None:
             while message is not None:
@@ -80,7 +91,7 @@ class Rounds:
             for done, chunk in enumerate(chunks):
                 await room.acquire()
                 payload = await self.material.next() if self.material else b""
-                with blaming(self.session.study.dealer.name, "evaluate"):
+                with blaming(self.material.dealer if self.material else own, "evaluate"):
                     protocol, message, result = await self.in_thread(self._start, chunk, payload)
                 group.create_task(finish(chunk, protocol, message, result))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
@@ -88,14 +99,14 @@ class Rounds:
 
     async def _exchange(self, chunk: Chunk, message: Message) -> list[Message]:
         """One round of a chunk with all its other owners: their messages in party order."""
-        plan, layer = self.session.attempt.plan(chunk), message.round - 1
+        plan = self.session.attempt.plan(chunk)
         others = [(party, node) for party, node in enumerate(chunk.parties) if node != self.session.index]
         if message.width:
             for _, node in others:
                 await self.links[node].send(frame_of(message, chunk.place, chunk.number))
         replies = []
         for party, node in others:
-            due, link = open_shape(plan, layer, party, chunk.count), self.links[node]
+            due, link = plan.shape(message.round, party, chunk.count), self.links[node]
             if due.width:
                 reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
                 check_reply(reply, due, link.peer)

@@ -165,6 +165,8 @@ class StudyRun:
             await self._in_thread(session.receive_seed, seed)
             await self._connect(session, attempt)
             self._rounds = Rounds(session, self._links, self._material, self._in_thread, self._tell)
+            await together(self._rounds.set_up(peer) for peer in session.peers)
+            failpoint("after-set-up")
             await self._draw_noise()
             if self._material:
                 await self._material.prefetched()
@@ -178,7 +180,7 @@ class StudyRun:
         await self._rounds.evaluate(noise)
         self._sent_before = sum(link.bytes_sent for link in self._links.values())
         for link in self._links.values():
-            link.rounds_sent.clear()
+            link.rounds_used.clear()
 
     async def _connect(self, session: NodeSession, attempt: Attempt) -> None:
         async def link(peer: int) -> None:
@@ -199,7 +201,7 @@ class StudyRun:
             while await self._in_thread(next, inner, DONE) is not DONE:
                 pass
         failpoint("before-ready")
-        rounds = len({sent for link in self._links.values() for sent in link.rounds_sent})
+        rounds = len({used for link in self._links.values() for used in link.rounds_used})
         sent = sum(link.bytes_sent for link in self._links.values()) - self._sent_before
         received = self._sent_before + (self._material.bytes_received if self._material else 0)
         await self._send(m.Ready(sent, received, rounds))

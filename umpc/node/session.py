@@ -4,7 +4,8 @@
     opening = session.agree(members)                agree: joint seed
     attempt = session.begin(openings)               prepare: E, plan, noise and zero share
     session.receive_seed(node_seed)                          masks
-    session.fields_for(peer) / receive_fields       evaluate, round 1: masked records
+    session.set_up(peer)                                     without a dealer: oblivious transfers
+    session.fields_for(peer) / receive_fields       evaluate, round 1: records, masked or as labels
     session.protocol(chunk, material)                        the rounds of a chunk
     session.release()                               release: the noisy share
 
@@ -19,14 +20,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from umpc.agreement import attempt_of, noise_of
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import Attempt, Chunk, Member, commit
-from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
-from umpc.mpc.fields import fields_messages, read_fields
-from umpc.mpc.masks import masked_wires, wire_masks
-from umpc.mpc.material import DealtPart, SeededPart
-from umpc.mpc.plan import RecordPlace
-from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, derive
+from umpc.mpc.cells import Cells, backend_of
+from umpc.mpc.prg import SEED_BYTES, FixedKeyHash
 from umpc.mpc.rounds import Message, Protocol
 from umpc.mpc.zero_shares import KeyAgreement, zero_shares
 from umpc.study import Study
@@ -59,7 +56,7 @@ class NodeSession:
         self._member = Member(name, records, commitment, self._key.public_key, first_class)
         self._members: tuple[Member, ...] | None = None
         self._attempt: Attempt | None = None
-        self._node_seed: bytes | None = None
+        self._cells: Cells | None = None
         self._begun: set[Chunk] = set()
         self._parts: list[Sequence[int]] = []
         self._chunks_added = 0
@@ -141,75 +138,42 @@ class NodeSession:
         return self.attempt.peers(self.index)
 
     def receive_seed(self, node_seed: bytes) -> None:
-        """The dealer's seed for this node: its masks and its part of every chunk. Masks the node's wires."""
-        program = self.attempt.program
-        if self._node_seed is not None:
-            raise LocalProtocolError("the dealer's seed came before; masks are made once")
-        self._node_seed = node_seed
-        self._masks = wire_masks(program, derive(node_seed, "masks"), self.records)
-        self._masked = {self.index: masked_wires(program, self.columns, self._masks, self.records)}
+        """The seed of all that this node keeps secret in its cells: the dealer's, or its own where nothing is dealt."""
+        attempt = self.attempt
+        if self._cells is not None:
+            raise LocalProtocolError("the node's seed came before; masks are made once")
+        self._cells = backend_of(self.study)(attempt, self.index, self.columns, node_seed, self._drawn)
+
+    @property
+    def cells(self) -> Cells:
+        """This node's part in the edges that it shares with others."""
+        if self._cells is None:
+            raise LocalProtocolError("the node's seed has not come")
+        return self._cells
+
+    def set_up(self, peer: int) -> Protocol[None] | None:
+        """What goes before all data between this node and a peer, if anything."""
+        return self.cells.set_up(peer)
 
     def fields_for(self, peer: int) -> list[Message]:
-        """Round 1: this node's masked records that occur in an edge with the peer."""
-        self._check_seeded()
-        records = self.attempt.hypergraph.shared_records(self.index, peer)
-        return fields_messages(self.attempt.program, self._masked[self.index], records)
+        """Round 1: this node's records that occur in an edge with the peer, under masks or as labels."""
+        return self.cells.fields_for(peer)
 
-    def expected_fields(self, peer: int) -> np.ndarray:
-        """The peer's records that it must send in round 1, ascending."""
-        return self.attempt.hypergraph.shared_records(peer, self.index)
+    def due_fields(self, peer: int) -> list[Message]:
+        """What the peer must send in round 1, but for the content."""
+        return backend_of(self.study).field_shapes(self.attempt, peer, self.index)
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """Round 1 from a peer, into a table indexed as the peer numbers its records.
-
-        Raises: EncodingError where not exactly its records of the cell came.
-        """
-        self._check_seeded()
-        program, records = self.attempt.program, self.expected_fields(peer)
-        values = read_fields(program, messages)
-        if any(len(sent) != len(records) for sent in values):
-            raise EncodingError(f"{len(values[0])} masked records came, {len(records)} were due")
-        table = [np.zeros(self.attempt.members[peer].records, dtype=np.uint64) for _ in program.wires]
-        for column, sent in zip(table, values, strict=True):
-            column[records] = sent
-        self._masked[peer] = table
+        """Round 1 from a peer. Raises: EncodingError or RemoteProtocolError where not exactly its records came."""
+        self.cells.receive_fields(peer, messages)
 
     def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
         """The rounds of one chunk, once; the result goes to `add`. Raises: EncodingError on malformed material."""
-        self._check_seeded()
-        plan, party = self.attempt.plan(chunk), chunk.parties.index(self.index)
-        missing = set(chunk.owners) - self._masked.keys() if self.attempt.program.wires and not chunk.noise else set()
-        if chunk in self._begun or missing:
-            raise LocalProtocolError("a chunk is evaluated once, after its peers' masked records came")
-        dealt = DealtPart.decode(plan, material, party, chunk.count)
-        seed = self.attempt.chunk_seed(self._node_seed, chunk)
-        seeded = SeededPart.expand(plan, seed, party, chunk.count)
+        if chunk in self._begun or not self.cells.is_ready(chunk):
+            raise LocalProtocolError("a chunk is evaluated once, after its peers' records came")
+        protocol = self.cells.protocol(chunk, material, tree_hash)
         self._begun.add(chunk)
-        inputs = self._coin_inputs(chunk) if chunk.noise else self._inputs(chunk, party)
-        return evaluate_chunk(party, plan, inputs, dealt, seeded, tree_hash)
-
-    def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
-        """This node's contribution to the coins of one sum."""
-        coins = self.attempt.coins[chunk.sum].coins(self._drawn.pop(chunk), chunk.start, chunk.stop)
-        return ChunkInputs({}, {}, {}, chunk.count, self._names(chunk), coins)
-
-    def _names(self, chunk: Chunk) -> list[str]:
-        return [self.attempt.members[node].name for node in chunk.parties]
-
-    def _inputs(self, chunk: Chunk, party: int) -> ChunkInputs:
-        """The masked values of the chunk's records, and what this node knows of its own."""
-        plan = self.attempt.plan(chunk)
-        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
-        places, masks = {}, {}
-        for number, place in enumerate(plan.places):
-            if isinstance(place, RecordPlace):
-                owner, rows = chunk.owners[place.slot], index[place.slot]
-                places[number] = self._masked[owner][place.wire][rows]
-                if owner == self.index:
-                    masks[number] = self._masks[place.wire][rows]
-        slots = plan.own_slots(party)
-        records = {slot: {name: column[index[slot]] for name, column in self.columns.items()} for slot in slots}
-        return ChunkInputs(places, masks, records, chunk.count, self._names(chunk))
+        return protocol
 
     def add(self, chunk: Chunk, shares: Sequence[int]) -> None:
         """A chunk's result: its share of each sum; of noise, of its own sum."""
@@ -248,10 +212,6 @@ class NodeSession:
         ring = self.attempt.ring
         totals = map(sum, zip(*self._parts, self._noise, self._zeros, strict=True))
         return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
-
-    def _check_seeded(self) -> None:
-        if self._node_seed is None:
-            raise LocalProtocolError("the dealer's seed has not come")
 
 
 def by_class(study: Study, columns: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], int]:

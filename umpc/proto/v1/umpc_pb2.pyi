@@ -14,11 +14,23 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MATERIAL: _ClassVar[Step]
     MASKED_FIELDS: _ClassVar[Step]
     OPEN: _ClassVar[Step]
+    OT_OFFER: _ClassVar[Step]
+    OT_CHOICE: _ClassVar[Step]
+    OT_TREES: _ClassVar[Step]
+    OT_EXTEND: _ClassVar[Step]
+    LABELS: _ClassVar[Step]
+    GARBLED: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
 MASKED_FIELDS: Step
 OPEN: Step
+OT_OFFER: Step
+OT_CHOICE: Step
+OT_TREES: Step
+OT_EXTEND: Step
+LABELS: Step
+GARBLED: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()

@@ -1,0 +1,244 @@
+"""One node's part in the cells that two owners evaluate alone, by garbled circuits: `backend = "garbled"`.
+
+Between two nodes, of which the first in the study garbles (`garbled_plan.py`):
+
+    set up    base transfers (`base_ot.py`) and the roots of their extension (`correlated_ot.py`); Δ is the garbler's
+    round 1   evaluator → garbler: the extension for its records' bits, each bit once
+              garbler → evaluator: the active labels of its own records' bits, each bit once
+    round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)
+
+Now each has an additive share of every edge, and adds up. A label serves all edges of its record; the edges of a link
+are numbered through, so no hash is asked for twice.
+
+Sees: the garbler, the extension, pseudorandom whatever the evaluator's bits are. The evaluator, one label of each wire,
+uniform, and garbled edges, pseudorandom given those labels. Assumptions: CDH on P-256 with a random oracle (base
+transfers), AES and HMAC-SHA-256 as pseudorandom functions (extension), AES-128 as an ideal permutation (garbling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.base_ot import silence
+from umpc.mpc.correlated_ot import (
+    CorrelatedReceiver,
+    CorrelatedSender,
+    fresh_delta,
+    open_receiver,
+    open_sender,
+    set_up_shapes,
+)
+from umpc.mpc.garbled_plan import (
+    GARBLED,
+    GARBLER,
+    LABELS,
+    Block,
+    GarbledPlan,
+    Link,
+)
+from umpc.mpc.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
+from umpc.mpc.gates import GateHash
+from umpc.mpc.outputs import LABEL_BITS
+from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
+from umpc.mpc.rounds import Message, Protocol, check_reply
+
+Columns = Mapping[str, np.ndarray]
+
+
+class GarbledCells:
+    """As `cells.Cells` says. Memory: 16 bytes for each bit of the records that share edges with a peer."""
+
+    def __init__(self, attempt: Attempt, node: int, columns: Columns, seed: bytes, drawn: Mapping[Chunk, np.ndarray]):
+        self.attempt, self.node = attempt, node
+        self._sides: dict[int, Garbler | Evaluator] = {}
+        for peer in attempt.peers(node):
+            link = Link.of(attempt, node, peer)
+            side = Garbler if node == link.garbler else Evaluator
+            names = [attempt.members[each].name for each in (link.garbler, link.evaluator)]
+            session = digest(b"umpc garbled link 1", attempt.id, *(name.encode() for name in names))
+            own_seed = derive(seed, "garbled link", peer)
+            self._sides[peer] = side(link, node, attempt.members[peer].name, columns, own_seed, session)
+
+    def __repr__(self) -> str:
+        return f"GarbledCells({self.attempt.members[self.node].name}, <redacted>)"
+
+    @staticmethod
+    def set_up_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+        link = Link.of(attempt, sender, receiver)
+        if not link.bits(link.evaluator):
+            return []
+        return [message for garbles, message in set_up_shapes() if garbles == (sender == link.garbler)]
+
+    @staticmethod
+    def field_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+        return Link.of(attempt, sender, receiver).field_shapes(sender)
+
+    def set_up(self, peer: int) -> Protocol[None] | None:
+        side = self._sides[peer]
+        return side.set_up() if side.link.bits(side.link.evaluator) else None
+
+    def fields_for(self, peer: int) -> list[Message]:
+        return self._sides[peer].fields()
+
+    def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
+        self._sides[peer].receive(messages)
+
+    def is_ready(self, chunk: Chunk) -> bool:
+        (peer,) = set(chunk.owners) - {self.node}
+        return self._sides[peer].complete
+
+    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
+        if material:
+            raise EncodingError(f"garbled edges take no material, {len(material)} bytes came")
+        (peer,) = set(chunk.owners) - {self.node}
+        index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
+        return self._sides[peer].protocol(self.attempt.plan(chunk), chunk, index)
+
+
+class Side:
+    """One node's side of one link. seed: 32 uniform bytes of this node's own, for this link alone.
+
+    session: names link and attempt, the same for both. peer: its name, for errors.
+    """
+
+    def __init__(self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes):
+        self.link, self.peer, self._seed, self._session = link, peer, seed, session
+        self._node, self._sender = node, link.garbler + link.evaluator - node
+        self._own, self._theirs = link.blocks(node), link.blocks(self._sender)
+        self._bits = record_bits(link, self._own, columns)
+        self._hash = GateHash(derive(bytes(SEED_BYTES), "garbled gates", session))  # public
+        self._own_labels: np.ndarray | None = None
+        self._their_labels: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(link with {self.peer}, <redacted>)"
+
+    def set_up(self) -> Protocol[None]:
+        """Raises: RemoteProtocolError."""
+        try:
+            self._channel = yield from self._open()
+        except EncodingError as error:
+            raise RemoteProtocolError(error.message, culprit=self.peer, step=error.step) from error
+
+    @property
+    def complete(self) -> bool:
+        return self._own_labels is not None and self._their_labels is not None
+
+    def fields(self) -> list[Message]:
+        """Round 1, once: a second time would be other labels, or another batch."""
+        if self._own_labels is not None:
+            raise LocalProtocolError(f"the labels for {self.peer} were made before")
+        return self._make_fields()
+
+    def receive(self, messages: Sequence[Message]) -> None:
+        """Raises: RemoteProtocolError where they are not what was due."""
+        due = self.link.field_shapes(self._sender)
+        if self._their_labels is not None or len(messages) != len(due):
+            step = due[0].step if due else LABELS
+            raise RemoteProtocolError(
+                f"{self.peer} sent {len(messages)} message(s) of labels, {len(due)} were due, once",
+                culprit=self.peer,
+                step=step,
+            )
+        for message, shape in zip(messages, due, strict=True):
+            check_reply(message, shape, self.peer)
+        parts = [self._read(*part) for part in zip(messages, self.link.parts(self._sender), strict=True)]
+        self._their_labels = np.concatenate([*parts, np.empty((0, 2), dtype=np.uint64)])
+
+    def labels(self, chunk: Chunk, index: np.ndarray) -> np.ndarray:
+        """(inputs, n, 2): this side's labels of the input wires of a chunk's edges. index: (2, n), its records."""
+        labels = np.empty((len(self.link.circuit.inputs), index.shape[1], 2), dtype=np.uint64)
+        for blocks, known in ((self._own, self._own_labels), (self._theirs, self._their_labels)):
+            (block,) = (each for each in blocks if each.owners == chunk.owners)
+            table = known[block.bits].reshape(len(block.wires), len(block.records), 2)
+            labels[list(block.wires)] = table[:, np.searchsorted(block.records, index[block.slot])]
+        return labels
+
+    def _open(self) -> Protocol[CorrelatedSender | CorrelatedReceiver]:
+        raise NotImplementedError
+
+    def _make_fields(self) -> list[Message]:
+        raise NotImplementedError
+
+    def _read(self, message: Message, part: slice) -> np.ndarray:
+        raise NotImplementedError
+
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
+        raise NotImplementedError
+
+
+class Garbler(Side):
+    """Its labels are those of bit 0, whoever's record it is."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._delta = fresh_delta(derive(self._seed, "delta"))
+
+    def _open(self) -> Protocol[CorrelatedSender]:
+        return (yield from open_sender(derive(self._seed, "set-up"), self._delta, self._session, self.peer))
+
+    def _make_fields(self) -> list[Message]:
+        self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
+        active = active_labels(self._own_labels, self._bits, self._delta)
+        parts = (active[part] for part in self.link.parts(self._node))
+        return [Message(LABELS, part.astype("<u8").tobytes(), len(part), LABEL_BITS) for part in parts]
+
+    def _read(self, message: Message, part: slice) -> np.ndarray:
+        return self._channel.extend(message, part.stop - part.start).blocks
+
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
+        first_edge = self.link.first_edge(chunk.owners) + chunk.start
+        labels = self.labels(chunk, index)
+        garbled, shares = garble(self.link.circuit, plan.ring, self._delta, labels, first_edge, self._hash)
+        totals = sum_shares(shares)
+        message = Message(GARBLED, garbled.encode(), chunk.count, plan.edge_bits)
+        del garbled, shares, labels
+        (reply,) = yield message
+        check_reply(reply, silence(GARBLED), self.peer)
+        return totals
+
+
+class Evaluator(Side):
+    """Its labels are the active ones."""
+
+    def _open(self) -> Protocol[CorrelatedReceiver]:
+        return (yield from open_receiver(derive(self._seed, "set-up"), self._session, self.peer))
+
+    def _make_fields(self) -> list[Message]:
+        messages, labels = [], [np.empty((0, 2), dtype=np.uint64)]
+        for part in self.link.parts(self._node):
+            batch, message = self._channel.extend(self._bits[part])
+            labels.append(batch.blocks)
+            messages.append(message)
+        self._own_labels = np.concatenate(labels)
+        return messages
+
+    def _read(self, message: Message, part: slice) -> np.ndarray:
+        return np.frombuffer(message.payload, dtype="<u8").reshape(-1, 2)
+
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
+        (reply,) = yield silence(GARBLED)
+        check_reply(reply, plan.shape(1, GARBLER, chunk.count), self.peer)
+        garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
+        first_edge = self.link.first_edge(chunk.owners) + chunk.start
+        labels = self.labels(chunk, index)
+        return sum_shares(evaluate(self.link.circuit, plan.ring, garbled, labels, first_edge, self._hash))
+
+
+def record_bits(link: Link, blocks: Sequence[Block], columns: Columns) -> np.ndarray:
+    """(bits,) uint8: what the wires of these records carry, in the blocks' order."""
+    rows = [np.empty(0, dtype=np.uint8)]
+    for block in blocks:
+        for wire in block.wires:
+            _, field, bit = link.circuit.inputs[wire]
+            rows.append((columns[field][block.records] >> bit & 1).astype(np.uint8))
+    return np.concatenate(rows)
+
+
+def fresh_labels(seed: bytes, count: int) -> np.ndarray:
+    """(count, 2) uint64: labels of bit 0."""
+    return Stream(seed).words(2 * count).reshape(count, 2)

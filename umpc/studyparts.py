@@ -1,0 +1,68 @@
+"""Parts of a study: its fields, its participants, and exact numbers as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+import msgspec
+
+from umpc.errors import StudyError
+from umpc.ustat.schema import FieldSchema
+
+MAX_NUMBER = 100
+"""Longest text of a number, in characters."""
+
+
+class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order.
+
+    public: a label that everybody may know, record by record; only how many records a node has of each is told.
+    """
+
+    name: str
+    lower: str
+    upper: str
+    resolution: str = "1"
+    categories: tuple[str, ...] = ()
+    public: bool = False
+
+    @classmethod
+    def of_categories(cls, name: str, labels: Iterable[str], *, public: bool = False) -> FieldText:
+        """A field of these labels, which are agreed on beforehand."""
+        labels = tuple(labels)
+        return cls(name, "0", str(len(labels) - 1), "1", labels, public)
+
+    def schema(self) -> FieldSchema:
+        where = f"field {self.name!r}"
+        return FieldSchema(
+            self.name,
+            exact(self.lower, f"{where}: lower"),
+            exact(self.upper, f"{where}: upper"),
+            exact(self.resolution, f"{where}: resolution"),
+            self.categories,
+        )
+
+
+class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A process: the name in its certificate, and where it listens."""
+
+    name: str
+    address: str
+
+
+def exact(text: str, what: str) -> Fraction:
+    """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
+    try:
+        if len(text) > MAX_NUMBER:
+            raise ValueError
+        if "/" in text:
+            numerator, denominator = text.split("/")
+            return Fraction(int(numerator), int(denominator))
+        value = Decimal(text)
+        if value.is_finite() and abs(value.adjusted()) <= 30:
+            return Fraction(value)
+    except (InvalidOperation, ValueError, ZeroDivisionError):
+        pass
+    raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text[:MAX_NUMBER]!r}')
