@@ -153,9 +153,8 @@ def test_a_peer_cannot_fill_the_memory(monkeypatch):
     asyncio.run(scenario())
 
 
-def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come(monkeypatch):
-    """The link is not read while WINDOW bytes wait; a frame beyond them that is asked for is read nevertheless."""
-    monkeypatch.setattr(peers, "WINDOW", 3 * peers.FRAME_BYTES)
+def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come():
+    """The link is not read while a window's bytes wait; a frame beyond them that is asked for is read nevertheless."""
 
     async def scenario() -> None:
         frames = [frame(chunk) for chunk in range(9)]
@@ -171,6 +170,7 @@ def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come(monkeyp
         async def write(message: pb.PeerMessage) -> None: ...
 
         link = PeerLink("north", write, read, lambda: None)
+        link.window = 3 * peers.FRAME_BYTES
         pump = asyncio.create_task(link.pump())
         await asyncio.sleep(0.01)
         assert len(read_so_far) == 3
@@ -186,9 +186,7 @@ def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come(monkeyp
     asyncio.run(scenario())
 
 
-def test_a_link_that_is_not_read_ends_when_it_fails(monkeypatch):
-    monkeypatch.setattr(peers, "WINDOW", 1)
-
+def test_a_link_that_is_not_read_ends_when_it_fails():
     async def scenario() -> None:
         box = Mailbox("north")
         box.put(frame())

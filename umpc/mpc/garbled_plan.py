@@ -39,6 +39,9 @@ LABELS_AT_ONCE = 8 * MAX_PAYLOAD // LABEL_BITS
 CHOICES_AT_ONCE = 1 << 18
 """Choices in one message of the transfers' extension: 1 MiB."""
 CHUNKS_IN_FLIGHT = 8
+WINDOW_BYTES = 8 << 20
+"""How far a garbler may be ahead. All that is large goes one way on a link, in the order in which it is asked for, from
+earlier to later nodes: so a node that waits for a later one can lock nobody."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class GarbledProgram:
     plans: dict[Pattern, GarbledPlan]
     needs_dealer = False
     chunks_in_flight = CHUNKS_IN_FLIGHT
+    window = WINDOW_BYTES
 
     @property
     def rounds(self) -> int:

@@ -337,6 +337,8 @@ class Program:
     plans: dict[Pattern, Plan]
     chunks_in_flight = 64
     """Chunks that wait for a peer's message, at most."""
+    window = None
+    """Links are always read: owners who answer each other are never far apart, and holding back could lock both."""
 
     @property
     def needs_dealer(self) -> bool:

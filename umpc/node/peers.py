@@ -20,8 +20,6 @@ from umpc.transport.tls import grpc
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for; an honest peer is never so far ahead."""
-WINDOW = 8 << 20
-"""With so many bytes waiting no more is read, unless somebody waits for what has not come."""
 FRAME_BYTES = 1024
 """What a waiting frame takes beside its payload."""
 
@@ -110,6 +108,8 @@ class PeerLink:
         self.peer, self.close = peer, close
         self.bytes_sent = 0
         self.rounds_used: set[tuple[str, int]] = set()
+        self.window: int | None = None
+        """With so many bytes waiting no more is read, unless somebody waits for what has not come."""
         self._mailbox = Mailbox(peer)
         self._write, self._read = write, read
         self._sending = asyncio.Lock()
@@ -141,8 +141,9 @@ class PeerLink:
         self._mailbox.fail(error)
 
     async def _next(self) -> pb.PeerMessage:
-        """The next message, read only once there is room: a peer that is faster, as a garbler may be, has to wait."""
-        await self._mailbox.has_room(WINDOW)
+        """The next message; with a window read only once there is room, so that a faster peer has to wait."""
+        if self.window is not None:
+            await self._mailbox.has_room(self.window)
         return await self._read()
 
     async def pump(self) -> None:

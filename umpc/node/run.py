@@ -186,6 +186,7 @@ class StudyRun:
         async def link(peer: int) -> None:
             connect = self.site.dial if session.index < peer else self.site.await_link
             self._links[peer] = await connect(attempt, peer)
+            self._links[peer].window = attempt.program.window
 
         await together(link(peer) for peer in session.peers)
 
