@@ -94,6 +94,18 @@ RULES = {
         "north allows noise 'in_mpc' only (noise under [policy]), and 'distributed' came; set noise in the study, or "
         "have its administrator add it",
     ),
+    "backend": (
+        Policy(backend=frozenset({"garbled"})),
+        TAU,
+        "north allows backend 'garbled' only (backend under [policy]), and 'shared' came; set backend in the study, or "
+        "have its administrator add it",
+    ),
+    "preprocessing": (
+        Policy(preprocessing=frozenset({"none"})),
+        TAU,
+        "north allows preprocessing 'none' only (preprocessing under [policy]), and 'dealer' came; set preprocessing "
+        "in the study, or have its administrator add it",
+    ),
 }
 
 
@@ -116,6 +128,7 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(min_nodes=2), TAU),
         (Policy(min_colluding=1), make_study(max_colluding=1)),
         (Policy(noise=frozenset({"distributed", "in_mpc"})), make_study(noise="in_mpc")),
+        (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
         (Policy(min_records=10, approval=True), TAU),
     ],
 )
@@ -191,6 +204,8 @@ min_records = 100
 min_nodes = 3
 min_colluding = 2
 noise = ["in_mpc"]
+backend = ["shared", "garbled"]
+preprocessing = ["none"]
 approval = true
 """
 
@@ -206,6 +221,8 @@ def test_every_rule(tmp_path):
         min_nodes=3,
         min_colluding=2,
         noise=frozenset({"in_mpc"}),
+        backend=frozenset({"shared", "garbled"}),
+        preprocessing=frozenset({"none"}),
         approval=True,
     )
 
@@ -228,6 +245,8 @@ def test_every_rule(tmp_path):
         ("min_nodes = true", "True"),
         ('min_colluding = "1"', "'1'"),
         ('noise = ["loud"]', "['loud']"),
+        ('backend = ["clear"]', "['clear']"),
+        ('preprocessing = "none"', "'none'"),
         ('approval = "yes"', "'yes'"),
     ],
 )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from umpc.errors import ConfigError
 from umpc.node.amounts import DEFAULT_DELTA
-from umpc.node.policy import ANYTHING, NOISE, Policy
+from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.ustat.statistics import LIBRARY
 
@@ -103,7 +103,7 @@ def _policy(section: _Section) -> Policy:
         min_records=section.count("min_records"),
         min_nodes=section.count("min_nodes"),
         min_colluding=section.count("min_colluding"),
-        noise=section.texts("noise", "|".join(NOISE), names(", ".join(NOISE))),
+        **{key: section.texts(key, "|".join(kinds), names(", ".join(kinds))) for key, kinds in KINDS.items()},
         approval=section.flag("approval"),
     )
 
@@ -145,7 +145,9 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # min_records = 100                # complete records in this node's table, for the study's fields
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
-# noise = ["distributed"]          # who may draw it: "distributed", "in_mpc"
+# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial"
+# backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled"
+# preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # approval = true                  # a person must accept each study: `umpc approve --help`
 """
 

@@ -8,7 +8,7 @@
 | `max_epsilon` | it asks for at most this |
 | `min_nodes` | it has at least so many nodes |
 | `min_colluding` | its noise withstands at least so many colluding nodes |
-| `noise` | its noise is made in one of these ways |
+| `noise`, `backend`, `preprocessing` | its noise, its evaluation, its preparation are of one of these kinds |
 | `min_records` | the node has at least so many complete records for it: the only rule that needs the table |
 | `approval` | a person has accepted it (`approvals.py`) |
 
@@ -24,13 +24,13 @@ from fractions import Fraction
 from itertools import permutations
 
 from umpc.errors import KernelError, PolicyRefused
-from umpc.study import Study
+from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
-NOISE = ("distributed", "in_mpc")
-"""What a study's noise may be."""
+KINDS = {"noise": NOISES, "backend": BACKENDS, "preprocessing": PREPROCESSINGS}
+"""What a study says of how it runs, and what that may be."""
 SHOWN = 8
 """Names in one refusal; it is one line."""
 
@@ -48,6 +48,8 @@ class Policy:
     min_nodes: int = 0
     min_colluding: int = 0
     noise: frozenset[str] | None = None
+    backend: frozenset[str] | None = None
+    preprocessing: frozenset[str] | None = None
     approval: bool = False
 
     def check(self, study: Study, node: str) -> None:
@@ -96,11 +98,13 @@ class Policy:
                 f"[policy]), and max_colluding = {study.max_colluding} came; raise it in the study, with more nodes "
                 f"if it has too few"
             )
-        if self.noise is not None and study.noise not in self.noise:
-            yield (
-                f"noise {_named(self.noise)} only (noise under [policy]), and {study.noise!r} came; set noise in the "
-                f"study, or have its administrator add it"
-            )
+        for key in KINDS:
+            allowed, came = getattr(self, key), getattr(study, key)
+            if allowed is not None and came not in allowed:
+                yield (
+                    f"{key} {_named(allowed)} only ({key} under [policy]), and {came!r} came; set {key} in the study, "
+                    f"or have its administrator add it"
+                )
 
     def _broken_computation(self, study: Study) -> Iterator[str]:
         """A statistic that is allowed by name or by the hashes of all its kernels."""

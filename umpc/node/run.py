@@ -132,7 +132,14 @@ class StudyRun:
             await asyncio.to_thread(lambda: [kernel.interval for kernel in study.parsed_kernels])  # may take seconds
             for kernel in study.parsed_kernels:
                 low, high = kernel.interval.low, kernel.interval.high
-                log.info("kernel %s of hash %s, range [%s, %s]", kernel.text, kernel.hash[:16], low, high)
+                log.info(
+                    "kernel %s of hash %s, range [%s, %s], delta f %s",
+                    kernel.text,
+                    kernel.hash[:16],
+                    low,
+                    high,
+                    high - low,
+                )
             await self._send(m.Accepted(study.hash, session.accept()))
             await self._agree(session)
             await self._prepare(session)
