@@ -27,8 +27,8 @@ demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this mac
 test: $(VENV)/.dev  ## all tests, on all cores
 	$(BIN)/python -m pytest -n auto
 
-audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (25) times as many as `make test` takes
-	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-25} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
+audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8) times as many as `make test` takes
+	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
 
 bench: $(VENV)/.dev  ## gates per second, the bank study, memory: printed beside their targets
 	$(BIN)/python -m bench
