@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
-from umpc.dp.binomial import least_coins
+from umpc.dp.balls import ball
+from umpc.dp.binomial import binomial_std, least_coins
+from umpc.dp.calibration import LN2_ABOVE
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
@@ -32,8 +34,6 @@ TAIL = 64
 """Digits are drawn up to the B for which q^{2^B} is at most 2^-TAIL."""
 MOST_DIGITS = 62
 """More digits than a sum of 64 bits holds."""
-LN2_ABOVE = Fraction(693_147_180_559_945_310, 10**18)
-"""A fraction above ln 2."""
 MOST_COINS = 1 << 17
 """Fair coins of one sum's binomial noise."""
 MOST_WORKING_BITS = 1 << 14
@@ -158,7 +158,7 @@ class CommitteeBinomial:
     @property
     def std(self) -> float:
         """Standard deviation of the noise, in units of the sum."""
-        return math.sqrt(self.count) / 2
+        return binomial_std(self.count)
 
     @property
     def variance(self) -> float:
@@ -171,14 +171,11 @@ class CommitteeBinomial:
 
 def _threshold(exponent: Fraction) -> int:
     """⌊2^PRECISION / (1 + e^exponent)⌋: transcendental before the floor, so a sharp enough ball decides."""
-    before, bits = ctx.prec, 256
-    try:
-        while bits <= MOST_WORKING_BITS:
-            ctx.prec = bits
-            ball = arb((1, PRECISION)) / (1 + arb(fmpq(exponent.numerator, exponent.denominator)).exp())
-            if (exact := ball.floor().unique_fmpz()) is not None:
+    bits = 256
+    while bits <= MOST_WORKING_BITS:
+        with ctx.workprec(bits):
+            scaled = arb((1, PRECISION)) / (1 + ball(exponent).exp())
+            if (exact := scaled.floor().unique_fmpz()) is not None:
                 return int(exact)
-            bits *= 2
-    finally:
-        ctx.prec = before
+        bits *= 2
     raise LocalProtocolError(f"no sharp enclosure of a coin's threshold came in {MOST_WORKING_BITS} bits of precision")

@@ -8,8 +8,8 @@ of several nodes are Skellam's task (`skellam`); this is for a trusted place, an
 The guarantee. If neighbours (replace-one) differ in integer i by at most s_i and its noise has parameter v_i,
 the vector is rho-zCDP with rho = sum of s_i^2/(2 v_i), whatever the correlation of the changes.
 
-How tight. For delta <= 1e-6 the standard deviation is 5 to 9 % above the least that the exact delta allows on one
-sum: the step from Rényi to delta costs that.
+How tight. The standard deviation is above the least that the exact delta allows on one sum, for the step from Rényi
+to delta costs that: by less than a quarter (`tests/dp/test_gaussian.py`, which prints by how much).
 
 Paper: Canonne, Kamath, Steinke 2020: algorithm 3 (the draw), theorem 4 (rho), section 2 (from rho to epsilon and
 delta), and that the law is sub-Gaussian (the tail).

@@ -12,11 +12,11 @@ around that probability until they are apart, so the law is p, not a law near it
 that is large enough: `_hat` computes the maximum in balls and takes the upper end. The maximum is found, not
 guessed: the terms are concave in y on each side, with increments log(mean/(m+i)) + 1/s to the right and
 log((m-i+1)/mean) + 1/s to the left, so the maximum is where the increment changes sign, at
-j = floor(mean e^{1/s}) - m and at j = m + 1 - ceil(mean e^{-1/s}) steps from m. Three of four proposals are
-accepted for a large mean, about one in two for a small one; about 50 us a draw at any mean.
+j = floor(mean e^{1/s}) - m and at j = m + 1 - ceil(mean e^{-1/s}) steps from m. The chance of acceptance stays
+away from 0 at every mean, and so does the time of a draw from growing with it.
 
-Inversion, as in `polya`, would be exact too, but flint's incomplete gamma function takes 0.2 s at a mean of 1e18,
-and an inversion asks for sixty; log k! (Stirling's series with its remainder) takes 5 us at any k.
+Inversion, as in `polya`, would be exact too, but flint's incomplete gamma function is slow at a large mean, and an
+inversion asks for many of its values; log k! (Stirling's series with its remainder) is fast at any k.
 
 Paper: Devroye 1986, Non-uniform random variate generation, section X.3 (rejection for the Poisson law).
 

@@ -32,7 +32,7 @@ MOST_ORDER = 1 << 32
 
 
 def _orders() -> list[int]:
-    """2, 3, ... 24, then each a twelfth more than the one before: the best real order is missed by 0.1 % of epsilon."""
+    """2, 3, ... 24, then each a twelfth more than the one before: close enough to the best real order."""
     orders = [2]
     while orders[-1] < MOST_ORDER:
         orders.append(orders[-1] + max(1, orders[-1] // 12))

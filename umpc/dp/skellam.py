@@ -12,9 +12,9 @@ the Rényi divergence of `renyi.skellam_curve`. k is the least, to one part in 2
 proves (epsilon, delta). What the other n - h nodes learn, subtract or leave out is independent of the sums.
 For m sums the noise grows with sqrt(m), where splitting a pure epsilon m ways would let it grow with m.
 
-How tight. On one sum, epsilon <= 1 and delta <= 1e-6, the standard deviation is 5 to 9 % above the least that the
-exact delta allows if s >= 3 (the step from Rényi to delta costs that), 6 to 23 % if s = 1. Where the noise is
-less than two units (epsilon = 4 at s = 1) the theorem is loose and asks for four times the least: prefer larger units.
+How tight. On one sum the standard deviation is above the least that the exact delta allows, for the step from Rényi to
+delta costs that; `tests/dp/test_skellam.py` prints by how much and bounds it. Where the noise is less than two units
+(epsilon = 4 at s = 1) the theorem is loose and asks for several times the least: prefer larger units.
 
 Paper: Agarwal, Kairouz, Liu 2021 (the mechanism); Canonne, Kamath, Steinke 2020 (from Rényi to epsilon and
 delta); Valovich, Aldà 2017 (Skellam shares).

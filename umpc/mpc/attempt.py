@@ -90,10 +90,10 @@ MAX_RECORDS = 1 << 26
 """Records of all nodes together."""
 MAX_SAMPLED = 1 << 26
 """Edges that are listed one by one; all sets of records are never listed, so "all" has no such limit."""
+MAX_SAMPLED_LARGER = 1 << 23
+"""The same for edges of three and more records, whose drawing takes far more memory."""
 MAX_CELLS = 1 << 16
 """Groups of owners of a complete set of edges."""
-MAX_SAMPLED_LARGER = 1 << 23
-"""The same for edges of three and more records, whose drawing takes ten times the memory."""
 
 
 @dataclass(frozen=True)

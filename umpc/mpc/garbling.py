@@ -47,7 +47,7 @@ labels serve all its edges.
 H(x, i) = π(y) ⊕ y with y = π(x) ⊕ i, π a fixed-key AES-128: TMMO of Guo et al. 2020 (eprint 2019/074, section 7.4),
 which is TCCR for an ideal π, with the public i added. Its bound is birthday-like: a key is for one attempt, of at most
 2^40 hashes. MITCCRH (eprint 2019/1168) needs one AES call in place of two, but an AES key for each gate of each edge;
-a new cipher object from Python takes as long as thousands of blocks, and one key for a whole batch is not MITCCRH.
+a new cipher object from Python costs far more than a few blocks, and one key for a whole batch is not MITCCRH.
 Remark: three-halves (eprint 2021/749) would send 1.5·128 + 5 bits per AND in place of 256, for more hashes and
 bit-sliced control bits, which are many more numpy passes.
 """

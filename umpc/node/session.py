@@ -107,7 +107,8 @@ class NodeSession:
         _ = attempt.program  # refused here, before anything is dealt, if the kernel is too large
         self._attempt = attempt
         self._noise = self._own_noise(attempt)
-        self._drawn = {chunk: self._random_words(chunk.count) for chunk in attempt.noise_chunks}
+        own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
+        self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
         names = [member.name for member in self._members]
         keys = [member.public_key for member in self._members]
         sums = len(self.study.kernels)
