@@ -84,7 +84,7 @@ def test_all_below_or_all_above_is_two_conjunctions(number):
     check(function)
 
 
-@pytest.mark.parametrize("kinds", combinations(STATES, 2), ids="-".join)
+@pytest.mark.parametrize("kinds", list(combinations(STATES, 2)), ids="-".join)
 def test_one_literal_stays_one(kinds):
     """Above is one literal where below and equal do not occur otherwise."""
     (form, *_), (kind, _) = FORMS, kinds

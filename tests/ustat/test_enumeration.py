@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from umpc.errors import LocalProtocolError
 from umpc.ustat import enumeration
 from umpc.ustat import expression as ex
 from umpc.ustat.enumeration import MAX_POINTS, always_equal, domains_of, exact_interval
+from umpc.ustat.polynomial import add, constant, polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text, to_text
@@ -196,3 +198,11 @@ def test_bergsma_dassios_range_and_symmetry_are_exact_and_quick():
     assert perf_counter() - start < 2
     outer = interval_of(node, wide)
     assert outer.low <= Fraction(-1, 3) and outer.high >= Fraction(2, 3)
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_a_normal_form_that_is_not_the_kernel_is_noticed(kind):
+    normal = polynomial_of(EVERY_KIND[kind], SCHEMA)
+    assert exact_interval(EVERY_KIND[kind], SCHEMA, normal) == reached(EVERY_KIND[kind], PAIRS)
+    with pytest.raises(LocalProtocolError, match="normal form differs from the kernel"):
+        exact_interval(EVERY_KIND[kind], SCHEMA, add(normal, constant(1)))

@@ -11,7 +11,7 @@ pure epsilon-DP. X exists only as a sum of shares: each of n nodes adds Polya(1/
 shares of any h nodes sum to one X. So if at least h nodes keep their share to themselves, whatever the other
 n - h learn, subtract or leave out, what they see is f + X plus numbers independent of f: epsilon-DP still.
 The price is that with all n present the variance is n/h times that of X. Papers that take h = n promise
-epsilon only if nobody colludes (with half of the nodes honest, 1 becomes 3.4).
+epsilon only if nobody colludes (`collusion.remaining_epsilon` says what is left).
 
 Paper: Dwork, McSherry, Nissim, Smith 2006 (the mechanism); Goryczka, Xiong 2015 (fewer honest nodes than
 nodes); Balle, Bell, Gascón, Nissim 2020 (the shares). The tail bound is derived at `tail_bound`.
@@ -23,10 +23,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from umpc.dp.checks import check_epsilon, check_nodes, check_sensitivity
 from umpc.dp.laplace import DiscreteLaplace, sample_share
 from umpc.dp.polya import LEAST_LOG_RATIO
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
+from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 LN2_ABOVE = Fraction(693_147_180_559_945_310, 10**18)
 """A fraction above ln 2 = 0.693147180559945309417..., by less than 1e-18."""
@@ -57,15 +58,9 @@ class DistributedLaplace:
     honest: int
 
     def __post_init__(self) -> None:
-        _check_epsilon(self.epsilon)
-        object.__setattr__(self, "epsilon", Fraction(self.epsilon))
-        if not _is_integer(self.sensitivity) or self.sensitivity < 0:
-            raise StudyError(f"the sensitivity must be an integer, 0 or more, but {self.sensitivity!r} came")
-        if not (_is_integer(self.nodes) and _is_integer(self.honest) and 1 <= self.honest <= self.nodes):
-            raise StudyError(
-                "the nodes assumed honest must be at least 1 and at most all nodes, but "
-                f"{self.honest!r} of {self.nodes!r} came; change the number of nodes that may collude"
-            )
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        check_sensitivity(self.sensitivity)
+        check_nodes(self.nodes, self.honest)
         if self.sensitivity and self.log_ratio < LEAST_LOG_RATIO:
             raise InvalidEpsilon(
                 f"epsilon must be at least sensitivity x 2^-256, but {self.epsilon} came for a sensitivity "
@@ -124,16 +119,3 @@ class DistributedLaplace:
         shape = Fraction(self.nodes, self.honest)
         least = min((log2_probability + 1 + j * shape) / (1 - Fraction(1, 1 << j)) for j in SPLITS)
         return math.ceil(least * LN2_ABOVE / self.log_ratio) - 1
-
-
-def _check_epsilon(epsilon: object) -> None:
-    exact = isinstance(epsilon, Fraction) or _is_integer(epsilon)
-    if not exact or epsilon <= 0:
-        raise InvalidEpsilon(
-            f"epsilon must be an exact number above 0, such as 1 or 1/2, but {epsilon} came "
-            f"(of type {type(epsilon).__name__})"
-        )
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -9,15 +9,18 @@ four records stand for all records there are, whatever the fields' bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
 import numpy as np
 
-from umpc.ustat.clear import Columns, evaluate_exact, fits_words
+from umpc.errors import LocalProtocolError
+from umpc.ustat.clear import Columns, Exact, evaluate_exact, fits_words
 from umpc.ustat.expression import Expression, Field, Interpreter, Subtract, fields_of, interpret
+from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import Polynomial
 from umpc.ustat.ranges import Interval
 from umpc.ustat.schema import Schema
 
@@ -29,8 +32,14 @@ CHUNK = 1 << 14
 """Points evaluated at once: one column has 128 KiB."""
 
 
-def exact_interval(expression: Expression, schema: Schema) -> Interval | None:
-    """The least and the greatest value of a kernel on records of the schema; None if it has too many points."""
+def exact_interval(expression: Expression, schema: Schema, normal: Polynomial | None = None) -> Interval | None:
+    """The least and the greatest value of a kernel on records of the schema; None if it has too many points.
+
+    normal: its normal form, from which shares are computed; on every point it must be the kernel's value, for noise
+    covers this interval.
+
+    Raises: LocalProtocolError where it is not.
+    """
     domains = domains_of(expression, schema)
     most = MAX_POINTS if fits_words(expression, schema) else MAX_WIDE_POINTS
     if prod(len(domain) for domain in domains.values()) > most:
@@ -38,9 +47,18 @@ def exact_interval(expression: Expression, schema: Schema) -> Interval | None:
     low = high = None
     for records in _points(domains):
         value = evaluate_exact(expression, schema, records)
+        if normal is not None:
+            _require_equal(value, normal, records)
         least, greatest = int(np.min(value.units)) * value.unit, int(np.max(value.units)) * value.unit
         low, high = least if low is None else min(low, least), greatest if high is None else max(high, greatest)
     return Interval(low, high)
+
+
+def _require_equal(value: Exact, normal: Polynomial, records: Sequence[Columns]) -> None:
+    count = max((len(column) for columns in records for column in columns.values()), default=1)
+    shared = evaluate_local(normal.scaled(1 / normal.unit), dict(enumerate(records)), count)
+    if not np.all(shared == value.rescaled(normal.unit)):
+        raise LocalProtocolError("a kernel's normal form differs from the kernel: a fault of umpc's own; report it")
 
 
 def always_equal(left: Expression, right: Expression, schema: Schema) -> bool | None:

@@ -97,7 +97,8 @@ class Kernel:
     @cached_property
     def interval(self) -> Interval:
         """All its values: the least and the greatest where it can be enumerated, else by interval arithmetic."""
-        return exact_interval(self.expression, self.schema) or interval_of(self.expression, self.schema)
+        exact = exact_interval(self.expression, self.schema, self.polynomial)
+        return exact or interval_of(self.expression, self.schema)
 
     @property
     def unit(self) -> Fraction:
