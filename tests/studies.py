@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from umpc.agreement import attempt_of
-from umpc.mpc.attempt import Attempt, Member, commit, edges_of
+from umpc.mpc.attempt import Attempt, commit, edges_of
 from umpc.mpc.compiler import compile_program
 from umpc.mpc.prg import Stream
+from umpc.mpc.sizes import Member
 from umpc.mpc.zero_shares import KeyAgreement
 from umpc.study import FieldText, Participant, Study
 from umpc.ustat.hypergraph import Hypergraph

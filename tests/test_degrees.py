@@ -11,7 +11,7 @@ import pytest
 from umpc.agreement import noise_of
 from umpc.coordinator.report import noisy_sums
 from umpc.errors import TooFewRecords
-from umpc.mpc.attempt import Sizes
+from umpc.mpc.sizes import Sizes
 from umpc.simulation import simulate
 from umpc.study import MAX_DEGREE
 from umpc.ustat.expression import RECORD_NAMES

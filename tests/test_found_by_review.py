@@ -10,8 +10,8 @@ import pytest
 
 from umpc.coordinator.report import noisy_sums
 from umpc.errors import KernelError, RangeError
-from umpc.mpc.attempt import Sizes
 from umpc.mpc.material import dealt_bytes
+from umpc.mpc.sizes import Sizes
 from umpc.simulation import simulate
 from umpc.study import FieldText
 from umpc.ustat import logic

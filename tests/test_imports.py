@@ -34,7 +34,7 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.mpc.messages",
         "umpc.mpc.frames",
-        "umpc.mpc.attempt.Member",
+        "umpc.mpc.sizes.Member",
     ),
     "umpc/transport/": ("grpc", "cryptography", "umpc.transport", "umpc.errors", "umpc.proto"),
     "umpc/node/": (*PROCESS, "duckdb", "umpc.dp", "umpc.node"),

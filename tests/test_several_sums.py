@@ -16,7 +16,7 @@ from scipy import stats
 from umpc.agreement import attempt_of, noise_of
 from umpc.coordinator.report import Report, noisy_sums
 from umpc.dp.calibration import DistributedLaplace
-from umpc.mpc.attempt import Sizes
+from umpc.mpc.sizes import Sizes
 from umpc.mpc.zero_shares import zero_shares
 from umpc.simulation import simulate
 

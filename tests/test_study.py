@@ -53,6 +53,7 @@ CHANGES = {
     "estimator": "total",
     "split": ("1",),
     "sampling": "two_sample",
+    "protocol": "bell-2pc",
     "noise": "in_mpc",
     "delta": "1e-9",
     "backend": "garbled",

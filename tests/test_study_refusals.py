@@ -19,7 +19,7 @@ from umpc.errors import (
     UnknownField,
     VersionMismatch,
 )
-from umpc.mpc.attempt import Sizes
+from umpc.mpc.sizes import Sizes
 from umpc.study import MAX_DEGREE, MAX_SUMS, FieldText, Participant, Study, decode_study
 
 from .garbled import NO_DEALER
@@ -46,7 +46,7 @@ REFUSED = [
     ({"max_colluding": 3}, StudyError, "between 0 and 2 for 3 nodes, got 3"),
     ({"max_colluding": -1}, StudyError, "between 0 and 2 for 3 nodes, got -1"),
     ({"sampling": "uniform"}, StudyError, 'sampling must be "balanced" or "two_sample", got \'uniform\''),
-    ({"noise": "none"}, StudyError, "noise must be one of distributed, in_mpc, skellam, binomial, got 'none'"),
+    ({"noise": "none"}, StudyError, "must be one of distributed, in_mpc, skellam, binomial, got 'none'"),
     ({"noise": "skellam"}, StudyError, "delta goes with noise"),
     ({"noise": "in_mpc", "delta": "1e-9"}, StudyError, "delta goes with noise"),
     ({"noise": "binomial", "delta": "1"}, StudyError, "delta must be between 0 and 1"),

@@ -18,7 +18,7 @@ from umpc.coordinator.report import noisy_sums
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import RemoteProtocolError, TooFewRecords
 from umpc.mpc import messages as m
-from umpc.mpc.attempt import Sizes
+from umpc.mpc.sizes import Sizes
 from umpc.node.session import NodeSession
 from umpc.simulation import simulate
 

@@ -11,12 +11,15 @@ from functools import lru_cache
 
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
+from umpc.dp.pairs import BITS, PairLaplace, PairResponse, epsilon_of_pair
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
-from umpc.mpc.attempt import Attempt, Member, Sizes
+from umpc.mpc.attempt import Attempt
 from umpc.mpc.noise import FAILURE_BITS, CoinToss, committee_size
+from umpc.mpc.pairs import AddedCoins, PairNoise, Shift
+from umpc.mpc.sizes import Member, Sizes
 from umpc.study import Study
 
-Noise = DistributedLaplace | SkellamShare | CommitteeLaplace | CommitteeBinomial
+Noise = DistributedLaplace | SkellamShare | CommitteeLaplace | CommitteeBinomial | PairLaplace | PairResponse
 
 
 def noise_of(sizes: Sizes) -> tuple[Noise, ...]:
@@ -26,6 +29,8 @@ def noise_of(sizes: Sizes) -> tuple[Noise, ...]:
     calibrated for all sums at once, whatever the parts are.
     """
     study = sizes.study
+    if study.noise_of_pairs:
+        return _of_pairs(sizes)
     nodes, honest = len(study.nodes), study.honest
     parts = list(zip(study.epsilons, sizes.sensitivities, strict=True))
     if study.noise == "in_mpc":
@@ -44,9 +49,31 @@ def _skellam(epsilon: Fraction, delta: Fraction, sensitivities: tuple[int, ...],
     return DistributedSkellam(epsilon, delta, sensitivities, nodes, honest).sums
 
 
+def _of_pairs(sizes: Sizes) -> tuple[PairLaplace | PairResponse, ...]:
+    """The noise of every pair's value, for each sum. The sums share δ as they share ε."""
+    study, degree, laws = sizes.study, sizes.max_degree, []
+    for total, kernel in zip(study.epsilons, study.parsed_kernels, strict=True):
+        epsilon = epsilon_of_pair(total, study.exact_delta * total / study.exact_epsilon, degree)
+        if study.noise == "randomised_response":
+            low = int(kernel.interval.low / kernel.unit)
+            laws.append(PairResponse(epsilon, low, kernel.sensitivity_units, sizes.edges))
+        else:
+            laws.append(PairLaplace(epsilon, kernel.sensitivity_units, sizes.edges, degree, total))
+    return tuple(laws)
+
+
+def _gates(law: PairLaplace | PairResponse) -> PairNoise:
+    """The law as what a circuit computes."""
+    if isinstance(law, PairResponse):
+        return Shift(BITS, law.low, law.width + 1, law.thresholds)
+    return AddedCoins(BITS, law.coins.thresholds, law.coins.weights)
+
+
 def delta_of(sizes: Sizes) -> Fraction:
     """δ of a study: what it asks for, what finite bits cost, and that a committee may have no honest member."""
     study = sizes.study
+    if study.noise_of_pairs:
+        return min(Fraction(1), study.exact_delta + sum(noise.delta for noise in noise_of(sizes)))
     if not study.committee_draws:
         return study.exact_delta
     smaller = committee_size(len(study.nodes), study.max_colluding) < len(study.nodes)
@@ -62,6 +89,7 @@ def noise_tails(sizes: Sizes) -> list[int]:
 def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
     """The attempt that these members and openings define, in a ring that holds sums and noise."""
     sizes = Sizes.of(study, members)
-    laws = noise_of(sizes) if study.committee_draws else ()
-    coins = [CoinToss(law.thresholds, law.weights, law.offset) for law in laws]
-    return Attempt(study, members, openings, noise_tails(sizes), coins)
+    laws = noise_of(sizes)
+    coins = [CoinToss(law.thresholds, law.weights, law.offset) for law in laws if study.committee_draws]
+    of_pairs = [_gates(law) for law in laws if study.noise_of_pairs]
+    return Attempt(study, members, openings, [law.tail_bound() for law in laws], coins, of_pairs)

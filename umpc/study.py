@@ -26,7 +26,9 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-NOISES = ("distributed", "in_mpc", "skellam", "binomial")
+PROTOCOLS = ("u-mpc", "bell-2pc")
+PAIR_NOISES = ("pair_laplace", "randomised_response")
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES)
 BACKENDS = ("shared", "garbled")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -36,12 +38,15 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """What is computed, by whom, at what price.
 
     kernels: one for each sum that is released, over `degree` records. split: each sum's part of epsilon, equal if
-    empty. estimator: what is computed from the released means. edges: "all", a multiple of n such as "2n", or a number.
+    empty. estimator: what is computed from the released means. edges: "all", a multiple of n such as "2n", pairings of
+    all records such as "1p", or a number.
     sampling: "balanced" over all records, or "two_sample": the first record of an edge has the first of a public
     label's two values, the second the other. epsilon: exact text. max_colluding: how many nodes may pool what they know
     without weakening ε. noise: "distributed", every node adds its own, so much that the honest ones' suffices; or
     "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
-    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. backend: how
+    with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
+    releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
+    inside the pair's circuit, by advanced composition if there is a delta. backend: how
     edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners
     alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None.
     """
@@ -60,6 +65,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     estimator: str = "mean"
     split: tuple[str, ...] = ()
     sampling: str = "balanced"
+    protocol: str = "u-mpc"
     noise: str = "distributed"
     delta: str = ""
     backend: str = "shared"
@@ -134,6 +140,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.noise in ("in_mpc", "binomial")
 
     @property
+    def noise_of_pairs(self) -> bool:
+        """Whether every pair's value gets its own noise, and is released."""
+        return self.protocol == "bell-2pc"
+
+    @property
     def honest(self) -> int:
         """h = N − t: the nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
@@ -164,6 +175,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 f"got {self.max_colluding}"
             )
         self._check_statistic()
+        self._check_protocol()
         self._check_noise()
         self._check_backend()
         if len({field.name for field in self.fields}) != len(self.fields):
@@ -174,12 +186,22 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         _ = self.epsilons, self.parsed_kernels
         return self
 
+    def _check_protocol(self) -> None:
+        if self.protocol not in PROTOCOLS:
+            raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {self.protocol!r}")
+        if self.noise_of_pairs and (self.backend, self.degree) != ("garbled", 2):
+            raise StudyError(
+                f'protocol = "bell-2pc" is of pairs, by backend = "garbled"; got degree {self.degree} and '
+                f"{self.backend!r}"
+            )
+
     def _check_noise(self) -> None:
-        if self.noise not in NOISES:
-            raise StudyError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+        noises = [noise for noise in NOISES if (noise in PAIR_NOISES) == self.noise_of_pairs]
+        if self.noise not in noises:
+            raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')
         if self.committee_draws and len(self.nodes) < 2:
             raise StudyError(f'noise = "{self.noise}" takes at least two nodes; a single one draws it: "distributed"')
-        if (self.noise in ("skellam", "binomial")) != bool(self.delta):
+        if (self.noise in ("skellam", "binomial")) != bool(self.delta) and not self.noise_of_pairs:
             raise StudyError(f'delta goes with noise = "skellam" or "binomial"; got {self.delta!r} with {self.noise!r}')
         if self.delta and not 0 < self.exact_delta < 1:
             raise StudyError(f"delta must be between 0 and 1, got {self.delta}; a usual value is 1e-9")

@@ -35,8 +35,8 @@ def half_the_range(patch: Patch) -> None:
 
 def fewer_edges(patch: Patch) -> None:
     """δ_max is 1 whatever E is: noise for one edge of a record. Nodes refuse it: see `nobody_counts_edges`."""
-    patch.setattr("umpc.mpc.attempt.max_degree", lambda *sizes: min(1, max_degree(*sizes)))
-    patch.setattr("umpc.mpc.attempt.two_sample_max_degree", lambda *sizes: min(1, two_sample_max_degree(*sizes)))
+    patch.setattr("umpc.mpc.sizes.max_degree", lambda *sizes: min(1, max_degree(*sizes)))
+    patch.setattr("umpc.mpc.sizes.two_sample_max_degree", lambda *sizes: min(1, two_sample_max_degree(*sizes)))
 
 
 def nobody_counts_edges(patch: Patch) -> None:

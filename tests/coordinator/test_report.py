@@ -13,8 +13,9 @@ import pytest
 
 from umpc.agreement import attempt_of, noise_of
 from umpc.coordinator.report import Measured, Report, build_report, noisy_sums
-from umpc.mpc.attempt import Member, Sizes, commit
+from umpc.mpc.attempt import commit
 from umpc.mpc.cost import predict
+from umpc.mpc.sizes import Member, Sizes
 from umpc.study import FieldText, Participant, Study
 from umpc.ustat.estimators import QUANTILE
 

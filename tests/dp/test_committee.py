@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umpc.dp.committee import MOST_DIGITS, PRECISION, TAIL, CommitteeLaplace
+from umpc.dp.committee import MOST_DIGITS, PRECISION, CommitteeLaplace
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
@@ -55,8 +55,8 @@ def test_thresholds_are_the_floors_of_the_odds(epsilon, sensitivity):
         expected = 2**PRECISION / (1 + exp(min(700, float(law.log_ratio) * 2**digit)))
         assert 0 <= threshold < 2 ** (PRECISION - 1)
         assert abs(threshold - expected) <= 1 + expected * 1e-9
-    assert law.log_ratio * 2**law.digits >= TAIL * log(2) * (1 - 1e-12)
-    assert law.digits == 0 or law.log_ratio * 2 ** (law.digits - 1) < TAIL * log(2) * (1 + 1e-12)
+    assert law.log_ratio * 2**law.digits >= PRECISION * log(2) * (1 - 1e-12)
+    assert law.digits == 0 or law.log_ratio * 2 ** (law.digits - 1) < PRECISION * log(2) * (1 + 1e-12)
 
 
 def test_a_public_sum_gets_no_noise():

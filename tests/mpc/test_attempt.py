@@ -9,8 +9,9 @@ import pytest
 
 from umpc.agreement import attempt_of
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError, TooFewRecords
-from umpc.mpc.attempt import Sizes, commit
+from umpc.mpc.attempt import commit
 from umpc.mpc.prg import digest
+from umpc.mpc.sizes import Sizes
 
 from ..studies import GINI, KENDALL, make_attempt, make_members, make_study
 from .studies import LEANING

@@ -197,7 +197,7 @@ def test_another_nodes_changed_opening_blames_that_node():
 )
 def test_a_record_with_more_edges_than_the_noise_covers_is_refused(monkeypatch, shape, bound, covered):
     run = Run(**shape).agree()
-    monkeypatch.setattr(f"umpc.mpc.attempt.{bound}", lambda *sizes: covered)
+    monkeypatch.setattr(f"umpc.mpc.sizes.{bound}", lambda *sizes: covered)
     with pytest.raises(LocalProtocolError, match=f"the noise covers {covered}"):
         run.begin()
 

@@ -16,9 +16,9 @@ import pytest
 from umpc.agreement import noise_of
 from umpc.coordinator.report import noisy_sums
 from umpc.errors import KernelError
-from umpc.mpc.attempt import Sizes
 from umpc.mpc.cost import predict
 from umpc.mpc.prg import Stream
+from umpc.mpc.sizes import Sizes
 from umpc.simulation import simulate
 from umpc.study import Study
 from umpc.ustat.sampling import balanced, max_degree

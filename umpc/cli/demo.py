@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.errors import ConfigError
-from umpc.study import BACKENDS, NOISES, PREPROCESSINGS
+from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -41,8 +41,12 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--nodes", type=click.IntRange(1, 64), default=4, show_default=True, help="Sites to split the table over."
 )
+@click.option("--edges", help="Sets to average over: a number, a multiple of n such as 2n (default), or all.")
 @click.option(
-    "--edges", default="2n", show_default=True, help="Sets to average over: a number, a multiple of n, or all."
+    "--protocol", type=click.Choice(PROTOCOLS), help="What is released: a noisy sum (u-mpc, default), or noisy pairs."
+)
+@click.option(
+    "--permutations", type=click.IntRange(min=1), metavar="P", help="Average over P random pairings of all records."
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
@@ -60,7 +64,9 @@ def demo(
     statistic: str,
     parameters: tuple[str, ...],
     nodes: int,
-    edges: str,
+    edges: str | None,
+    protocol: str | None,
+    permutations: int | None,
     epsilon: str,
     max_colluding: int | None,
     noise: str | None,
@@ -81,10 +87,14 @@ def demo(
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
+    umpc demo --protocol bell-2pc --permutations 1
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     """
     from umpc.cli.table import breast_cancer, read_csv
 
+    if permutations is not None and edges is not None:
+        raise ConfigError("--edges and --permutations both say what to average over; give one of them")
+    edges = edges if permutations is None else f"{permutations}p"
     columns = [name.strip() for name in fields.split(",")] if fields else []
     first_class = _pair("--label", label) if label else None
     wanted = [*columns, first_class[0]] if first_class else columns
@@ -97,7 +107,7 @@ def demo(
     given = dict(_pair("--parameter", text) for text in parameters)
     with _folder(keep) as folder:
         settings = {"edges": edges, "epsilon": epsilon, "max_colluding": max_colluding, "noise": noise}
-        settings |= {"delta": delta, "backend": backend, "preprocessing": preprocessing}
+        settings |= {"protocol": protocol, "delta": delta, "backend": backend, "preprocessing": preprocessing}
         report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
 
@@ -132,9 +142,10 @@ def _run(
     settings: dict,
 ) -> tuple[Report, dict]:
     from umpc.cli.deployment import Deployment, ended_with_us
-    from umpc.coordinator.studyfile import load_study_file, write_study_file
+    from umpc.coordinator.studyfile import DEFAULTS, load_study_file, write_study_file
 
     deployment, fields = Deployment(folder), table.fields()
+    without_dealer = "none" in (settings["preprocessing"], DEFAULTS[settings["protocol"] or "u-mpc"].preprocessing)
     paths = table.split(folder, nodes)
     with ended_with_us(deployment.processes):
         file = write_study_file(
@@ -144,7 +155,7 @@ def _run(
             columns=[field.name for field in fields if not field.public],
             parameters=parameters,
             fields=fields,
-            dealer=None if settings["preprocessing"] == "none" else ("dealer", "127.0.0.1:1"),
+            dealer=None if without_dealer else ("dealer", "127.0.0.1:1"),
             nodes=[(path.stem, "127.0.0.1:1") for path in paths],
             **settings,
         )

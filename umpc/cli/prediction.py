@@ -6,7 +6,8 @@ import re
 
 from umpc.agreement import attempt_of
 from umpc.errors import StudyError
-from umpc.mpc.attempt import Attempt, Member, commit
+from umpc.mpc.attempt import Attempt, commit
+from umpc.mpc.sizes import Member
 from umpc.study import Study
 
 

@@ -19,6 +19,8 @@ NOISE = {
     "in_mpc": "discrete Laplace, drawn under shares",
     "skellam": "Skellam, every node adds its part",
     "binomial": "binomial, drawn under shares",
+    "pair_laplace": "discrete Laplace on every pair, inside its circuit",
+    "randomised_response": "randomised response of every pair: at most this",
 }
 EVALUATED = {"shared": "evaluated under shares", "garbled": "garbled between their two owners"}
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from umpc.errors import ConfigError, DataError, EmptyTable
-from umpc.mpc.attempt import Sizes, edges_of
+from umpc.mpc.attempt import edges_of
+from umpc.mpc.sizes import Sizes
 from umpc.node.records import TableSource, load_records
 from umpc.node.session import by_class
 from umpc.study import FieldText, Study

@@ -7,12 +7,16 @@ from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from math import sqrt
 
-from umpc.agreement import delta_of, noise_of
-from umpc.mpc.attempt import Attempt, Sizes
+import numpy as np
+
+from umpc.agreement import delta_of, noise_of, noise_tails
+from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost, predict
 from umpc.mpc.ring import Ring
+from umpc.mpc.sizes import Sizes
 from umpc.study import Study
 from umpc.ustat.estimators import estimate
+from umpc.ustat.sampling import pairings_of
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Report:
     sampling_std_bound: float | None
     note: str
     sums: list[SumReport]
+    protocol: str
     noise: str
     epsilon: float
     delta: float
@@ -115,6 +120,7 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         sampling_std_bound=result.sampling_std_bound,
         note=result.note,
         sums=sums,
+        protocol=study.protocol,
         noise=study.noise,
         epsilon=float(study.exact_epsilon),
         delta=float(delta_of(sizes)),
@@ -140,8 +146,13 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
 
 def _sums(study: Study, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
     """What was released, sum by sum."""
-    totals = noisy_sums(shares, len(study.kernels))
-    rows = zip(totals, study.parsed_kernels, study.epsilons, noise_of(sizes), strict=True)
+    laws = noise_of(sizes)
+    if study.noise_of_pairs:
+        noisy = noisy_sums(shares, len(study.kernels), sizes.ring(noise_tails(sizes)))
+        totals = [law.unbiased(total) for law, total in zip(laws, noisy, strict=True)]
+    else:
+        totals = noisy_sums(shares, len(study.kernels))
+    rows = zip(totals, study.parsed_kernels, study.epsilons, laws, strict=True)
     return [
         SumReport(
             kernel=kernel.text,
@@ -154,17 +165,25 @@ def _sums(study: Study, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport
     ]
 
 
-def noisy_sums(shares: Sequence[bytes], sums: int) -> list[int]:
-    """Σ kernel over E plus noise, in units, for each sum: the shares added in their ring, read as signed integers."""
-    size = len(shares[0]) // sums
-    ring = Ring(8 * size)
-    parts = [[share[start : start + size] for share in shares] for start in range(0, sums * size, size)]
-    return [ring.decode(sum(int.from_bytes(part, "little") for part in column)) for column in parts]
+def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> list[int]:
+    """Σ kernel over E plus noise, in units, for each sum: the shares added in their ring, read as signed integers.
+
+    ring: of shares of every edge's value; else a share is one element a sum.
+    """
+    ring = ring or Ring(8 * len(shares[0]) // sums)
+    rows = [np.frombuffer(share, dtype=ring.dtype.newbyteorder("<")).reshape(sums, -1) for share in shares]
+    totals = sum(row.sum(axis=1, dtype=ring.dtype) for row in rows)
+    return [ring.decode(int(total)) for total in totals]
 
 
 def _sampling_bound(width: float, sizes: Sizes) -> float:
-    """sqrt of E_inc ≤ (Δf)²·(C − |E|) / (4|E|(C − 1)), C the number of possible sets."""
+    """sqrt of E_inc ≤ (Δf)²·(C − |E|) / (4|E|(C − 1)), C the number of possible sets.
+
+    P pairings are P independent draws of such an E, with ⌊n/2⌋ pairs each.
+    """
     if sizes.sets <= 1:
         return 0.0
+    draws = pairings_of(sizes.study.edges) or 1
+    each = sizes.edges // draws
     # In this order no factor leaves the floats' range, however many sets there are.
-    return width * sqrt(float(Fraction(sizes.sets - sizes.edges, sizes.sets - 1)) / (4 * sizes.edges))
+    return width * sqrt(float(Fraction(sizes.sets - each, sizes.sets - 1)) / (4 * each * draws))

@@ -11,8 +11,9 @@ from umpc.agreement import attempt_of, noise_tails
 from umpc.coordinator.report import Measured, Report, build_report
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc import messages as m
-from umpc.mpc.attempt import Attempt, Member, Sizes
+from umpc.mpc.attempt import Attempt
 from umpc.mpc.ring import RINGS, Ring
+from umpc.mpc.sizes import Member, Sizes
 from umpc.study import Study
 
 
@@ -78,17 +79,28 @@ class CoordinatorSession:
 
     def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         """The report of a run."""
-        shares = self._shares(answers, self.attempt.id, [self.attempt.ring])
+        values = [self.attempt.released_values(node) for node in range(len(self.names))]
+        shares = self._shares(answers, self.attempt.id, [self.attempt.ring], values)
         return build_report(self.study, shares, self.attempt, measured)
 
     def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         """The report of a study that was released before: the same stored shares, nothing charged."""
-        shares = self._shares(answers, answers[0].attempt, RINGS)
-        return build_report(self.study, shares, Sizes.of(self.study, answers), measured)
+        sizes = Sizes.of(self.study, answers)
+        if self.study.noise_of_pairs:
+            ring = sizes.ring(noise_tails(sizes))
+            values = [len(answer.share) // (ring.bytes * len(self.study.kernels)) for answer in answers]
+            shares = self._shares(answers, answers[0].attempt, [ring], values)
+        else:
+            shares = self._shares(answers, answers[0].attempt, RINGS, [1] * len(answers))
+        return build_report(self.study, shares, sizes, measured)
 
-    def _shares(self, answers: Sequence[m.Released], attempt: bytes, rings: Iterable[Ring]) -> list[bytes]:
-        sizes = [ring.bytes * len(self.study.kernels) for ring in rings]
-        for name, answer in zip(self.names, answers, strict=True):
+    def _shares(
+        self, answers: Sequence[m.Released], attempt: bytes, rings: Iterable[Ring], values: Sequence[int]
+    ) -> list[bytes]:
+        """values: how many numbers of each sum every node releases."""
+        rings = list(rings)
+        for name, answer, count in zip(self.names, answers, values, strict=True):
+            sizes = [ring.bytes * len(self.study.kernels) * count for ring in rings]
             if len(answer.share) not in sizes:
                 raise RemoteProtocolError(
                     f"{name} released {len(answer.share)} bytes, {' or '.join(map(str, sizes))} were due for "
@@ -97,7 +109,8 @@ class CoordinatorSession:
                     step="release",
                 )
         for name, answer in zip(self.names, answers, strict=True):
-            if answer.attempt != attempt or len(answer.share) != len(answers[0].share):
+            other_ring = len(rings) > 1 and len(answer.share) != len(answers[0].share)
+            if answer.attempt != attempt or other_ring:
                 raise AlreadyReleased(
                     f"{name} released the study {self.study.name!r} in another attempt than the others, so the shares "
                     f"do not add up; give the study a new name to run it anew",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,13 +56,29 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     estimator: str | None = None
     sampling: str | None = None
     split: list[Number] = []
-    edges: Number = "2n"
+    protocol: str = "u-mpc"
+    edges: Number | None = None
     max_colluding: int | None = None
     noise: str | None = None
     delta: Number = ""
-    backend: str = "shared"
-    preprocessing: str = "dealer"
+    backend: str | None = None
+    preprocessing: str | None = None
     seconds_per_step: int = 600
+
+
+class _Usual(NamedTuple):
+    """What a protocol takes where the file does not say."""
+
+    edges: str
+    noise: str | None
+    backend: str
+    preprocessing: str
+
+
+DEFAULTS = {
+    "u-mpc": _Usual("2n", None, "shared", "dealer"),
+    "bell-2pc": _Usual("1p", "pair_laplace", "garbled", "none"),
+}
 
 
 @dataclass(frozen=True)
@@ -74,20 +91,23 @@ class StudyFile:
 
     def study(self, coordinator: str) -> Study:
         """The study document, checked. Raises: StudyError and its kinds."""
-        entries = self.entries
-        nodes = tuple(entries.nodes)
+        entries, nodes = self.entries, tuple(self.entries.nodes)
+        usual = DEFAULTS.get(entries.protocol, DEFAULTS["u-mpc"])
+        preprocessing = entries.preprocessing or usual.preprocessing
+        noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon, preprocessing)
         study = Study(
             name=entries.name,
             **self._statistic(),
             split=tuple(map(str, entries.split)),
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
-            edges=str(entries.edges),
+            edges=str(usual.edges if entries.edges is None else entries.edges),
             max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
             delta=str(entries.delta),
-            noise=entries.noise or default_noise(len(nodes), entries.epsilon, entries.preprocessing),
-            backend=entries.backend,
-            preprocessing=entries.preprocessing,
+            protocol=entries.protocol,
+            noise=noise,
+            backend=entries.backend or usual.backend,
+            preprocessing=preprocessing,
             coordinator=coordinator,
             dealer=entries.dealer,
             nodes=nodes,
@@ -170,14 +190,15 @@ def write_study_file(
     name: str,
     fields: Sequence[FieldText],
     epsilon: str,
-    edges: str,
     dealer: tuple[str, str] | None,
     nodes: Sequence[tuple[str, str]],
     statistic: str | None = None,
     columns: Sequence[str] = (),
     parameters: Mapping[str, str | Sequence[str]] | None = None,
     kernel: str | None = None,
+    edges: str | None = None,
     max_colluding: int | None = None,
+    protocol: str | None = None,
     noise: str | None = None,
     delta: str | None = None,
     backend: str | None = None,
@@ -188,14 +209,20 @@ def write_study_file(
     lines = [
         f"name = {text(name)}",
         f"epsilon = {text(epsilon)}",
-        f"edges = {text(edges)}",
         'identity = "coordinator"',
     ]
     if statistic is not None:
         lines += [f"statistic = {text(statistic)}", f"columns = {text(list(columns))}"]
     lines += [] if kernel is None else [f"kernel = {text(kernel)}"]
     lines += [] if max_colluding is None else [f"max_colluding = {max_colluding}"]
-    choices = {"noise": noise, "delta": delta, "backend": backend, "preprocessing": preprocessing}
+    choices = {
+        "edges": edges,
+        "protocol": protocol,
+        "noise": noise,
+        "delta": delta,
+        "backend": backend,
+        "preprocessing": preprocessing,
+    }
     lines += [f"{key} = {text(value)}" for key, value in choices.items() if value is not None]
     if parameters:
         lines += ["[parameters]", *(f"{key} = {text(value)}" for key, value in parameters.items())]

@@ -14,7 +14,7 @@ replace-one (`events`). Every result is a Fraction and certainly not below what 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from flint import arb, ctx
@@ -95,13 +95,15 @@ def _advanced(events: list[Event], left: Fraction) -> Fraction | None:
     A loss is +-eps with the odds of randomised response: its mean is the first term, and the sum of k bounded
     losses exceeds its mean by the second with probability at most delta (Hoeffding).
     """
-    if left <= 0:
-        return None
+    return advanced_composition(Counter(event.epsilon for event in events), left) if left > 0 else None
+
+
+def advanced_composition(counts: Mapping[Fraction, int], delta: Fraction) -> Fraction:
+    """The same of so many ε-DP events for each ε."""
     with ctx.workprec(PRECISION):
-        counts = Counter(event.epsilon for event in events)
         mean = sum((times * ball(epsilon) * (ball(epsilon) / 2).tanh() for epsilon, times in counts.items()), arb(0))
         squares = ball(sum(times * epsilon**2 for epsilon, times in counts.items()))
-        return above(mean + (-2 * ball(left).log() * squares).sqrt())
+        return above(mean + (-2 * ball(delta).log() * squares).sqrt())
 
 
 def _renyi(events: list[Event], left: Fraction) -> Fraction | None:

@@ -7,7 +7,7 @@ flips coin i by comparing PRECISION bits that none of it knows with the public t
 that depends on nothing (`mpc/noise.py`).
 
 Finite bits cost a distance from the exact law, stated in `distance`: thresholds are rounded down, by less than
-2^-PRECISION a coin, and digits from B on are left out, whose chance of not being all 0 is below q^{2^B}.
+2^-bits a coin, and digits from B on are left out, whose chance of not being all 0 is below q^{2^B}.
 
 Paper: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, section 4 (geometric noise from biased coins under shares);
 Fu & Wang 2024, arXiv 2409.10667 (its cost).
@@ -29,9 +29,8 @@ from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 PRECISION = 64
-"""Bits of a coin's random number and of its threshold."""
-TAIL = 64
-"""Digits are drawn up to the B for which q^{2^B} is at most 2^-TAIL."""
+"""Bits of a coin's random number and of its threshold. Digits are drawn up to the B for which q^{2^B} is at most
+2^-PRECISION."""
 MOST_DIGITS = 62
 """More digits than a sum of 64 bits holds."""
 MOST_COINS = 1 << 17
@@ -45,12 +44,14 @@ class CommitteeLaplace:
 
     Args:
         epsilon: > 0, exact. sensitivity: s >= 0, in units of the sum; 0 says that the sum is public: no noise.
+        bits: of a coin's random number, and of the tail that is left out.
 
     Raises: InvalidEpsilon where the noise would not fit 62 bits.
     """
 
     epsilon: Fraction
     sensitivity: int
+    bits: int = PRECISION
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.sensitivity < 0:
@@ -67,16 +68,16 @@ class CommitteeLaplace:
 
     @cached_property
     def digits(self) -> int:
-        """B, the least with 2^B · log_ratio >= TAIL · ln 2."""
+        """B, the least with 2^B · log_ratio >= bits · ln 2."""
         if not self.sensitivity:
             return 0
-        needed = TAIL * LN2_ABOVE / self.log_ratio
+        needed = self.bits * LN2_ABOVE / self.log_ratio
         return max(0, math.ceil(needed) - 1).bit_length()
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
-        """⌊p_i · 2^PRECISION⌋ of each coin, as `weights`: the same at every process, for they are exact numbers."""
-        return tuple(_threshold(self.log_ratio * (1 << digit)) for digit in range(self.digits)) * 2
+        """⌊p_i · 2^bits⌋ of each coin, as `weights`: the same at every process, for they are exact numbers."""
+        return tuple(_threshold(self.log_ratio * (1 << digit), self.bits) for digit in range(self.digits)) * 2
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -92,16 +93,12 @@ class CommitteeLaplace:
     @property
     def distance(self) -> Fraction:
         """A bound of the total variation distance from the exact law: of two geometrics of B coins each."""
-        return 2 * (Fraction(self.digits, 1 << PRECISION) + Fraction(1, 1 << TAIL)) if self.sensitivity else Fraction(0)
+        return Fraction(2 * (self.digits + 1), 1 << self.bits) if self.sensitivity else Fraction(0)
 
     @property
     def delta(self) -> Fraction:
-        """What the distance d costs: δ = (1 + e^ε)·d, rounded up, but at most 1.
-
-        For two laws at distance d from two ε-close ones: P(S) ≤ P*(S) + d ≤ e^ε·Q*(S) + d ≤ e^ε·(Q(S) + d) + d.
-        """
-        growth = Fraction(math.exp(min(self.epsilon, 700))) * (1 + Fraction(1, 1 << 40))
-        return min(Fraction(1), (1 + growth) * self.distance)
+        """What the distance costs, but at most 1."""
+        return min(Fraction(1), cost_of_distance(self.epsilon, self.distance))
 
     @property
     def std(self) -> float:
@@ -169,12 +166,21 @@ class CommitteeBinomial:
         return self.count - self.offset
 
 
-def _threshold(exponent: Fraction) -> int:
-    """⌊2^PRECISION / (1 + e^exponent)⌋: transcendental before the floor, so a sharp enough ball decides."""
+def cost_of_distance(epsilon: Fraction, distance: Fraction) -> Fraction:
+    """δ = (1 + e^ε)·d, rounded up, of laws at distance d from ε-close ones.
+
+    P(S) ≤ P*(S) + d ≤ e^ε·Q*(S) + d ≤ e^ε·(Q(S) + d) + d.
+    """
+    growth = Fraction(math.exp(min(epsilon, 700))) * (1 + Fraction(1, 1 << 40))
+    return (1 + growth) * distance
+
+
+def _threshold(exponent: Fraction, precision: int) -> int:
+    """⌊2^precision / (1 + e^exponent)⌋: transcendental before the floor, so a sharp enough ball decides."""
     bits = 256
     while bits <= MOST_WORKING_BITS:
         with ctx.workprec(bits):
-            scaled = arb((1, PRECISION)) / (1 + ball(exponent).exp())
+            scaled = arb((1, precision)) / (1 + ball(exponent).exp())
             if (exact := scaled.floor().unique_fmpz()) is not None:
                 return int(exact)
         bits *= 2

@@ -29,6 +29,7 @@ from math import ceil, floor
 
 from umpc.mpc.circuits import FALSE, TRUE, Circuit, CircuitBuilder, InputBit, Literal
 from umpc.mpc.outputs import LABEL_BITS, outputs_of
+from umpc.mpc.pairs import PairNoise, noisy
 from umpc.mpc.ring import RINGS
 from umpc.mpc.weighted import (
     Binary,
@@ -43,7 +44,7 @@ from umpc.mpc.weighted import (
     width_of,
 )
 from umpc.ustat.expression import Expression, Interpreter, interpret
-from umpc.ustat.schema import FieldSchema, Schema
+from umpc.ustat.schema import Schema
 
 
 def circuit_of(expression: Expression, schema: Schema, unit: Fraction) -> Circuit:
@@ -54,14 +55,19 @@ def circuit_of(expression: Expression, schema: Schema, unit: Fraction) -> Circui
     return circuit_of_all([expression], schema, [unit])
 
 
-def circuit_of_all(expressions: Sequence[Expression], schema: Schema, units: Sequence[Fraction]) -> Circuit:
+def circuit_of_all(
+    expressions: Sequence[Expression], schema: Schema, units: Sequence[Fraction], noises: Sequence[PairNoise] = ()
+) -> Circuit:
     """One circuit for several kernels of the same records, with their common gates once.
+
+    noises: of each kernel's value, if they are added inside the circuit.
 
     Two choices show their worth only in the end, so all four circuits are made and the one with the fewest bits to send
     is taken: to add up a sum when it is made if something else will ask for that; to split outputs (`CircuitBuilder`).
     """
-    _, used = _lower(expressions, schema, units, frozenset(), False)
-    choices = [_lower(expressions, schema, units, *each)[0] for each in product((frozenset(), used), (False, True))]
+    kernels = expressions, schema, units, noises
+    _, used = _lower(*kernels, frozenset(), False)
+    choices = [_lower(*kernels, *each)[0] for each in product((frozenset(), used), (False, True))]
     return min(choices, key=_cost)
 
 
@@ -71,17 +77,17 @@ def _cost(circuit: Circuit) -> int:
     return 2 * LABEL_BITS * outputs.and_count + RINGS[-1].bits * len(outputs.elements)
 
 
-def field_width(field: FieldSchema) -> int:
-    """Bits of a field: two's complement, without a sign bit where no value is negative."""
-    return width_of(field.lower_units, field.upper_units)
-
-
 def _lower(
-    expressions: Sequence[Expression], schema: Schema, units: Sequence[Fraction], at_once: frozenset[int], split: bool
+    expressions: Sequence[Expression],
+    schema: Schema,
+    units: Sequence[Fraction],
+    noises: Sequence[PairNoise],
+    at_once: frozenset[int],
+    split: bool,
 ) -> tuple[Circuit, frozenset[int]]:
     lowering = _Lowering(schema, at_once)
     numbers = [interpret(each, lowering).scaled(1 / unit) for each, unit in zip(expressions, units, strict=True)]
-    sums = [lowering.output(each) for each in numbers]
+    sums = [lowering.output(each) for each in (noisy(numbers, noises, lowering) if noises else numbers)]
     sums = [(constant, lowering.gates.split(terms) if split else terms) for constant, terms in sums]
     return lowering.gates.finish(sums), frozenset(lowering.added_up)
 
@@ -132,13 +138,13 @@ class _Lowering(Interpreter[Number]):
         return self._made(self._product(of, of, low, max(of.low**2, of.high**2)))
 
     def less(self, left: Number, right: Number) -> Number:
-        return self._bit(self._negative(left.plus(right, -1)))
+        return self._bit(self.less_than_zero(left.plus(right, -1)))
 
     def equal(self, left: Number, right: Number) -> Number:
         return self._bit(self._zero(left.plus(right, -1)))
 
     def sign(self, of: Number) -> Number:
-        return self._made(_signed(self._zero(of) ^ 1, self._negative(of)))
+        return self._made(_signed(self._zero(of) ^ 1, self.less_than_zero(of)))
 
     def absolute(self, of: Number) -> Number:
         if of.low >= 0 or of.high <= 0:
@@ -153,13 +159,13 @@ class _Lowering(Interpreter[Number]):
     def minimum(self, left: Number, right: Number) -> Number:
         if not (left.terms and right.terms):
             return self._made(self._clipped(left.scaled(Fraction(-1)), right.scaled(Fraction(-1))).scaled(Fraction(-1)))
-        of = self._select(self._negative(left.plus(right, -1)), left, right)
+        of = self._select(self.less_than_zero(left.plus(right, -1)), left, right)
         return self._made(number(of.constant, of.terms, of.low, min(left.high, right.high)))
 
     def maximum(self, left: Number, right: Number) -> Number:
         if not (left.terms and right.terms):
             return self._made(self._clipped(left, right))
-        of = self._select(self._negative(left.plus(right, -1)), right, left)
+        of = self._select(self.less_than_zero(left.plus(right, -1)), right, left)
         return self._made(number(of.constant, of.terms, max(left.low, right.low), of.high))
 
     def complement(self, bit: Number) -> Number:
@@ -186,6 +192,18 @@ class _Lowering(Interpreter[Number]):
             of = replace(of, constant=Fraction(floor(of.constant)), terms=terms)
         return modular(of.constant), {wire: modular(weight) for wire, weight in of.terms.items()}
 
+    def less_than_zero(self, of: Number) -> Literal:
+        """[of < 0]. With g the terms' divisor and h = Σ/g: g·h + c < 0 exactly if h + ⌊c/g⌋ < 0."""
+        if of.high < 0 or of.low >= 0:
+            return TRUE if of.high < 0 else FALSE
+        divisor = common_divisor(of.terms.values())
+        shift = floor(of.constant / divisor)
+        low, high = ((end - of.constant) / divisor + shift for end in (of.low, of.high))
+        whole = number(Fraction(shift), {w: c / divisor for w, c in of.terms.items()}, low, high)
+        if whole.low < 0 <= whole.high:
+            return self._add_up(replace(whole, made=of.made)).sign
+        return self.less_than_zero(whole)
+
     # --- what they are made of ---
 
     def _bit(self, literal: Literal) -> Number:
@@ -194,16 +212,6 @@ class _Lowering(Interpreter[Number]):
     def _literal(self, bit: Number) -> Literal:
         """The bit that a number of value 0 or 1 is."""
         return self._zero(bit) ^ 1
-
-    def _negative(self, of: Number) -> Literal:
-        """[of < 0]. With g the terms' divisor and h = Σ/g: g·h + c < 0 exactly if h + ⌊c/g⌋ < 0."""
-        if of.high < 0 or of.low >= 0:
-            return TRUE if of.high < 0 else FALSE
-        divisor = common_divisor(of.terms.values())
-        shift = floor(of.constant / divisor)
-        low, high = ((end - of.constant) / divisor + shift for end in (of.low, of.high))
-        whole = number(Fraction(shift), {w: c / divisor for w, c in of.terms.items()}, low, high)
-        return self._add_up(replace(whole, made=of.made)).sign if whole.low < 0 <= whole.high else self._negative(whole)
 
     def _zero(self, of: Number) -> Literal:
         if of.low > 0 or of.high < 0 or not of.terms:

@@ -9,47 +9,24 @@ and seed; peers and dealer refuse anything of another attempt.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.compiler import compile_program
 from umpc.mpc.garbled_plan import GarbledPlan, GarbledProgram, garbled_program
 from umpc.mpc.material import dealt_bytes
 from umpc.mpc.noise import CoinToss, committee_size, noise_plan
+from umpc.mpc.pairs import PairNoise
 from umpc.mpc.plan import Plan, Program, pattern_of
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
-from umpc.mpc.ring import RINGS, Ring, smallest_ring
+from umpc.mpc.ring import RINGS, Ring
+from umpc.mpc.sizes import Member, Sizes
 from umpc.study import Study
-from umpc.ustat.hypergraph import Hypergraph, Owners, expand, expand_two_sample
-from umpc.ustat.sampling import edge_count, max_degree, two_sample_edge_count, two_sample_max_degree
-
-if TYPE_CHECKING:
-    from umpc.mpc.messages import Released
-
-
-@dataclass(frozen=True)
-class Member:
-    """What a node says when it accepts a study: how many records it has, a commitment, an X25519 key.
-
-    first_class: how many of the records are of the first class, where the study has public labels.
-    """
-
-    name: str
-    records: int
-    commitment: bytes
-    public_key: bytes
-    first_class: int = 0
-
-    @property
-    def classes(self) -> tuple[int, int]:
-        """Records of the first and of the second class."""
-        return self.first_class, self.records - self.first_class
+from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
 
 
 @dataclass(frozen=True)
@@ -86,80 +63,6 @@ def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
     return digest(b"umpc commitment 1", study_hash, node.encode(), opening)
 
 
-MAX_RECORDS = 1 << 26
-"""Records of all nodes together."""
-MAX_SAMPLED = 1 << 26
-"""Edges that are listed one by one; all sets of records are never listed, so "all" has no such limit."""
-MAX_SAMPLED_LARGER = 1 << 23
-"""The same for edges of three and more records, whose drawing takes far more memory."""
-MAX_CELLS = 1 << 16
-"""Groups of owners of a complete set of edges."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What follows from a study and the number of records: known before anybody has the joint seed."""
-
-    study: Study
-    records: int
-    first_class: int = 0
-    holders: int = 1
-    """Nodes that have records."""
-
-    @classmethod
-    def of(cls, study: Study, members: Iterable[Member | Released]) -> Sizes:
-        members = tuple(members)
-        counts, firsts = [member.records for member in members], [member.first_class for member in members]
-        return cls(study, sum(counts), sum(firsts), sum(count > 0 for count in counts))
-
-    @cached_property
-    def sets(self) -> int:
-        """How many sets of records there are to choose E from."""
-        if self.study.two_sample:
-            return self.first_class * (self.records - self.first_class)
-        return comb(self.records, self.study.degree)
-
-    @cached_property
-    def edges(self) -> int:
-        """|E|. Raises: TooFewRecords, StudyError, RangeError where a list of E would not fit memory."""
-        rule, study = self.study.edges, self.study
-        if study.two_sample:
-            count = two_sample_edge_count(rule, self.first_class, self.records - self.first_class)
-        else:
-            count = edge_count(rule, self.records, study.degree)
-        if self.records > MAX_RECORDS:
-            raise RangeError(f"the nodes have {self.records} records together, at most {MAX_RECORDS} are possible")
-        most = MAX_SAMPLED if study.degree <= 2 else MAX_SAMPLED_LARGER
-        if most < count < self.sets:
-            raise RangeError(f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all")
-        cells = comb(self.holders + study.degree - 1, study.degree)
-        if count == self.sets and cells > MAX_CELLS:
-            raise RangeError(
-                f"all sets of {study.degree} records of {self.holders} nodes have {cells} different groups of owners, "
-                f"at most {MAX_CELLS} are possible; ask for a number of edges instead of all"
-            )
-        if len(study.nodes) ** study.degree >= 1 << 63:
-            raise RangeError(f"{len(study.nodes)} nodes are too many for edges of {study.degree} records")
-        return count
-
-    @cached_property
-    def max_degree(self) -> int:
-        """δ_max: in how many edges a record may be."""
-        if self.study.two_sample:
-            return two_sample_max_degree(self.edges, self.first_class, self.records - self.first_class)
-        return max_degree(self.edges, self.records, self.study.degree)
-
-    @property
-    def sensitivities(self) -> tuple[int, ...]:
-        """δ_max·Δf in units of each kernel: what replacing one record changes in its sum, at most."""
-        return tuple(self.max_degree * kernel.sensitivity_units for kernel in self.study.parsed_kernels)
-
-    def ring(self, noise_tails: Sequence[int]) -> Ring:
-        """The ring that holds every sum and its noise (but for a probability of 2^-64). Raises: RangeError."""
-        kernels = zip(self.study.parsed_kernels, noise_tails, strict=True)
-        return smallest_ring(max(self.edges * kernel.magnitude_units + tail for kernel, tail in kernels))
-
-
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
     """E of a study: from the joint seed and the nodes' records, (first class, all others)."""
     words = Stream(derive(seed, "edges")).words
@@ -176,6 +79,7 @@ class Attempt:
         openings: in the same order.
         noise_tails: a bound of each sum's noise in units, for the ring.
         coins: of each sum's noise, where a committee draws it; empty where every node adds its own.
+        pair_noise: of each sum, where every edge's value gets noise of its own and is released alone.
 
     Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
     """
@@ -187,6 +91,7 @@ class Attempt:
         openings: Sequence[bytes],
         noise_tails: Sequence[int],
         coins: Sequence[CoinToss] = (),
+        pair_noise: Sequence[PairNoise] = (),
     ):
         names = [node.name for node in study.nodes]
         if [member.name for member in members] != names or len(openings) != len(names):
@@ -206,6 +111,7 @@ class Attempt:
         self.sizes = Sizes.of(study, members)
         self._sums_ring = self.sizes.ring(noise_tails)
         self.coins = tuple(coins)
+        self.pair_noise = tuple(pair_noise)
 
     @cached_property
     def program(self) -> Program | GarbledProgram:
@@ -213,7 +119,7 @@ class Attempt:
         patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
         kernels = self.study.parsed_kernels
         if self.study.backend == "garbled":
-            return garbled_program(kernels, self._sums_ring, patterns)
+            return garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)
         program = compile_program(kernels, self._sums_ring, patterns)
         if program.word_bits > self._sums_ring.bits:
             program = compile_program(kernels, RINGS[-1], patterns)
@@ -311,6 +217,15 @@ class Attempt:
 
     def chunks_of(self, node: int) -> Iterator[Chunk]:
         return (chunk for chunk in self.chunks() if node in chunk.owners)
+
+    def cells_of(self, node: int) -> dict[Owners, Cell]:
+        """The cells of a node's edges, its own among them, in canonical order."""
+        cells = self.hypergraph.cells
+        return {owners: cells[owners] for owners in sorted(cells) if node in owners}
+
+    def released_values(self, node: int) -> int:
+        """How many numbers of each sum a node releases: one, or one for each of its edges."""
+        return sum(cell.count for cell in self.cells_of(node).values()) if self.pair_noise else 1
 
     def chunk_seed(self, node_seed: bytes, chunk: Chunk) -> bytes:
         """The seed of one node's part of one chunk."""

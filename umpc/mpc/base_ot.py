@@ -100,9 +100,9 @@ def receive_seeds(seed: bytes, choices: Sequence[int], session: bytes, peer: str
     return seeds
 
 
-def silence(step: str) -> Message:
+def silence(step: str, round: int = 0) -> Message:
     """What the party says that only listens in this round."""
-    return Message(step, b"", 0, 0)
+    return Message(step, b"", 0, 0, round)
 
 
 def encode_point(point: EccPoint) -> bytes:

@@ -35,7 +35,7 @@ Literal = int
 
 
 class InputBit(NamedTuple):
-    """Bit `bit` of a field of record 0 or 1, in steps of its resolution, in two's complement."""
+    """Bit `bit` of a field of record 0 or 1, in steps of its resolution, in two's complement; or of a random number."""
 
     record: int
     field: str
@@ -79,11 +79,6 @@ class Circuit:
     @cached_property
     def and_count(self) -> int:
         return sum(gate.is_and for gate in self.gates)
-
-    @cached_property
-    def output_count(self) -> int:
-        """Weighted bits of all sums."""
-        return sum(len(each.terms) for each in self.sums)
 
     @cached_property
     def depths(self) -> tuple[int, ...]:

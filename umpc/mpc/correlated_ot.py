@@ -28,7 +28,9 @@ Fold trades communication for computation: 128/fold bits a transfer against 2^fo
 block. Two costs what one does, four twice that for a quarter of the bytes: the default.
 
 Batches: each `extend` makes the next batch; the streams run on, so a batch exists once. Message.round carries its
-number, and a message of another number or shape is refused before anything is computed.
+number, and a message of another number or shape is refused before anything is computed. `fork` gives both parties
+another pair of the same Δ, whose batches may come in any order among those of others: leaves of its own, by a label
+that both know and neither uses twice.
 """
 
 from __future__ import annotations
@@ -129,11 +131,15 @@ class CorrelatedReceiver:
     def __init__(self, digits: Sequence[Sequence[bytes]], session: bytes):
         self.session = session
         self.fold = BLOCK_BITS // len(digits)
-        self._streams = [[Stream(leaf) for leaf in leaves] for leaves in digits]
+        self._digits = digits
+        self._streams = [[Stream(derive(leaf, "ot batches")) for leaf in leaves] for leaves in digits]
         self._batch, self._done = 0, 0
 
     def __repr__(self) -> str:
         return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
+
+    def fork(self, *labels: str | int) -> CorrelatedReceiver:
+        return CorrelatedReceiver(_forked(self._digits, labels), self.session)
 
     def extend(self, choices: np.ndarray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
@@ -161,12 +167,16 @@ class CorrelatedSender:
     ):
         self.delta, self.session, self.peer = delta, session, peer
         self.fold = BLOCK_BITS // len(digits)
+        self._bits, self._digits = bits, digits
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
-        self._streams = [[Stream(leaf) if leaf else None for leaf in leaves] for leaves in digits]
+        self._streams = [[Stream(derive(leaf, "ot batches")) if leaf else None for leaf in row] for row in digits]
         self._batch, self._done = 0, 0
 
     def __repr__(self) -> str:
         return f"CorrelatedSender({self._done} transfers, <redacted>)"
+
+    def fork(self, *labels: str | int) -> CorrelatedSender:
+        return CorrelatedSender(self.delta, self._bits, _forked(self._digits, labels), self.session, self.peer)
 
     def extend(self, message: Message, count: int) -> Blocks:
         """The next batch of `count` transfers: q, from the receiver's message.
@@ -256,6 +266,10 @@ def _punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[
         sibling = _xor(key, sums[start : start + SEED_BYTES], *known[1 - bit])
         nodes = [None, *known[bit], sibling, *known[1 - bit]]
     return nodes
+
+
+def _forked(digits: Sequence[Sequence[bytes | None]], labels: Sequence[str | int]) -> list[list[bytes | None]]:
+    return [[derive(leaf, "ot fork", *labels) if leaf else None for leaf in row] for row in digits]
 
 
 def _xor(*seeds: bytes) -> bytes:

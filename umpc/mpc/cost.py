@@ -29,7 +29,8 @@ def predict(attempt: Attempt) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, offline all that goes before the data."""
     nodes = len(attempt.members)
     set_up, fields = _links(attempt)
-    online = nodes * attempt.ring.bytes * len(attempt.study.kernels) + fields
+    released = sum(attempt.released_values(node) for node in range(nodes))
+    online = released * attempt.ring.bytes * len(attempt.study.kernels) + fields
     offline = set_up
     offline += nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if attempt.needs_dealer else 0
     for chunk in attempt.chunks():

@@ -24,6 +24,7 @@ STEPS = {
     "ot_extend": 8,
     "labels": 9,
     "garbled": 10,
+    "coins": 11,
 }
 """The names of the steps and their numbers on the wire."""
 TOGETHER = {"ot_extend": ("labels", 0)}

@@ -7,8 +7,12 @@ Between two nodes, of which the first in the study garbles (`garbled_plan.py`):
               garbler → evaluator: the active labels of its own records' bits, each bit once
     round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)
 
-Now each has an additive share of every edge, and adds up. A label serves all edges of its record; the edges of a link
-are numbered through, so no hash is asked for twice.
+With noise inside the circuit (`pairs.py`) there is a round before the last, for every chunk: evaluator → garbler, the
+extension for bits that the evaluator draws. The label that it gets for one, r_E, is one of q and q ⊕ Δ; the garbler
+takes q ⊕ r_G·Δ for the label of 0, with a bit of its own, so the wire carries r_G ⊕ r_E.
+
+Now each has an additive share of every edge, and adds up, unless every edge is a result of its own. A label serves all
+edges of its record; the edges of a link are numbered through, so no hash is asked for twice.
 
 Sees: the garbler, the extension, pseudorandom whatever the evaluator's bits are. The evaluator, one label of each wire,
 uniform, and garbled edges, pseudorandom given those labels. Assumptions: CDH on P-256 with a random oracle (base
@@ -18,6 +22,7 @@ transfers), AES and HMAC-SHA-256 as pseudorandom functions (extension), AES-128 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,13 +32,15 @@ from umpc.mpc.base_ot import silence
 from umpc.mpc.correlated_ot import (
     CorrelatedReceiver,
     CorrelatedSender,
+    extend_shape,
     fresh_delta,
     open_receiver,
     open_sender,
     set_up_shapes,
 )
 from umpc.mpc.garbled_plan import (
-    GARBLED,
+    COINS,
+    EVALUATOR,
     GARBLER,
     LABELS,
     Block,
@@ -47,6 +54,11 @@ from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
 from umpc.mpc.rounds import Message, Protocol, check_reply
 
 Columns = Mapping[str, np.ndarray]
+Shares = list[int] | np.ndarray
+"""A node's share of each sum of a chunk; where every edge is a result of its own, (sums, n) of the ring."""
+LAST = 2
+"""The round of the garbled edges, in which a plan's shape is asked for."""
+NO_LABELS = np.empty((0, 2), dtype=np.uint64)
 
 
 class GarbledCells:
@@ -91,7 +103,7 @@ class GarbledCells:
         (peer,) = set(chunk.owners) - {self.node}
         return self._sides[peer].complete
 
-    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
+    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[Shares]:
         if material:
             raise EncodingError(f"garbled edges take no material, {len(material)} bytes came")
         (peer,) = set(chunk.owners) - {self.node}
@@ -149,14 +161,24 @@ class Side:
         parts = [self._read(*part) for part in zip(messages, self.link.parts(self._sender), strict=True)]
         self._their_labels = np.concatenate([*parts, np.empty((0, 2), dtype=np.uint64)])
 
-    def labels(self, chunk: Chunk, index: np.ndarray) -> np.ndarray:
-        """(inputs, n, 2): this side's labels of the input wires of a chunk's edges. index: (2, n), its records."""
+    def labels(self, chunk: Chunk, index: np.ndarray, plan: GarbledPlan, coins: np.ndarray) -> np.ndarray:
+        """(inputs, n, 2): this side's labels of the input wires of a chunk's edges.
+
+        index: (2, n), its records. coins: (random bits · n, 2), the labels of those.
+        """
         labels = np.empty((len(self.link.circuit.inputs), index.shape[1], 2), dtype=np.uint64)
         for blocks, known in ((self._own, self._own_labels), (self._theirs, self._their_labels)):
             (block,) = (each for each in blocks if each.owners == chunk.owners)
             table = known[block.bits].reshape(len(block.wires), len(block.records), 2)
             labels[list(block.wires)] = table[:, np.searchsorted(block.records, index[block.slot])]
+        if plan.coin_wires:
+            labels[list(plan.coin_wires)] = coins.reshape(len(plan.coin_wires), -1, 2)
         return labels
+
+    def own_bits(self, plan: GarbledPlan, chunk: Chunk) -> np.ndarray:
+        """This side's part of a chunk's random bits: (bits · n,) uint8."""
+        seed = derive(self._seed, "coins", *chunk.owners, chunk.number)
+        return Stream(seed).bits(plan.coin_count(chunk.count))
 
     def _open(self) -> Protocol[CorrelatedSender | CorrelatedReceiver]:
         raise NotImplementedError
@@ -167,7 +189,7 @@ class Side:
     def _read(self, message: Message, part: slice) -> np.ndarray:
         raise NotImplementedError
 
-    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[Shares]:
         raise NotImplementedError
 
 
@@ -190,16 +212,26 @@ class Garbler(Side):
     def _read(self, message: Message, part: slice) -> np.ndarray:
         return self._channel.extend(message, part.stop - part.start).blocks
 
-    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[Shares]:
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
-        labels = self.labels(chunk, index)
+        coins = (yield from self._coins(plan, chunk)) if plan.coin_wires else NO_LABELS
+        labels = self.labels(chunk, index, plan, coins)
         garbled, shares = garble(self.link.circuit, plan.ring, self._delta, labels, first_edge, self._hash)
-        totals = sum_shares(shares)
-        message = Message(GARBLED, garbled.encode(), chunk.count, plan.edge_bits)
-        del garbled, shares, labels
+        result = shares if plan.noisy else sum_shares(shares)
+        message = plan.garbled(garbled.encode(), chunk.count)
+        del garbled, shares, labels, coins
         (reply,) = yield message
-        check_reply(reply, silence(GARBLED), self.peer)
-        return totals
+        check_reply(reply, plan.shape(LAST, EVALUATOR, chunk.count), self.peer)
+        return result
+
+    def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[np.ndarray]:
+        """Labels of 0 of the chunk's random bits: those of the transfers, half of them turned."""
+        (reply,) = yield silence(COINS, 1)
+        check_reply(reply, plan.shape(1, EVALUATOR, chunk.count), self.peer)
+        count = plan.coin_count(chunk.count)
+        message = replace(extend_shape(count, 1), payload=reply.payload)
+        channel = self._channel.fork("coins", *chunk.owners, chunk.number)
+        return active_labels(channel.extend(message, count).blocks, self.own_bits(plan, chunk), self._delta)
 
 
 class Evaluator(Side):
@@ -220,13 +252,23 @@ class Evaluator(Side):
     def _read(self, message: Message, part: slice) -> np.ndarray:
         return np.frombuffer(message.payload, dtype="<u8").reshape(-1, 2)
 
-    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[list[int]]:
-        (reply,) = yield silence(GARBLED)
-        check_reply(reply, plan.shape(1, GARBLER, chunk.count), self.peer)
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: np.ndarray) -> Protocol[Shares]:
+        coins = (yield from self._coins(plan, chunk)) if plan.coin_wires else NO_LABELS
+        (reply,) = yield plan.shape(LAST, EVALUATOR, chunk.count)
+        check_reply(reply, plan.shape(LAST, GARBLER, chunk.count), self.peer)
         garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
-        labels = self.labels(chunk, index)
-        return sum_shares(evaluate(self.link.circuit, plan.ring, garbled, labels, first_edge, self._hash))
+        labels = self.labels(chunk, index, plan, coins)
+        shares = evaluate(self.link.circuit, plan.ring, garbled, labels, first_edge, self._hash)
+        return shares if plan.noisy else sum_shares(shares)
+
+    def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[np.ndarray]:
+        """The active labels of the chunk's random bits, of which this side chooses its part."""
+        channel = self._channel.fork("coins", *chunk.owners, chunk.number)
+        batch, message = channel.extend(self.own_bits(plan, chunk))
+        (reply,) = yield plan.coins(message.payload)
+        check_reply(reply, silence(COINS, 1), self.peer)
+        return batch.blocks
 
 
 def record_bits(link: Link, blocks: Sequence[Block], columns: Columns) -> np.ndarray:

@@ -3,6 +3,8 @@
 Of two nodes the one that comes first in the study garbles, in all their cells. Records of either keep their place in
 the kernel: with two samples a link has the cells (u, v) and (v, u), and a node's records of the first class are
 argument a in one of them, its others argument b in the other.
+
+With noise inside the circuit (`pairs.py`) a chunk begins with the evaluator's choices for its random bits.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from umpc.errors import KernelError
 from umpc.mpc.arithmetic import circuit_of_all
 from umpc.mpc.base_ot import silence
 from umpc.mpc.circuits import Circuit
-from umpc.mpc.correlated_ot import extend_shape
+from umpc.mpc.correlated_ot import extend_shape, extension_bytes
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.garbling import EDGES, garbled_bits
 from umpc.mpc.outputs import LABEL_BITS
+from umpc.mpc.pairs import NOBODYS, PairNoise
 from umpc.mpc.plan import Pattern
 from umpc.mpc.ring import Ring
 from umpc.mpc.rounds import Message
@@ -31,7 +34,7 @@ from umpc.ustat.kernel import Kernel
 if TYPE_CHECKING:
     from umpc.mpc.attempt import Attempt
 
-LABELS, GARBLED = "labels", "garbled"
+LABELS, COINS, GARBLED = "labels", "coins", "garbled"
 GARBLER, EVALUATOR = 0, 1
 """Parties of a chunk, in the order of the nodes."""
 LABELS_AT_ONCE = 8 * MAX_PAYLOAD // LABEL_BITS
@@ -46,10 +49,14 @@ earlier to later nodes: so a node that waits for a later one can lock nobody."""
 
 @dataclass(frozen=True)
 class GarbledPlan:
-    """What the two owners of a cell do with each of its edges."""
+    """What the two owners of a cell do with each of its edges.
+
+    noisy: every edge's value gets noise of its own, and is a result of its own.
+    """
 
     circuit: Circuit
     ring: Ring
+    noisy: bool = False
     parties = 2
     everybody = (GARBLER, EVALUATOR)
 
@@ -58,6 +65,11 @@ class GarbledPlan:
         """Bits an edge that the garbler sends."""
         return garbled_bits(self.circuit, self.ring)
 
+    @cached_property
+    def coin_wires(self) -> tuple[int, ...]:
+        """The wires of an edge's random bits."""
+        return self.circuit.inputs_of(NOBODYS)
+
     @property
     def chunk_edges(self) -> int:
         """As many as fit one message."""
@@ -65,16 +77,36 @@ class GarbledPlan:
 
     @property
     def rounds(self) -> int:
-        return 1 if self.edge_bits else 0
+        return (2 if self.coin_wires else 1) if self.edge_bits else 0
 
     def dealt_bits(self, party: int) -> int:
         return 0
 
     def shape(self, round: int, party: int, count: int) -> Message:
         """What a party sends of `count` edges, but for its content."""
+        if self.coin_wires and round == 1:
+            choices = extension_bytes(self.coin_count(count))
+            return self.coins(bytes(choices)) if party == EVALUATOR else silence(COINS, 1)
         if party == EVALUATOR:
-            return silence(GARBLED)
-        return Message(GARBLED, bytes(self.edge_bits // 8 * count), count, self.edge_bits)
+            return silence(GARBLED, self._last)
+        return self.garbled(bytes(self.edge_bits // 8 * count), count)
+
+    def coin_count(self, count: int) -> int:
+        """Random bits of so many edges."""
+        return len(self.coin_wires) * count
+
+    def coins(self, payload: bytes) -> Message:
+        """Round 1 of two: the extension of transfers, row by row."""
+        return Message(COINS, payload, len(payload), 8, 1)
+
+    def garbled(self, payload: bytes, count: int) -> Message:
+        """The last round."""
+        return Message(GARBLED, payload, count, self.edge_bits, self._last)
+
+    @property
+    def _last(self) -> int:
+        """How the last round is numbered: not at all where there is but one."""
+        return 2 if self.coin_wires else 0
 
 
 @dataclass(frozen=True)
@@ -90,16 +122,20 @@ class GarbledProgram:
 
     @property
     def rounds(self) -> int:
-        """The rounds before the reveal: labels, garbled edges."""
-        return 2 if self.plans and self.circuit.inputs else 0
+        """The rounds before the reveal: labels, choices of random bits, garbled edges."""
+        return 1 + max(plan.rounds for plan in self.plans.values()) if self.plans and self.circuit.inputs else 0
 
 
-def garbled_program(kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pattern]) -> GarbledProgram:
-    """Raises: KernelError where a circuit is too large, or one garbled edge fits no message."""
+def garbled_program(
+    kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pattern], noises: Sequence[PairNoise] = ()
+) -> GarbledProgram:
+    """noises: of each kernel's value, if every edge has its own. Raises: KernelError where a circuit is too large, or
+    one garbled edge fits no message.
+    """
     patterns = sorted(set(patterns))
     if not patterns:
         return GarbledProgram(Circuit((), (), ()), ring, {})
-    plan = GarbledPlan(_circuit(tuple(kernels)), ring)
+    plan = GarbledPlan(_circuit(tuple(kernels), tuple(noises)), ring, bool(noises))
     if plan.edge_bits > 8 * MAX_PAYLOAD:
         raise KernelError(
             f"one garbled edge of this kernel takes {plan.edge_bits // 8} bytes, at most {MAX_PAYLOAD} are possible; "
@@ -109,8 +145,8 @@ def garbled_program(kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pa
 
 
 @lru_cache(maxsize=64)
-def _circuit(kernels: tuple[Kernel, ...]) -> Circuit:
-    return circuit_of_all([k.expression for k in kernels], kernels[0].schema, [k.unit for k in kernels])
+def _circuit(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...]) -> Circuit:
+    return circuit_of_all([k.expression for k in kernels], kernels[0].schema, [k.unit for k in kernels], noises)
 
 
 class Block(NamedTuple):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from umpc.mpc.attempt import Member
+from umpc.mpc.sizes import Member
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 | `max_epsilon` | it asks for at most this |
 | `min_nodes` | it has at least so many nodes |
 | `min_colluding` | its noise withstands at least so many colluding nodes |
-| `noise`, `backend`, `preprocessing` | its noise, its evaluation, its preparation are of one of these kinds |
+| `protocol`, `noise`, `backend`, `preprocessing` | each is one of these |
 | `min_records` | the node has at least so many complete records for it: the only rule that needs the table |
 | `approval` | a person has accepted it (`approvals.py`) |
 
@@ -24,12 +24,12 @@ from fractions import Fraction
 from itertools import permutations
 
 from umpc.errors import KernelError, PolicyRefused
-from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, Study
+from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS, Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
-KINDS = {"noise": NOISES, "backend": BACKENDS, "preprocessing": PREPROCESSINGS}
+KINDS = {"protocol": PROTOCOLS, "noise": NOISES, "backend": BACKENDS, "preprocessing": PREPROCESSINGS}
 """What a study says of how it runs, and what that may be."""
 SHOWN = 8
 """Names in one refusal; it is one line."""
@@ -47,6 +47,7 @@ class Policy:
     min_records: int = 0
     min_nodes: int = 0
     min_colluding: int = 0
+    protocol: frozenset[str] | None = None
     noise: frozenset[str] | None = None
     backend: frozenset[str] | None = None
     preprocessing: frozenset[str] | None = None

@@ -21,13 +21,15 @@ import numpy as np
 
 from umpc.agreement import attempt_of, noise_of
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import Attempt, Chunk, Member, commit
+from umpc.mpc.attempt import Attempt, Chunk, commit
 from umpc.mpc.cells import Cells, backend_of
+from umpc.mpc.pairs import apply_all, words_of
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash
 from umpc.mpc.rounds import Message, Protocol
+from umpc.mpc.sizes import Member
 from umpc.mpc.zero_shares import KeyAgreement, zero_shares
 from umpc.study import Study
-from umpc.ustat.hypergraph import Cell
+from umpc.ustat.hypergraph import Cell, Owners
 
 Entropy = Callable[[int], bytes]
 """Number of bytes → uniform bytes."""
@@ -59,6 +61,7 @@ class NodeSession:
         self._cells: Cells | None = None
         self._begun: set[Chunk] = set()
         self._parts: list[Sequence[int]] = []
+        self._values: dict[tuple[Owners, int], np.ndarray] = {}
         self._chunks_added = 0
         self._inner_begun = self._inner_done = False
         self._released = False
@@ -117,6 +120,8 @@ class NodeSession:
 
     def _own_noise(self, attempt: Attempt) -> list[int]:
         """What this node adds to each sum itself; of a committee, the first member takes the offset."""
+        if attempt.pair_noise:
+            return [0] * len(attempt.pair_noise)
         if attempt.coins:
             return [-coins.offset * (self.index == attempt.committee[0]) for coins in attempt.coins]
         return [noise.draw(self._random_bits) for noise in noise_of(attempt.sizes)]
@@ -176,10 +181,13 @@ class NodeSession:
         self._begun.add(chunk)
         return protocol
 
-    def add(self, chunk: Chunk, shares: Sequence[int]) -> None:
-        """A chunk's result: its share of each sum; of noise, of its own sum."""
+    def add(self, chunk: Chunk, shares: Sequence[int] | np.ndarray) -> None:
+        """A chunk's result: its share of each sum; of noise, of its own sum; or of every edge's own values."""
         sums = len(self.study.kernels)
-        self._parts.append([shares[0] * (number == chunk.sum) for number in range(sums)] if chunk.noise else shares)
+        if self.attempt.pair_noise:
+            self._values[chunk.owners, chunk.start] = shares
+        else:
+            self._parts.append([shares[0] * (number == chunk.sum) for number in range(sums)] if chunk.noise else shares)
         self._chunks_added += 1
 
     def evaluate_inner(self) -> None:
@@ -192,18 +200,31 @@ class NodeSession:
         if self._inner_begun:
             raise LocalProtocolError("the edges inside this node were evaluated before")
         self._inner_begun = True
-        cell: Cell | None = self.attempt.hypergraph.cells.get((self.index,) * self.study.degree)
+        owners = (self.index,) * self.study.degree
+        cell: Cell | None = self.attempt.hypergraph.cells.get(owners)
         kernels = self.study.parsed_kernels
         for start in range(0, cell.count if cell else 0, INNER_CHUNK):
             index = cell.edges(start, min(start + INNER_CHUNK, cell.count))
             records = [{name: column[side] for name, column in self.columns.items()} for side in index]
-            values = (kernel.evaluate(records) for kernel in kernels)
-            self._parts.append([int(of.view(np.uint64).sum(dtype=np.uint64)) for of in values])
+            values = [kernel.evaluate(records) for kernel in kernels]
+            if self.attempt.pair_noise:
+                self._values[owners, start] = self._with_noise(values)
+            else:
+                self._parts.append([int(of.view(np.uint64).sum(dtype=np.uint64)) for of in values])
             yield
         self._inner_done = True
 
+    def _with_noise(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """What leaves this node of pairs that are all its own: (sums, n) of the ring, by the law of every pair."""
+        noises, count = self.attempt.pair_noise, len(values[0])
+        words = self._random_words(words_of(noises) * count).reshape(-1, count)
+        return np.stack(apply_all(values, noises, words)).astype(self.attempt.ring.dtype)
+
     def release(self) -> bytes:
-        """The noisy shares under their zero shares, once: uniform to everybody, and all sum to sum + noise."""
+        """The noisy shares under their zero shares, once: uniform to everybody, and all sum to sum + noise.
+
+        With noise of every pair: shares of every pair's noisy values, uniform to whoever lacks the other owner's.
+        """
         if self._released:
             raise LocalProtocolError("the share was released before")
         due = sum(1 for _ in self.attempt.chunks_of(self.index))
@@ -211,8 +232,15 @@ class NodeSession:
             raise LocalProtocolError(f"{self._chunks_added} of {due} chunks are evaluated; the share is not complete")
         self._released = True
         ring = self.attempt.ring
+        if self.attempt.pair_noise:
+            return self._release_values().astype(ring.dtype.newbyteorder("<")).tobytes()
         totals = map(sum, zip(*self._parts, self._noise, self._zeros, strict=True))
         return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
+
+    def _release_values(self) -> np.ndarray:
+        """(sums, own edges) of the ring: cell after cell, edge after edge."""
+        none = np.empty((len(self.study.kernels), 0), dtype=self.attempt.ring.dtype)
+        return np.concatenate([none, *(self._values[place] for place in sorted(self._values))], axis=1)
 
 
 def by_class(study: Study, columns: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], int]:

@@ -12,14 +12,13 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.mpc import messages as m
-from umpc.mpc.attempt import Member
 from umpc.mpc.frames import MAX_PAYLOAD, STEPS, Frame
+from umpc.mpc.sizes import Member
 from umpc.proto.v1 import umpc_pb2 as pb
 
 MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
 MAX_DEGREE = 8
-MAX_SUMS = 16
 MAX_TEXT = 4000
 _STEP_NAMES = {number: name for name, number in STEPS.items()}
 
@@ -158,8 +157,8 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Ready(body.bytes_sent, body.bytes_received, body.rounds)
         case "released":
             body = message.released
-            if len(body.share) % 4 or not 4 <= len(body.share) <= 8 * MAX_SUMS:
-                raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 bytes a sum are possible")
+            if len(body.share) % 4 or len(body.share) > MAX_PAYLOAD:
+                raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 bytes a value are possible")
             _check_records(body.records, body.first_class)
             return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records, body.first_class)
         case "progress":

@@ -21,7 +21,15 @@ import numpy as np
 
 from umpc.errors import RangeError
 from umpc.ustat.combinations import binomials, unrank
-from umpc.ustat.sampling import Words, balanced, biregular, edge_count, two_sample_edge_count
+from umpc.ustat.sampling import (
+    Words,
+    balanced,
+    biregular,
+    edge_count,
+    matchings,
+    pairings_of,
+    two_sample_edge_count,
+)
 
 Owners = tuple[int, ...]
 """The node of each record of an edge, in the order of the kernel's arguments."""
@@ -182,14 +190,15 @@ def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> H
 
     Raises: TooFewRecords, StudyError, or RangeError where all edges are too many to be numbered.
     """
-    records = sum(counts)
+    records, pairings = sum(counts), pairings_of(rule)
     count = edge_count(rule, records, degree)
-    if count == comb(records, degree):
+    if count == comb(records, degree) and pairings is None:
         _check_countable(count, f"sets of {degree} of {records} records")
         cells = _all_sets(counts, degree)
     else:
         node, first = _numbering(counts)
-        edges = np.ascontiguousarray(balanced(records, count, words, degree).T)
+        drawn = matchings(records, pairings, words) if pairings else balanced(records, count, words, degree)
+        edges = np.ascontiguousarray(drawn.T)
         owners = node[edges]
         cells = _by_owners(owners, edges - first[owners], len(counts))
     return Hypergraph(tuple(counts), degree, count, cells)

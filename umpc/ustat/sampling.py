@@ -11,6 +11,8 @@ records are numbered, so that every edge is equally likely:
 - larger edges: distinct random edges, in which records that occur too often then give places to records that occur too
   seldom. Such a step is always possible (`_sure_step`), so the search ends for every n, |E| and k.
 - two samples, `biregular`: as for pairs, with a numbering of either class (docs/decisions/0007).
+
+`matchings` are the pairs of Bell et al. 2020, section 5: P random pairings of all records. A pair may come twice.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from umpc.ustat.combinations import every_subset
 Words = Callable[[int], np.ndarray]
 """Number of words → (words,) uint64, uniform; from the joint seed's stream, the same at every process."""
 
-_RULE = re.compile(r"0*[1-9][0-9]{0,17}n?")
+_RULE = re.compile(r"0*[1-9][0-9]{0,17}[np]?")
 _LISTED = 1 << 12
 """Edge sets are drawn from a list of all edges where there are this many, or few compared with those asked for."""
 
 
 def edge_count(rule: str, records: int, degree: int = 2) -> int:
-    """|E| for a study's rule: "all", a multiple of n such as "2n", or a number.
+    """|E| for a study's rule: "all", a multiple of n such as "2n", pairings of all records such as "1p", or a number.
 
     Raises: TooFewRecords, or StudyError where the rule is unreadable or asks for more edges than exist.
     """
@@ -42,6 +44,10 @@ def edge_count(rule: str, records: int, degree: int = 2) -> int:
             f"a statistic of degree {degree} needs at least {degree} records in all, the nodes have {records} together"
         )
     total = comb(records, degree)
+    if (pairings := pairings_of(rule)) is not None:
+        if degree != 2:
+            raise StudyError(f'edges = "{rule}" pairs the records, and the statistic is over {degree}; ask for "2n"')
+        return pairings * (records // 2)
     return _count(rule, records, total, f"{records} records have only {total} sets of {degree}")
 
 
@@ -56,28 +62,43 @@ def two_sample_edge_count(rule: str, zeros: int, ones: int) -> int:
             f"the nodes have {zeros} of class 0 and {ones} of class 1 together"
         )
     total = zeros * ones
+    if pairings_of(rule) is not None:
+        raise StudyError(f'edges = "{rule}" pairs all records, and this statistic those of two classes; ask for "2n"')
     return _count(
         rule, zeros + ones, total, f"{zeros} records of class 0 and {ones} of class 1 have only {total} pairs"
     )
 
 
 def _count(rule: str, records: int, total: int, there_are: str) -> int:
-    number, of_n = read_rule(rule)
+    number, unit = read_rule(rule)
     if number is None:
         return total
-    count = number * (records if of_n else 1)
-    if count > total and not of_n:
+    count = number * (records if unit == "n" else 1)
+    if count > total and not unit:
         raise StudyError(f"edges = {count}, but {there_are}; ask for fewer or all")
     return min(count, total)
 
 
-def read_rule(rule: str) -> tuple[int | None, bool]:
-    """A study's rule as a number (None: all) and whether it counts multiples of n. Raises: StudyError."""
+def read_rule(rule: str) -> tuple[int | None, str]:
+    """A study's rule: a number (None: all) and what it counts, "n" records, "p" pairings, "" edges.
+
+    Raises: StudyError.
+    """
     if rule == "all":
-        return None, False
+        return None, ""
     if not _RULE.fullmatch(rule):
-        raise StudyError(f'edges must be "all", a multiple of n such as "2n", or a positive number; got {rule[:40]!r}')
-    return int(rule.removesuffix("n")), rule.endswith("n")
+        raise StudyError(
+            f'edges must be "all", a multiple of n such as "2n", pairings of all records such as "1p", or a positive '
+            f"number; got {rule[:40]!r}"
+        )
+    number = rule.rstrip("np")
+    return int(number), rule[len(number) :]
+
+
+def pairings_of(rule: str) -> int | None:
+    """P, of a rule that asks for pairings of all records; else None."""
+    number, unit = read_rule(rule)
+    return number if unit == "p" else None
 
 
 def max_degree(count: int, records: int, degree: int = 2) -> int:
@@ -106,6 +127,16 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndar
     if 2 * count > total:  # degrees of the complement differ as little; a sparse set is levelled in fewer steps
         return _complement(balanced(records, total - count, words, degree), records, degree)
     return np.sort(order[_level(_distinct(records, count, words, degree), records, words)], axis=1)
+
+
+def matchings(records: int, pairings: int, words: Words) -> np.ndarray:
+    """P independent, uniformly random pairings; of an odd number of records each leaves one out.
+
+    Returns: (P·⌊n/2⌋, 2) int64, each row ascending; a pair of several pairings is there several times.
+    """
+    paired = records // 2 * 2
+    rows = [np.argsort(words(records), kind="stable")[:paired].reshape(-1, 2) for _ in range(pairings)]
+    return np.sort(np.concatenate(rows), axis=1)
 
 
 def biregular(zeros: int, ones: int, count: int, words: Words) -> np.ndarray:

@@ -20,6 +20,7 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OT_EXTEND: _ClassVar[Step]
     LABELS: _ClassVar[Step]
     GARBLED: _ClassVar[Step]
+    COINS: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -31,6 +32,7 @@ OT_TREES: Step
 OT_EXTEND: Step
 LABELS: Step
 GARBLED: Step
+COINS: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()
