@@ -27,7 +27,7 @@ def study() -> None:
       statistic = "kendall_tau"           # see `umpc kernels`; or kernel = "kernels.py:mine"
       columns = ["age", "balance"]        # the statistic's fields, as columns of every site's table
       epsilon = 1
-      edges = "2n"                        # "2n", "all" or a number of pairs
+      edges = "2n"                        # "2n", "all", a number of pairs, or "1p": all records paired once
       identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
       # max_colluding = 1                 # default: all nodes but one
       # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes and without a dealer

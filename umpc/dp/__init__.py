@@ -6,6 +6,7 @@
 | `laplace.py` | `sample_share`: one node's share; `DiscreteLaplace`: the law that h shares sum to |
 | `polya.py` | `sample_polya`: an exact draw of the negative binomial with real shape |
 | `committee.py` | discrete Laplace noise from independent coins, for a committee to compute under shares |
+| `pairs.py` | noise of every pair's value by itself, and what that costs a record |
 | `skellam.py` | `DistributedSkellam`: the same for several sums at once, (epsilon, delta)-DP together |
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP, exactly |

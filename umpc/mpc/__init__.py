@@ -17,6 +17,7 @@
 | `noise.py` | noise drawn under shares: coins that nobody knows |
 | `circuits.py`, `arithmetic.py`, `weighted.py` | Boolean circuits from kernels, with few AND gates |
 | `garbling.py`, `gates.py`, `schedule.py`, `outputs.py` | half-gates over batches of edges, additive shares as output |
+| `pairs.py` | noise of each pair's value, inside its circuit |
 | `cells.py` | one interface for how edges of several owners are evaluated: a node's part |
 | `shared_cells.py` | … under masks that a dealer knows |
 | `garbled_plan.py`, `garbled_cells.py` | … by garbled circuits between two nodes, without a dealer |
@@ -24,6 +25,7 @@
 | `rounds.py` | protocols as generators, and the in-memory driver |
 | `frames.py` | a message's place and size on the wire |
 | `messages.py` | what coordinator and node say to each other |
+| `sizes.py` | how large an attempt is: what follows from the numbers of records |
 | `attempt.py` | commit and reveal; everything that follows from the joint seed |
 | `zero_shares.py` | pairwise masks of the final shares |
 | `cost.py` | rounds and bytes, predicted |
