@@ -1,0 +1,56 @@
+"""All pairs of the bank data over 4 nodes: exact without noise, and the error that is left with it.
+
+With all pairs nothing is left of the sampling error. Replacing a record changes the sum of n(n − 1)/2 signs by at most
+2(n − 1), so at ε the mean has discrete Laplace noise of variance 8(n − 1)²/ε² over (n(n − 1)/2)²: an MSE of 32/(n²ε²).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from statistics import median
+
+from bench.harness import BANK, RECORDS, bank_table, site
+from bench.table import Figure, show
+
+NODES = 4
+RUNS = 20
+EXACT_SUM = 516_843
+"""Of the bank data: Σ sign(Δage)·sign(Δbalance) over all pairs."""
+LAPLACE_KURTOSIS = 6
+
+
+def main() -> list[Figure]:
+    table, source = bank_table()
+    pairs = RECORDS * (RECORDS - 1) // 2
+    with site(table, NODES) as here:
+        silent = here.study(edges="all", epsilon="1000000000")
+        exact = silent["estimate"]
+        reports = [here.study(edges="all") for _ in range(RUNS)]
+        memory = max(here.memory().values())
+    errors = [(report["estimate"] - exact) ** 2 for report in reports]
+    mse, predicted = sum(errors) / RUNS, 32 / RECORDS**2
+    deviation = predicted * sqrt((LAPLACE_KURTOSIS - 1) / RUNS)
+    is_as_predicted = abs(mse - predicted) <= deviation
+    wall = median(report["wall"] for report in reports)
+    total = round(exact * pairs)
+    rows = [
+        ("pairs", f"{silent['edges']:,}"),
+        ("sum without noise", f"{total:,}"),
+        ("wall, median", f"{wall:.1f} s"),
+        ("online, median", f"{median(report['seconds_online'] for report in reports):.1f} s"),
+        ("bytes online", f"{silent['bytes_online']:,}"),
+        ("bytes offline", f"{silent['bytes_offline']:,}"),
+        ("largest process", f"{memory / 2**20:.0f} MiB"),
+        (f"mean squared error at ε = 1, {RUNS} runs", f"{mse:.3g}"),
+        ("predicted", f"{predicted:.3g} ± {deviation:.2g}"),
+    ]
+    show(f"{source}: Kendall, all pairs, {NODES} nodes and a dealer", ("", "measured"), rows)
+    name = f"bank, all pairs, {NODES} nodes"
+    figures = [
+        Figure(f"{name}: wall", f"{wall:.1f} s", "under 90 s", wall < 90),
+        Figure(f"{name}: largest process", f"{memory / 2**20:.0f} MiB", "under 400 MiB", memory < 400 << 20),
+        Figure(f"{name}: MSE at ε = 1", f"{mse:.3g}", f"{predicted:.3g} ± {deviation:.2g}", is_as_predicted),
+    ]
+    if BANK.exists():
+        figures.append(Figure(f"{name}: sum without noise", f"{total:,}", f"{EXACT_SUM:,}", total == EXACT_SUM))
+    return figures
