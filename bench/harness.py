@@ -46,17 +46,23 @@ class Site:
     fields: Sequence[FieldText]
     runs: int = field(default=0)
 
-    def study(self, **changes) -> dict:
-        """One study, a coordinator's process of its own: its report, with `wall`, its seconds from start to end."""
+    def study(self, addresses: Mapping[str, str] | None = None, **changes) -> dict:
+        """One study, a coordinator's process of its own: its report, with `wall`, its seconds from start to end.
+
+        addresses: where to find the servers, if not where they listen.
+        """
         self.runs += 1
-        dealer = ("dealer", self.served["dealer"].address) if "dealer" in self.served else None
+        at = addresses or {name: served.address for name, served in self.served.items()}
+        dealer = ("dealer", at["dealer"]) if "dealer" in at else None
         facts = {"edges": "2n", "epsilon": "1", "dealer": dealer, "statistic": "kendall_tau"}
         facts["columns"] = [each.name for each in self.fields]
-        facts["nodes"] = [(name, self.served[name].address) for name in self.names]
+        facts["nodes"] = [(name, at[name]) for name in self.names]
         file = write_study_file(self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes))
         started = time.perf_counter()
         command = [*UMPC, "study", "run", str(file), "--format", "json"]
-        ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        ended = subprocess.run(command, capture_output=True, text=True)
+        if ended.returncode:
+            raise SystemExit(f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}")
         return json.loads(ended.stdout) | {"wall": time.perf_counter() - started}
 
     def memory(self) -> dict[str, int]:

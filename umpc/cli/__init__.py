@@ -8,6 +8,7 @@
 | `approve.py` | `umpc approve …`: studies that wait for a person at the site |
 | `budget.py` | `umpc budget …`: what a node's ledger says, whether it verifies, and its anchor |
 | `study.py` | `umpc study …`: run or check a study |
+| `plan.py` | `umpc plan`: what a study will take over a given line |
 | `prediction.py` | what a study will cost, before anybody is asked |
 | `kernels.py` | `umpc kernels`: the library, and what one's own kernel costs |
 | `demo.py` | `umpc demo`: everything on this machine |

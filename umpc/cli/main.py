@@ -15,6 +15,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "demo": ("umpc.cli.demo", "demo"),
     "study": ("umpc.cli.study", "study"),
+    "plan": ("umpc.cli.plan", "plan"),
     "node": ("umpc.cli.serve", "node"),
     "approve": ("umpc.cli.approve", "approve"),
     "budget": ("umpc.cli.budget", "budget"),

@@ -1,0 +1,103 @@
+"""umpc plan: what it prints is the plan's own cost; delays and bytes count as the table in umpc/planning.py says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from umpc import planning
+from umpc.cli.main import umpc
+from umpc.cli.prediction import attempt_over
+from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.errors import StudyError
+from umpc.mpc.cost import predict
+from umpc.planning import FIXED, Machine, Network, predict_memory, predict_seconds
+from umpc.study import FieldText
+
+FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
+NOTHING = Machine(0.0, 0.0)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(**changes):
+        facts = {"statistic": "kendall_tau", "columns": ["age", "balance"], "fields": FIELDS, "epsilon": "1"}
+        facts |= {"edges": "2n", "dealer": ("dealer", "127.0.0.1:1"), "noise": "distributed"}
+        facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south", "west")]}
+        return write_study_file(tmp_path, name="planned", **(facts | changes))
+
+    return write
+
+
+def planned(file, *options: str) -> dict:
+    ended = CliRunner().invoke(umpc, ["plan", str(file), "--records", "30,40,50", "--format", "json", *options])
+    assert ended.exit_code == 0, ended.output
+    return json.loads(ended.output)
+
+
+def test_rounds_and_bytes_are_those_of_the_plan(file):
+    path = file()
+    attempt = attempt_over(load_study_file(path).study("coordinator"), "30,40,50")
+    cost, values = predict(attempt), planned(path)
+    assert (values["rounds"], values["bytes_online"], values["bytes_offline"]) == (
+        cost.rounds,
+        cost.bytes_online,
+        cost.bytes_offline,
+    )
+    assert values["edges"] == 240 and values["memory"] == predict_memory(attempt)
+    assert values["seconds_total"] > values["seconds_offline"] + values["seconds_online"] > 0
+
+
+def seconds(file, network: Network, **changes):
+    attempt = attempt_over(load_study_file(file(**changes)).study("coordinator"), "30,40,50")
+    return attempt, predict(attempt), predict_seconds(attempt, predict(attempt), NOTHING, network)
+
+
+def test_delays_are_counted_as_the_table_says(file):
+    attempt, _, once = seconds(file, Network(1.0))
+    assert once.offline == pytest.approx(FIXED[1] + 1 + 8 + 8 + 1)
+    assert once.online == pytest.approx(FIXED[2] + (1 + 2 + 1 + 2)) and attempt.rounds == 3
+    assert once.total == pytest.approx(FIXED[0] + 10 + once.offline + once.online)
+    drawn, _, committee = seconds(file, Network(1.0), noise="in_mpc")
+    assert committee.offline == pytest.approx(once.offline + drawn.noise_plan.rounds)
+    _, _, alone = seconds(file, Network(1.0), dealer=None, backend="garbled", preprocessing="none")
+    assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 1)
+
+
+def test_bytes_pass_a_line(file):
+    _, cost, with_line = seconds(file, Network(0.0, 1e4))
+    assert with_line.online == pytest.approx(FIXED[2] + cost.bytes_online / 3 / 1e4)
+    assert with_line.offline == pytest.approx(FIXED[1] + cost.bytes_offline / 1e4)
+
+
+def test_work_is_shared_by_the_cores(file):
+    path = file()
+    attempt = attempt_over(load_study_file(path).study("coordinator"), "30,40,50")
+    shared = sum(cell.count for cell in attempt.hypergraph.shared_cells.values())
+    machine, cost = Machine(1.0, 3.0), predict(attempt)
+    apart = predict_seconds(attempt, cost, machine, Network())
+    assert apart.offline - FIXED[1] == pytest.approx(shared)
+    assert apart.online - FIXED[2] == pytest.approx(3 * shared * 2 / 3)
+    together = predict_seconds(attempt, cost, machine, Network(), processes_a_core=4 / 2)
+    assert together.offline - FIXED[1] == pytest.approx(shared / 2)
+    assert together.online - FIXED[2] == pytest.approx(3 * shared / 2)
+
+
+@pytest.mark.parametrize("protocol", ["u-mpc", "bell-2pc"])
+def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
+    monkeypatch.setattr(planning, "TRIAL_EDGES", (64, 128))
+    monkeypatch.setattr(planning, "TRIAL_RECORDS", 40)
+    changes = {"protocol": protocol, "dealer": None, "noise": None, "edges": None} if protocol != "u-mpc" else {}
+    machine = planning.measure_machine(load_study_file(file(**changes)).study("coordinator"))
+    assert machine.evaluating >= 0 and (machine.dealing == 0) >= (protocol == "bell-2pc")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(("--delay", "-1"), "at least 0"), (("--bandwidth", "0"), "above 0"), (("--records", "1,2"), "3 here")],
+)
+def test_what_cannot_be_planned_is_refused(file, options, said):
+    ended = CliRunner().invoke(umpc, ["plan", str(file()), "--records", "30,40,50", *options])
+    assert isinstance(ended.exception, StudyError) and said in ended.exception.message

@@ -1,0 +1,146 @@
+"""What a study will take, before anybody is asked: seconds and memory, from its plan, its line and a trial run here.
+
+Delays are counted one way, for links of gRPC over TLS 1.3 that are opened anew:
+
+| part | delays | what |
+|---|---|---|
+| a connection | 6 | TCP, TLS, HTTP/2's settings, each there and back |
+| connect, propose, agree | 6 + 2 + 2 | from the coordinator to all nodes at once |
+| prepare | 1 + 8 + 8 + r + 1 | begin; the dealer and its first frame; a peer and its greeting; r rounds; prepared |
+| evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
+
+r: rounds in which noise is drawn under shares, or transfers are set up; material comes in the meantime. To the delays
+come the bytes that pass the busiest line, and the work of the processes. Sites are taken to be alike, and E to be
+spread evenly over them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from umpc.dealer.session import DealerSession
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.cost import Cost
+from umpc.mpc.prg import Stream
+from umpc.simulation import simulate
+from umpc.study import Study
+
+CONNECTION, CALL = 6, 2
+TRIAL_EDGES = (1 << 12, 1 << 14)
+"""Two sizes of the trial: their difference is the cost of an edge, without what every study takes."""
+TRIAL_RECORDS = 400
+FIXED = (0.02, 0.05, 0.02)
+"""Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk."""
+PROCESS_BYTES = 120 << 20
+"""A process with its libraries and no study."""
+WINDOWS_BYTES = 64 << 20
+"""Material and messages that wait, at most."""
+LISTED_EDGE_BYTES = 80
+"""Of an edge while E is drawn and sorted by owners; all sets of records are never listed."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """delay: one way, in seconds. bandwidth: bytes a second of each process's line, each way; 0: no limit."""
+
+    delay: float = 0.0
+    bandwidth: float = 0.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Seconds of an edge's work: dealing, for the dealer; evaluating, of all its owners together."""
+
+    dealing: float
+    evaluating: float
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """offline: from the joint seed until all nodes are prepared. online: on data, until the last share."""
+
+    offline: float
+    online: float
+    total: float
+
+
+def measure_machine(study: Study) -> Machine:
+    """A trial of the study's own kernels on made-up records, in this process: about a second."""
+    small, large = (_trial(study, edges) for edges in TRIAL_EDGES)
+    more = TRIAL_EDGES[1] - TRIAL_EDGES[0]
+    dealing, everything = (max(0.0, after - before) / more for before, after in zip(small, large, strict=True))
+    return Machine(dealing, max(0.0, everything - dealing))
+
+
+def _trial(study: Study, edges: int) -> tuple[float, float]:
+    """Seconds of the processor: of the dealer, and of the whole study in memory."""
+    nodes = study.nodes[: max(2, study.degree)]
+    facts = {"edges": str(edges), "epsilon": "1000000000", "delta": "", "max_colluding": 0, "noise": "distributed"}
+    if study.noise_of_pairs:
+        facts = {"edges": str(edges), "delta": "", "max_colluding": 0}
+    trial = msgspec.structs.replace(study, nodes=nodes, **facts)
+    stream = Stream(bytes(32))
+    tables = [_made_up(trial, stream) for _ in nodes]
+    started = time.process_time()
+    run = simulate(trial, tables, os.urandom)
+    everything = time.process_time() - started
+    if not run.attempt.needs_dealer:
+        return 0.0, everything
+    started = time.process_time()
+    dealer = DealerSession(run.attempt, os.urandom)
+    for chunk in run.attempt.chunks():
+        list(dealer.deal_one(chunk))
+    return time.process_time() - started, everything
+
+
+def _made_up(study: Study, stream: Stream) -> dict[str, np.ndarray]:
+    """Uniform records of the study's fields."""
+    columns = {}
+    for field in study.schema:
+        values = (stream.words(TRIAL_RECORDS) >> np.uint64(1)).astype(np.int64)
+        columns[field.name] = field.lower_units + values % (field.upper_units - field.lower_units + 1)
+    return columns
+
+
+def predict_seconds(
+    attempt: Attempt, cost: Cost, machine: Machine, network: Network, processes_a_core: float = 0.0
+) -> Seconds:
+    """How long a run takes.
+
+    Args: processes_a_core: 0 where every process has a machine of its own, else how many share a core.
+    """
+    nodes, edges = len(attempt.members), _shared_edges(attempt)
+    dealing, evaluating = machine.dealing * edges, machine.evaluating * edges
+    if processes_a_core:
+        cores = (nodes + attempt.needs_dealer) / processes_a_core
+        work_before, work_on_data = dealing / min(cores, 1 + nodes), evaluating / min(cores, nodes)
+    else:
+        work_before, work_on_data = dealing, evaluating * attempt.study.degree / nodes
+    dealt = cost.bytes_offline if attempt.needs_dealer else cost.bytes_offline / nodes
+    rounds_before = attempt.noise_plan.rounds if attempt.noise_chunks else 3 * (not attempt.needs_dealer)
+    dealer = CONNECTION + CALL if attempt.needs_dealer else 0
+    peers = network.delay * (CONNECTION + CALL + rounds_before) if attempt.peers(0) else 0.0
+    offline = FIXED[1] + network.delay * (2 + dealer) + max(peers, work_before + _on_line(dealt, network))
+    online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
+    online += work_on_data + _on_line(cost.bytes_online / nodes, network)
+    return Seconds(offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online)
+
+
+def predict_memory(attempt: Attempt) -> int:
+    """Bytes of the largest process, about."""
+    listed = 0 if attempt.sizes.edges == attempt.sizes.sets else LISTED_EDGE_BYTES * attempt.sizes.edges
+    columns = 16 * len(attempt.study.fields) * max((member.records for member in attempt.members), default=0)
+    return PROCESS_BYTES + WINDOWS_BYTES + listed + columns
+
+
+def _shared_edges(attempt: Attempt) -> int:
+    return sum(cell.count for cell in attempt.hypergraph.shared_cells.values())
+
+
+def _on_line(count: float, network: Network) -> float:
+    return count / network.bandwidth if network.bandwidth else 0.0
