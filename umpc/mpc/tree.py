@@ -1,0 +1,239 @@
+"""The sign gate's tree in numpy: batches of gates, level by level. `comparison.py` says what a key and a block are.
+
+A level is a few passes over blocks that stay in the cache. Whole blocks are selected as complex128, the only numpy
+type of 16 bytes (nothing is computed with it); control and value bits are computed in (n,) uint8 copies of the
+blocks' low bytes, a sixteenth of the blocks. All arrays below are little-endian, as the machines are that this runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from umpc.mpc.prg import FixedKeyHash
+
+LEAF_BITS = 5
+EVALUATED = 1 << 13
+GENERATED = 1 << 12
+"""Gates walked together, so that all their blocks of a level fit a cache of 1 MiB."""
+
+_ONE = np.uint64(1)
+_MASKS = np.array([[0, 0], [~0, ~0]]).view(np.complex128)[:, 0]
+_SEED, _LEFT, _RIGHT, _VALUE, _LEAF, _CONTROL = (np.array(bits, dtype=np.uint8) for bits in (0xF8, 1, 1, 2, 2, 1))
+
+
+def levels(width: int) -> int:
+    """Levels of the tree for a w-bit difference."""
+    return max(0, width - 1 - LEAF_BITS)
+
+
+def evaluate_batches(
+    party: int,
+    width: int,
+    corrections: np.ndarray,
+    leaves: np.ndarray,
+    masked: np.ndarray,
+    roots: np.ndarray,
+    tree_hash: FixedKeyHash,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A party's shares of [d̂_low < r_low] and [d̂ = r]: two (n,) uint8.
+
+    Args:
+        corrections: (levels, n, 2) uint64. leaves: (n, 3) uint32. masked: (n,) uint64, d̂ mod 2^w.
+        roots: (n, 2) uint64.
+    """
+    count = len(masked)
+    shares = np.empty((2, count), dtype=np.uint8)
+    room = np.empty((2, min(count, EVALUATED) + 1, 2), dtype=np.uint64)
+    for part in _batches(count, EVALUATED):
+        walked = _walk(party, width, corrections[:, part], masked[part], roots[part], room, tree_hash)
+        shares[:, part] = _read_leaves(width, leaves[part], masked[part], *walked)
+    return shares[0], shares[1]
+
+
+def _walk(
+    party: int,
+    width: int,
+    corrections: np.ndarray,
+    masked: np.ndarray,
+    roots: np.ndarray,
+    room: np.ndarray,
+    tree_hash: FixedKeyHash,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """From the roots to the leaves: (hashed leaf blocks (n, 2) uint64, control bits, value bits (n,) uint8)."""
+    count = len(masked)
+    here, there = (_Blocks(row, count) for row in room)
+    here.words[:] = roots
+    low = here.heads & _SEED
+    correction = np.empty_like(here.words)
+    control = np.full(count, party, dtype=np.uint8)
+    index = np.empty(count, dtype=np.intp)
+    values = np.zeros(count, dtype=np.uint8)
+    for word, bit, place in zip(corrections, bits := _path_bits(width, masked), bits << 1, strict=True):
+        low |= bit
+        here.heads[:] = low
+        child = tree_hash.into(here.words, there.room)
+        index[:] = control
+        np.take(_MASKS, index, out=_whole(correction), mode="clip")
+        correction &= word
+        child ^= correction
+        here, there = there, here
+        low[:] = here.heads
+        values ^= low
+        np.right_shift(low, place, out=control)  # bit 0 of a left child is its control bit, bit 2 of a right one
+        control &= _CONTROL
+        low &= _SEED
+    here.heads[:] = low | _LEAF
+    return tree_hash.into(here.words, there.room), control, values >> 1 & 1
+
+
+def _read_leaves(
+    width: int, leaves: np.ndarray, masked: np.ndarray, table: np.ndarray, control: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both bits, from the truth tables below the path."""
+    table = table.view(np.uint32)[:, :3] ^ leaves * control[:, None]
+    rest = (masked & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)).astype(np.uint32)
+    top = (masked >> np.uint64(width - 1) & _ONE).astype(bool)
+    equal = np.where(top, table[:, 1], table[:, 0]) >> rest
+    less = table[:, 2] >> rest ^ values
+    return (less & 1).astype(np.uint8), (equal & 1).astype(np.uint8)
+
+
+def generate_batches(
+    width: int,
+    mask: np.ndarray,
+    roots: np.ndarray,
+    tree_hash: FixedKeyHash,
+    corrections: np.ndarray,
+    leaves: np.ndarray,
+) -> None:
+    """Write the keys for `mask` (n,) uint64 and `roots` (2, n, 2) uint64 into `corrections` and `leaves`."""
+    room = np.empty((6 * min(len(mask), GENERATED) + 1, 2), dtype=np.uint64)
+    for part in _batches(len(mask), GENERATED):
+        walked = _grow(width, mask[part], roots[:, part], tree_hash, corrections[:, part], room)
+        leaves[part] = _truth_tables(width, mask[part], *walked)
+
+
+def _grow(
+    width: int,
+    mask: np.ndarray,
+    roots: np.ndarray,
+    tree_hash: FixedKeyHash,
+    corrections: np.ndarray,
+    room: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Walk r's own path in both parties' trees and write a correction a level.
+
+    On this path exactly one party's control bit is set, and nothing else tells the parties apart. So row 0 always
+    becomes the kept child of the party whose bit is not set: no correction is added to it. Row 1 follows from it:
+    corrected, both differ by kept ⊕ lost = left ⊕ right, whichever child is kept; low bits have their own rule.
+
+    Returns: (hashed leaf blocks of both (2, n, 2) uint64, V_0 ⊕ V_1 (n,) uint8).
+    """
+    count = len(mask)
+    blocks, room = room[: 2 * count].reshape(2, count, 2), room[2 * count :]
+    blocks[:] = roots
+    children = room[: 4 * count].reshape(2, 2, count, 2)  # (child, row, …)
+    difference = np.empty_like(blocks)
+    heads, low = _heads(blocks), _heads(blocks) & _SEED
+    lefts_head, rights_head = _heads(difference)
+    rows = _Rows(count)
+    unset = np.zeros(count, dtype=np.uint8)  # the row whose control bit is not set: at the root, party 0's
+    value = np.zeros(count, dtype=np.uint8)  # V_0 ⊕ V_1, in the place of the value bit
+    bits = _path_bits(width, mask)
+    # What a level's low bits become, as the XOR of both parties: the kept child's control bit and, if the left child
+    # is lost, so that all below it is less than r, its value bit. 0b001 if the left child is kept, else 0b110.
+    targets = bits * np.uint8(0b111) ^ _LEFT
+    # The bits of a correction's low byte that are made from the left children's: bit 0 always, bit 2 never, the
+    # others if the left child is lost.
+    of_left = bits * np.uint8(0b1111_1010) | _LEFT
+    for word, bit, place, target, chosen in zip(corrections, bits, 2 * bits, targets, of_left, strict=True):
+        _expand(blocks, heads, low, room, tree_hash)
+        np.bitwise_xor(children[:, 0], children[:, 1], out=difference)
+        np.take(_whole(difference).reshape(-1), rows(bit ^ _RIGHT), out=_whole(word), mode="clip")
+        right = rights_head.copy()
+        either = lefts_head ^ right
+        _heads(word)[:] = either & chosen ^ right ^ target ^ value
+        np.bitwise_xor(either, target, out=value)
+        value &= _VALUE
+        np.take(_whole(children).reshape(-1), rows(place + unset), out=_whole(blocks[0]), mode="clip")
+        np.bitwise_xor(*difference, out=blocks[1])
+        blocks[1] ^= blocks[0]
+        low[:] = heads
+        np.right_shift(low[0], place, out=unset)
+        unset &= _CONTROL  # set in row 0: then not in row 1
+        low &= _SEED
+    heads[:] = low | _LEAF
+    return tree_hash.into(blocks.reshape(-1, 2), room[: 2 * count + 1]).reshape(blocks.shape), value >> 1
+
+
+def _expand(blocks: np.ndarray, heads: np.ndarray, low: np.ndarray, room: np.ndarray, tree_hash: FixedKeyHash) -> None:
+    """Both children of both rows' blocks into `room`, first the left ones."""
+    blocks = blocks.reshape(-1, 2)
+    heads[:] = low
+    tree_hash.into(blocks, room)
+    heads[:] = low | _RIGHT
+    tree_hash.into(blocks, room[len(blocks) :])
+
+
+def _truth_tables(width: int, mask: np.ndarray, tables: np.ndarray, borrow: np.ndarray) -> np.ndarray:
+    """The leaf corrections (n, 3) uint32: what both parties' tables must XOR to, under their pads."""
+    rest = (mask & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)).astype(np.uint32)
+    top = (mask >> np.uint64(width - 1) & _ONE).astype(np.uint32)
+    leaves = np.bitwise_xor(*tables.view(np.uint32)[..., :3])
+    equal = np.uint32(1) << rest
+    leaves[:, 0] ^= equal * (1 - top)
+    leaves[:, 1] ^= equal * top
+    leaves[:, 2] ^= (equal - np.uint32(1)) ^ -borrow.astype(np.uint32)
+    return leaves
+
+
+def _path_bits(width: int, values: np.ndarray) -> np.ndarray:
+    """The bits that the levels walk, highest first: (levels, n) uint8 of 0 and 1."""
+    places = np.arange(width - 2, LEAF_BITS - 1, -1, dtype=np.uint8)[:, None]
+    octets = np.ascontiguousarray(values).view(np.uint8).reshape(-1, 8).T[: (width + 7) // 8].copy()
+    bits = octets[places[:, 0] >> 3]
+    bits >>= places & 7
+    bits &= 1
+    return bits
+
+
+class _Blocks:
+    """room: (n + 1, 2) uint64 for the hash to write to. words: its n blocks. heads: their low bytes (n,)."""
+
+    def __init__(self, room: np.ndarray, count: int):
+        self.room, self.words, self.heads = room, room[:count], _heads(room[:count])
+
+
+class _Rows:
+    """Where to `take` block `row[i]` of gate i from (rows, n) blocks: (n,) row numbers → (n,) places."""
+
+    def __init__(self, count: int):
+        self._count, self._gates, self._out = np.intp(count), np.arange(count), np.empty(count, dtype=np.intp)
+
+    def __call__(self, row: np.ndarray) -> np.ndarray:
+        self._out[:] = row
+        self._out *= self._count
+        self._out += self._gates
+        return self._out
+
+
+def _heads(blocks: np.ndarray) -> np.ndarray:
+    """The low byte of each block, as a view: (…, n, 2) uint64 → (…, n) uint8."""
+    return blocks.view(np.uint8)[..., 0]
+
+
+def _whole(blocks: np.ndarray) -> np.ndarray:
+    """(…, n, 2) uint64 → (…, n) of 16 bytes."""
+    return blocks.view(np.complex128)[..., 0]
+
+
+def _pairs(blocks: np.ndarray) -> np.ndarray:
+    """(n,) of 16 bytes → (n, 2) uint64."""
+    return blocks.view(np.uint64).reshape(-1, 2)
+
+
+def _batches(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
