@@ -35,6 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from umpc.errors import EncodingError
+from umpc.mpc import native
 from umpc.mpc.prg import FixedKeyHash
 from umpc.mpc.tree import evaluate_batches, generate_batches, levels
 
@@ -86,11 +87,10 @@ def generate(width: int, mask: np.ndarray, roots: np.ndarray, tree_hash: FixedKe
         mask: (n,) uint64, r mod 2^w.
         roots: (2, n, 2) uint64, uniform: the root seed of either party.
     """
-    count = len(mask)
-    corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
-    leaves = np.empty((count, 3), dtype=np.uint32)
-    generate_batches(width, mask, roots, tree_hash, corrections, leaves)
-    return ComparisonKeys(width, corrections, leaves)
+    if native.KERNEL is not None:
+        mask, roots = np.ascontiguousarray(mask), np.ascontiguousarray(roots)
+        return ComparisonKeys(width, *native.KERNEL.generate(tree_hash.key, width, mask, roots))
+    return ComparisonKeys(width, *generate_batches(width, mask, roots, tree_hash))
 
 
 def evaluate(
@@ -105,7 +105,12 @@ def evaluate(
 
     Returns: ([d̂_low < r_low], [d̂ = r]) shares: two (n,) uint8. Party 0 adds msb(d̂); msb(r) is still to be added.
     """
-    less, equal = evaluate_batches(party, keys.width, keys.corrections, keys.leaves, masked, roots, tree_hash)
+    arrays = (keys.corrections, keys.leaves, masked, roots)
+    if native.KERNEL is not None:
+        arrays = map(np.ascontiguousarray, arrays)
+        less, equal = native.KERNEL.evaluate(tree_hash.key, party, keys.width, *arrays)
+    else:
+        less, equal = evaluate_batches(party, keys.width, *arrays, tree_hash)
     if party == 0:
         less ^= (masked >> np.uint64(keys.width - 1)).astype(np.uint8) & 1
     return less, equal

@@ -71,7 +71,8 @@ class FixedKeyHash:
     """
 
     def __init__(self, key: bytes):
-        self._encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
+        self.key = key[:BLOCK_BYTES]
+        self._encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
     def __call__(self, blocks: np.ndarray) -> np.ndarray:
         """Hash every block: (n, 2) uint64, contiguous → (n, 2) uint64."""

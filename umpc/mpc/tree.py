@@ -101,18 +101,21 @@ def _read_leaves(
 
 
 def generate_batches(
-    width: int,
-    mask: np.ndarray,
-    roots: np.ndarray,
-    tree_hash: FixedKeyHash,
-    corrections: np.ndarray,
-    leaves: np.ndarray,
-) -> None:
-    """Write the keys for `mask` (n,) uint64 and `roots` (2, n, 2) uint64 into `corrections` and `leaves`."""
-    room = np.empty((6 * min(len(mask), GENERATED) + 1, 2), dtype=np.uint64)
-    for part in _batches(len(mask), GENERATED):
+    width: int, mask: np.ndarray, roots: np.ndarray, tree_hash: FixedKeyHash
+) -> tuple[np.ndarray, np.ndarray]:
+    """Keys: (corrections (levels, n, 2) uint64, leaves (n, 3) uint32).
+
+    Args:
+        mask: (n,) uint64, r mod 2^w. roots: (2, n, 2) uint64.
+    """
+    count = len(mask)
+    corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
+    leaves = np.empty((count, 3), dtype=np.uint32)
+    room = np.empty((6 * min(count, GENERATED) + 1, 2), dtype=np.uint64)
+    for part in _batches(count, GENERATED):
         walked = _grow(width, mask[part], roots[:, part], tree_hash, corrections[:, part], room)
         leaves[part] = _truth_tables(width, mask[part], *walked)
+    return corrections, leaves
 
 
 def _grow(
