@@ -22,7 +22,12 @@ A block is 128 bits: a seed in the upper 125, and three low bits.
 | 2 | control bit, if the child is a right one |
 
 So a correction word needs no bits beside its block: w−6 blocks and a 12-byte leaf make a key, the same for both
-parties; their roots come from seeds of their own. Keys: one mask, one use.
+parties; their roots come from seeds of their own. Keys: one mask, one use. This file has the keys; `tree.py` walks
+the tree in numpy, and where the optional `native/` is installed that does it, with the same bytes as result.
+
+The half-tree (Guo et al., eprint 2022/1431) would take two AES blocks of the dealer where this takes four, but its
+right child is H(s) ⊕ s, and with H(s) = π(s) ⊕ s that is π(s), which anyone inverts. It needs a circular correlation
+robust hash, π(σ(s)) ⊕ σ(s), and one more selection a level: in numpy evaluation would lose more than the dealer gains.
 
 Reveals: nothing to either party (a key alone is pseudorandom given r). Cost: no communication;
 w−5 AES blocks a gate for each party, 4(w−6)+2 for the dealer.

@@ -18,7 +18,6 @@ EVALUATED = 1 << 13
 GENERATED = 1 << 12
 """Gates walked together, so that all their blocks of a level fit a cache of 1 MiB."""
 
-_ONE = np.uint64(1)
 _MASKS = np.array([[0, 0], [~0, ~0]]).view(np.complex128)[:, 0]
 _SEED, _LEFT, _RIGHT, _VALUE, _LEAF, _CONTROL = (np.array(bits, dtype=np.uint8) for bits in (0xF8, 1, 1, 2, 2, 1))
 
@@ -89,15 +88,16 @@ def _walk(
 
 
 def _read_leaves(
-    width: int, leaves: np.ndarray, masked: np.ndarray, table: np.ndarray, control: np.ndarray, values: np.ndarray
+    width: int, leaves: np.ndarray, masked: np.ndarray, pads: np.ndarray, control: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Both bits, from the truth tables below the path."""
-    table = table.view(np.uint32)[:, :3] ^ leaves * control[:, None]
-    rest = (masked & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)).astype(np.uint32)
-    top = (masked >> np.uint64(width - 1) & _ONE).astype(bool)
-    equal = np.where(top, table[:, 1], table[:, 0]) >> rest
-    less = table[:, 2] >> rest ^ values
-    return (less & 1).astype(np.uint8), (equal & 1).astype(np.uint8)
+    tables = leaves.T.copy()  # a row a word: numpy's inner loops are then over gates
+    tables &= -control.astype(np.uint32)
+    tables ^= pads.view(np.uint32).T[:3]
+    rest, top = _below(width, masked)
+    equal = _either(top, tables[0], tables[1]) >> rest
+    less = tables[2] >> rest
+    return less.astype(np.uint8) & 1 ^ values, equal.astype(np.uint8) & 1
 
 
 def generate_batches(
@@ -180,16 +180,21 @@ def _expand(blocks: np.ndarray, heads: np.ndarray, low: np.ndarray, room: np.nda
     tree_hash.into(blocks, room[len(blocks) :])
 
 
-def _truth_tables(width: int, mask: np.ndarray, tables: np.ndarray, borrow: np.ndarray) -> np.ndarray:
+def _truth_tables(width: int, mask: np.ndarray, pads: np.ndarray, borrow: np.ndarray) -> np.ndarray:
     """The leaf corrections (n, 3) uint32: what both parties' tables must XOR to, under their pads."""
-    rest = (mask & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)).astype(np.uint32)
-    top = (mask >> np.uint64(width - 1) & _ONE).astype(np.uint32)
-    leaves = np.bitwise_xor(*tables.view(np.uint32)[..., :3])
-    equal = np.uint32(1) << rest
-    leaves[:, 0] ^= equal * (1 - top)
-    leaves[:, 1] ^= equal * top
-    leaves[:, 2] ^= (equal - np.uint32(1)) ^ -borrow.astype(np.uint32)
-    return leaves
+    tables = np.bitwise_xor(*pads).view(np.uint32).T[:3].copy()
+    rest, top = _below(width, mask)
+    place = np.uint32(1) << rest
+    tables[0] ^= place & ~-top
+    tables[1] ^= place & -top
+    tables[2] ^= (place - np.uint32(1)) ^ -borrow.astype(np.uint32)
+    return tables.T
+
+
+def _below(width: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the levels did not walk: the low bits, and the highest one. Two (n,) uint32."""
+    rest = values.astype(np.uint32) & np.uint32((1 << min(LEAF_BITS, width - 1)) - 1)
+    return rest, (values >> np.uint64(width - 1)).astype(np.uint32) & np.uint32(1)
 
 
 def _path_bits(width: int, values: np.ndarray) -> np.ndarray:
@@ -200,6 +205,11 @@ def _path_bits(width: int, values: np.ndarray) -> np.ndarray:
     bits >>= places & 7
     bits &= 1
     return bits
+
+
+def _either(bit: np.ndarray, of_zero: np.ndarray, of_one: np.ndarray) -> np.ndarray:
+    """np.where for bits that no processor can predict."""
+    return of_zero ^ (of_zero ^ of_one) & -bit
 
 
 class _Blocks:
