@@ -83,29 +83,28 @@ TARGET static void NAME(generate_level)(const NAME(keys) * keys, int place, size
 {
     const VEC seed = PAIR(~7ULL, ~0ULL), one = PAIR(1, 0), value = PAIR(2, 0), four = PAIR(4, 0), low = PAIR(7, 0);
     for (size_t at = 0; at < gates; at += GROUP_GENERATED * LANES) {
-        VEC child[GROUP_GENERATED][4], bits[GROUP_GENERATED], state[GROUP_GENERATED]; /* left, right; of both */
+        VEC child[GROUP_GENERATED][4], bits[GROUP_GENERATED], state[GROUP_GENERATED]; /* kept, lost; of both */
         for (int i = 0; i < GROUP_GENERATED; i++) {
             bits[i] = NAME(bit)(mask + at + i * LANES, place);
             state[i] = LOAD(first + at + i * LANES);
-            child[i][0] = AND(state[i], seed);
-            child[i][2] = AND(LOAD(second + at + i * LANES), seed);
-            child[i][1] = OR(child[i][0], one);
-            child[i][3] = OR(child[i][2], one);
+            VEC right = AND(bits[i], one);
+            child[i][0] = OR(AND(state[i], seed), right);
+            child[i][2] = OR(AND(LOAD(second + at + i * LANES), seed), right);
+            child[i][1] = XOR(child[i][0], one);
+            child[i][3] = XOR(child[i][2], one);
         }
         NAME(hash)(keys, child[0], 4 * GROUP_GENERATED);
         for (int i = 0; i < GROUP_GENERATED; i++) {
-            VEC left = XOR(child[i][0], child[i][2]), right = XOR(child[i][1], child[i][3]);
-            VEC lost = SELECT(bits[i], left, right);
+            VEC kept = XOR(child[i][0], child[i][2]), lost = XOR(child[i][1], child[i][3]);
+            VEC its_control = SELECT(bits[i], four, one);
             VEC target = XOR(AND(bits[i], low), one); /* 001 if the left child is kept, else 110 */
-            VEC word = SELECT(one, left, SELECT(four, right, lost));
-            word = XOR(word, XOR(target, AND(state[i], value)));
+            VEC word = XOR(SELECT(its_control, kept, lost), XOR(target, AND(state[i], value)));
             STORE(corrections + at + i * LANES, word);
-            VEC set = BLOCK_MASK(state[i]);
-            VEC kept = XOR(SELECT(bits[i], child[i][1], child[i][0]), AND(set, word));
-            VEC other = XOR(SELECT(bits[i], child[i][3], child[i][2]), XOR(word, AND(set, word)));
-            VEC its_control = AND(SELECT(bits[i], SHIFT_RIGHT(kept, 2), kept), one);
-            VEC values = AND(XOR(XOR(left, right), target), value);
-            STORE(first + at + i * LANES, OR(AND(kept, seed), OR(its_control, values)));
+            VEC corrected = AND(BLOCK_MASK(state[i]), word);
+            VEC next = XOR(child[i][0], corrected), other = XOR(child[i][2], XOR(word, corrected));
+            VEC control = AND(SELECT(bits[i], SHIFT_RIGHT(next, 2), next), one);
+            VEC values = AND(XOR(XOR(kept, lost), target), value);
+            STORE(first + at + i * LANES, OR(AND(next, seed), OR(control, values)));
             STORE(second + at + i * LANES, other);
         }
     }

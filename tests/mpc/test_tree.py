@@ -31,8 +31,7 @@ def both(width: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("size", [1, 7, 99, 100])
 def test_the_size_of_a_batch_changes_nothing(width, size, monkeypatch):
     expected = both(width)
-    monkeypatch.setattr(tree, "EVALUATED", size)
-    monkeypatch.setattr(tree, "GENERATED", size)
+    monkeypatch.setattr(tree, "BATCH", size)
     assert all(np.array_equal(one, other) for one, other in zip(expected, both(width), strict=True))
 
 

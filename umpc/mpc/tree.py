@@ -14,12 +14,11 @@ import numpy as np
 from umpc.mpc.prg import FixedKeyHash
 
 LEAF_BITS = 5
-EVALUATED = 1 << 13
-GENERATED = 1 << 12
+BATCH = 1 << 13
 """Gates walked together, so that all their blocks of a level fit a cache of 1 MiB."""
 
 _MASKS = np.array([[0, 0], [~0, ~0]]).view(np.complex128)[:, 0]
-_SEED, _LEFT, _RIGHT, _VALUE, _LEAF, _CONTROL = (np.array(bits, dtype=np.uint8) for bits in (0xF8, 1, 1, 2, 2, 1))
+_SEED, _CONTROL, _OTHER, _VALUE, _LEAF = (np.array(bits, dtype=np.uint8) for bits in (0xF8, 1, 1, 2, 2))
 
 
 def levels(width: int) -> int:
@@ -44,8 +43,8 @@ def evaluate_batches(
     """
     count = len(masked)
     shares = np.empty((2, count), dtype=np.uint8)
-    room = np.empty((2, min(count, EVALUATED) + 1, 2), dtype=np.uint64)
-    for part in _batches(count, EVALUATED):
+    room = np.empty((2, min(count, BATCH) + 1, 2), dtype=np.uint64)
+    for part in _batches(count):
         walked = _walk(party, width, corrections[:, part], masked[part], roots[part], room, tree_hash)
         shares[:, part] = _read_leaves(width, leaves[part], masked[part], *walked)
     return shares[0], shares[1]
@@ -66,21 +65,24 @@ def _walk(
     here.words[:] = roots
     low = here.heads & _SEED
     correction = np.empty_like(here.words)
+    whole_correction = _whole(correction)
     control = np.full(count, party, dtype=np.uint8)
     index = np.empty(count, dtype=np.intp)
     values = np.zeros(count, dtype=np.uint8)
-    for word, bit, place in zip(corrections, bits := _path_bits(width, masked), bits << 1, strict=True):
+    bits = _path_bits(width, masked)
+    places = 2 * bits  # of the control bit: bit 0 of a left child, bit 2 of a right one
+    for word, bit, place in zip(corrections, bits, places, strict=True):
         low |= bit
         here.heads[:] = low
         child = tree_hash.into(here.words, there.room)
         index[:] = control
-        np.take(_MASKS, index, out=_whole(correction), mode="clip")
+        np.take(_MASKS, index, out=whole_correction, mode="clip")
         correction &= word
         child ^= correction
         here, there = there, here
         low[:] = here.heads
         values ^= low
-        np.right_shift(low, place, out=control)  # bit 0 of a left child is its control bit, bit 2 of a right one
+        np.right_shift(low, place, out=control)
         control &= _CONTROL
         low &= _SEED
     here.heads[:] = low | _LEAF
@@ -111,8 +113,8 @@ def generate_batches(
     count = len(mask)
     corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
     leaves = np.empty((count, 3), dtype=np.uint32)
-    room = np.empty((6 * min(count, GENERATED) + 1, 2), dtype=np.uint64)
-    for part in _batches(count, GENERATED):
+    room = np.empty((6 * min(count, BATCH) + 1, 2), dtype=np.uint64)
+    for part in _batches(count):
         walked = _grow(width, mask[part], roots[:, part], tree_hash, corrections[:, part], room)
         leaves[part] = _truth_tables(width, mask[part], *walked)
     return corrections, leaves
@@ -128,56 +130,52 @@ def _grow(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Walk r's own path in both parties' trees and write a correction a level.
 
-    On this path exactly one party's control bit is set, and nothing else tells the parties apart. So row 0 always
-    becomes the kept child of the party whose bit is not set: no correction is added to it. Row 1 follows from it:
-    corrected, both differ by kept ⊕ lost = left ⊕ right, whichever child is kept; low bits have their own rule.
+    A level hashes the child that r's path keeps, of both parties, then the one that it loses: nothing is selected by
+    the bit but an input's lowest bit. On the path exactly one party's control bit is set, and nothing else tells the
+    parties apart. So row 0 always becomes the kept child of the party whose bit is not set, to which no correction is
+    added, and row 1 follows from it: both differ by what the kept children differ by, and the correction.
 
     Returns: (hashed leaf blocks of both (2, n, 2) uint64, V_0 ⊕ V_1 (n,) uint8).
     """
     count = len(mask)
-    blocks, room = room[: 2 * count].reshape(2, count, 2), room[2 * count :]
+    blocks, kept, lost = room[: 6 * count].reshape(3, 2, count, 2)
     blocks[:] = roots
-    children = room[: 4 * count].reshape(2, 2, count, 2)  # (child, row, …)
-    difference = np.empty_like(blocks)
     heads, low = _heads(blocks), _heads(blocks) & _SEED
-    lefts_head, rights_head = _heads(difference)
-    rows = _Rows(count)
     unset = np.zeros(count, dtype=np.uint8)  # the row whose control bit is not set: at the root, party 0's
+    rows = _Rows(count)
     value = np.zeros(count, dtype=np.uint8)  # V_0 ⊕ V_1, in the place of the value bit
     bits = _path_bits(width, mask)
-    # What a level's low bits become, as the XOR of both parties: the kept child's control bit and, if the left child
-    # is lost, so that all below it is less than r, its value bit. 0b001 if the left child is kept, else 0b110.
-    targets = bits * np.uint8(0b111) ^ _LEFT
-    # The bits of a correction's low byte that are made from the left children's: bit 0 always, bit 2 never, the
-    # others if the left child is lost.
-    of_left = bits * np.uint8(0b1111_1010) | _LEFT
-    for word, bit, place, target, chosen in zip(corrections, bits, 2 * bits, targets, of_left, strict=True):
-        _expand(blocks, heads, low, room, tree_hash)
-        np.bitwise_xor(children[:, 0], children[:, 1], out=difference)
-        np.take(_whole(difference).reshape(-1), rows(bit ^ _RIGHT), out=_whole(word), mode="clip")
-        right = rights_head.copy()
-        either = lefts_head ^ right
-        _heads(word)[:] = either & chosen ^ right ^ target ^ value
+    places = 2 * bits  # of the kept child's control bit
+    controls = np.left_shift(_CONTROL, places)
+    # The low bits that a level ends with, as the XOR of both parties: the kept child's control bit and, if the left
+    # child is lost, so that all below it is less than r, its value bit.
+    targets = controls | bits * _VALUE
+    for word, bit, place, control, target in zip(corrections, bits, places, controls, targets, strict=True):
+        low |= bit
+        heads[:] = low
+        tree_hash.into(blocks.reshape(-1, 2), room[2 * count :])
+        low ^= _OTHER
+        heads[:] = low
+        tree_hash.into(blocks.reshape(-1, 2), room[4 * count :])
+        np.bitwise_xor(*lost, out=word)
+        np.bitwise_xor(*kept, out=blocks[1])
+        head = _heads(word).copy()
+        either = head ^ heads[1]
+        head ^= either & control  # a child's control bit is corrected by its own difference, lost or kept
+        head ^= target
+        head ^= value
+        _heads(word)[:] = head
         np.bitwise_xor(either, target, out=value)
         value &= _VALUE
-        np.take(_whole(children).reshape(-1), rows(place + unset), out=_whole(blocks[0]), mode="clip")
-        np.bitwise_xor(*difference, out=blocks[1])
+        np.take(_whole(kept).reshape(-1), rows(unset), out=_whole(blocks[0]), mode="clip")
+        blocks[1] ^= word
         blocks[1] ^= blocks[0]
         low[:] = heads
         np.right_shift(low[0], place, out=unset)
         unset &= _CONTROL  # set in row 0: then not in row 1
         low &= _SEED
     heads[:] = low | _LEAF
-    return tree_hash.into(blocks.reshape(-1, 2), room[: 2 * count + 1]).reshape(blocks.shape), value >> 1
-
-
-def _expand(blocks: np.ndarray, heads: np.ndarray, low: np.ndarray, room: np.ndarray, tree_hash: FixedKeyHash) -> None:
-    """Both children of both rows' blocks into `room`, first the left ones."""
-    blocks = blocks.reshape(-1, 2)
-    heads[:] = low
-    tree_hash.into(blocks, room)
-    heads[:] = low | _RIGHT
-    tree_hash.into(blocks, room[len(blocks) :])
+    return tree_hash.into(blocks.reshape(-1, 2), room[2 * count :]).reshape(blocks.shape), value >> 1
 
 
 def _truth_tables(width: int, mask: np.ndarray, pads: np.ndarray, borrow: np.ndarray) -> np.ndarray:
@@ -242,11 +240,6 @@ def _whole(blocks: np.ndarray) -> np.ndarray:
     return blocks.view(np.complex128)[..., 0]
 
 
-def _pairs(blocks: np.ndarray) -> np.ndarray:
-    """(n,) of 16 bytes → (n, 2) uint64."""
-    return blocks.view(np.uint64).reshape(-1, 2)
-
-
-def _batches(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, count, size):
-        yield slice(start, min(start + size, count))
+def _batches(count: int) -> Iterator[slice]:
+    for start in range(0, count, BATCH):
+        yield slice(start, min(start + BATCH, count))
