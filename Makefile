@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
-.PHONY: help demo test audit bench oracles lint proto install clean
+.PHONY: help demo test audit bench native oracles lint proto install clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -33,6 +33,10 @@ audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8)
 bench: $(VENV)/.dev  ## gates per second, the bank study, memory: printed beside their targets
 	$(BIN)/python -m bench
 
+# Needs a C compiler, which nothing else here does.
+native: $(VENV)/.demo  ## optional: the sign gate compiled for this processor, used from then on (UMPC_NATIVE=0: not)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./native
+
 oracles: $(VENV)/.dev  ## our accounting beside another library's, which this installs in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting
@@ -49,4 +53,4 @@ install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local,
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 
 clean:  ## remove what these commands made
-	rm -rf $(VENV) $(VENV)-oracles build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-oracles build dist *.egg-info native/build native/*.egg-info

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/study.py": ("msgspec", "umpc.__version__", "umpc.ustat", "umpc.errors", "umpc.mpc.prg", "umpc.studyparts"),
     "umpc/studyparts.py": ("msgspec", "umpc.ustat.schema", "umpc.errors"),
+    "umpc/mpc/native.py": ("umpc_native",),
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),

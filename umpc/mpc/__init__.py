@@ -5,6 +5,7 @@
 | `ring.py` | Z_{2^w}, and packing of narrow values |
 | `prg.py` | seeds, streams, the fixed-key hash of GGM trees |
 | `comparison.py` | the sign gate: distributed comparison keys |
+| `tree.py`, `native.py` | its tree in numpy, or compiled if `native/` is installed |
 | `plan.py` | what the owners of an edge do with it: places, bits, layers, sums |
 | `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
 | `literals.py` | a Boolean function in the literals that make it short |

@@ -22,7 +22,12 @@ A block is 128 bits: a seed in the upper 125, and three low bits.
 | 2 | control bit, if the child is a right one |
 
 So a correction word needs no bits beside its block: w−6 blocks and a 12-byte leaf make a key, the same for both
-parties; their roots come from seeds of their own. Keys: one mask, one use.
+parties; their roots come from seeds of their own. Keys: one mask, one use. This file has the keys; `tree.py` walks
+the tree in numpy, and where the optional `native/` is installed that does it, with the same bytes as result.
+
+The half-tree (Guo et al., eprint 2022/1431) would take two AES blocks of the dealer where this takes four, but its
+right child is H(s) ⊕ s, and with H(s) = π(s) ⊕ s that is π(s), which anyone inverts. It needs a circular correlation
+robust hash, π(σ(s)) ⊕ σ(s), and one more selection a level: in numpy evaluation would lose more than the dealer gains.
 
 Reveals: nothing to either party (a key alone is pseudorandom given r). Cost: no communication;
 w−5 AES blocks a gate for each party, 4(w−6)+2 for the dealer.
@@ -35,23 +40,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from umpc.errors import EncodingError
+from umpc.mpc import native
 from umpc.mpc.prg import FixedKeyHash
+from umpc.mpc.tree import evaluate_batches, generate_batches, levels
 
-LEAF_BITS = 5
 LEAF_BYTES = 12
-BATCH = 1 << 13
-"""Gates walked together: their blocks stay in the cache."""
-
-_LOW_THREE = np.uint64(7)
-_SEED = ~_LOW_THREE
-_LEAF = np.uint64(2)
-_ONE = np.uint64(1)
-_HALF = np.uint64(0xFFFFFFFF)
-
-
-def levels(width: int) -> int:
-    """Levels of the tree for a w-bit difference."""
-    return max(0, width - 1 - LEAF_BITS)
 
 
 def key_bytes(width: int) -> int:
@@ -99,61 +92,10 @@ def generate(width: int, mask: np.ndarray, roots: np.ndarray, tree_hash: FixedKe
         mask: (n,) uint64, r mod 2^w.
         roots: (2, n, 2) uint64, uniform: the root seed of either party.
     """
-    count = len(mask)
-    corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
-    leaves = np.empty((count, 3), dtype=np.uint32)
-    for start in range(0, count, BATCH):
-        part = slice(start, min(start + BATCH, count))
-        _generate_batch(width, mask[part], roots[:, part], tree_hash, corrections[:, part], leaves[part])
-    return ComparisonKeys(width, corrections, leaves)
-
-
-def _generate_batch(
-    width: int,
-    mask: np.ndarray,
-    roots: np.ndarray,
-    tree_hash: FixedKeyHash,
-    corrections: np.ndarray,
-    leaves: np.ndarray,
-) -> None:
-    count = len(mask)
-    blocks = np.empty((2, 2, count, 2), dtype=np.uint64)  # child (left, right), party
-    seeds = roots & np.array([_SEED, ~np.uint64(0)])
-    control = np.stack([np.zeros(count, np.uint64), np.ones(count, np.uint64)])  # t_0 = 0, t_1 = 1
-    borrow = np.zeros(count, dtype=np.uint64)  # V_0 ⊕ V_1 on the path of r
-    for level in range(levels(width)):
-        bit = (mask >> np.uint64(width - 2 - level)) & _ONE
-        blocks[:] = seeds
-        blocks[1, ..., 0] |= _ONE
-        children = tree_hash(blocks.reshape(-1, 2)).reshape(blocks.shape)
-        difference = children[:, 0] ^ children[:, 1]  # left, right: (2, n, 2)
-        right_kept = (_ONE & bit).astype(bool)
-        lost = np.where(right_kept[:, None], difference[0], difference[1])
-        word = corrections[level]
-        word[:] = lost
-        value = ((lost[:, 0] >> _ONE) & _ONE) ^ borrow ^ bit
-        left = (difference[0, :, 0] & _ONE) ^ bit ^ _ONE
-        right = ((difference[1, :, 0] >> np.uint64(2)) & _ONE) ^ bit
-        word[:, 0] = (word[:, 0] & _SEED) | left | (value << _ONE) | (right << np.uint64(2))
-        kept = np.where(right_kept[:, None], children[1], children[0])  # (party, n, 2)
-        kept ^= word & (np.uint64(0) - control)[..., None]
-        control = (kept[..., 0] >> (bit << _ONE)) & _ONE
-        borrow ^= ((kept[0, :, 0] ^ kept[1, :, 0]) >> _ONE) & _ONE
-        kept[..., 0] &= _SEED
-        seeds = kept
-    final = seeds.copy()
-    final[..., 0] |= _LEAF
-    table = tree_hash(final.reshape(-1, 2)).reshape(final.shape)
-    table = table[0] ^ table[1]
-    rest = mask & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)
-    top = (mask >> np.uint64(width - 1)) & _ONE
-    equal = _ONE << (rest | top << np.uint64(LEAF_BITS))
-    less = ((_ONE << rest) - _ONE) ^ (np.uint64(0) - borrow)
-    table[:, 0] ^= equal
-    table[:, 1] = (table[:, 1] ^ less) & _HALF
-    leaves[:, 0] = table[:, 0] & _HALF
-    leaves[:, 1] = table[:, 0] >> np.uint64(32)
-    leaves[:, 2] = table[:, 1]
+    if native.KERNEL is not None:
+        mask, roots = np.ascontiguousarray(mask), np.ascontiguousarray(roots)
+        return ComparisonKeys(width, *native.KERNEL.generate(tree_hash.key, width, mask, roots))
+    return ComparisonKeys(width, *generate_batches(width, mask, roots, tree_hash))
 
 
 def evaluate(
@@ -168,49 +110,12 @@ def evaluate(
 
     Returns: ([d̂_low < r_low], [d̂ = r]) shares: two (n,) uint8. Party 0 adds msb(d̂); msb(r) is still to be added.
     """
-    less = np.empty(len(masked), dtype=np.uint8)
-    equal = np.empty(len(masked), dtype=np.uint8)
-    for start in range(0, len(masked), BATCH):
-        part = slice(start, min(start + BATCH, len(masked)))
-        less[part], equal[part] = _evaluate_batch(
-            party, keys.width, keys.corrections[:, part], keys.leaves[part], masked[part], roots[part], tree_hash
-        )
+    arrays = (keys.corrections, keys.leaves, masked, roots)
+    if native.KERNEL is not None:
+        arrays = map(np.ascontiguousarray, arrays)
+        less, equal = native.KERNEL.evaluate(tree_hash.key, party, keys.width, *arrays)
+    else:
+        less, equal = evaluate_batches(party, keys.width, *arrays, tree_hash)
     if party == 0:
         less ^= (masked >> np.uint64(keys.width - 1)).astype(np.uint8) & 1
     return less, equal
-
-
-def _evaluate_batch(
-    party: int,
-    width: int,
-    corrections: np.ndarray,
-    leaves: np.ndarray,
-    masked: np.ndarray,
-    roots: np.ndarray,
-    tree_hash: FixedKeyHash,
-) -> tuple[np.ndarray, np.ndarray]:
-    seeds = np.ascontiguousarray(roots)
-    seeds = seeds & np.array([_SEED, ~np.uint64(0)])
-    control = np.full(len(masked), party, dtype=np.uint64)
-    values = np.zeros(len(masked), dtype=np.uint64)
-    correction = np.empty_like(seeds)
-    for level in range(levels(width)):
-        bit = (masked >> np.uint64(width - 2 - level)) & _ONE
-        seeds[:, 0] |= bit
-        child = tree_hash(seeds)
-        np.multiply(corrections[level], control[:, None], out=correction)
-        np.bitwise_xor(child, correction, out=seeds)
-        head = seeds[:, 0]
-        control = (head >> (bit << _ONE)) & _ONE
-        values ^= head
-        head &= _SEED
-    seeds[:, 0] |= _LEAF
-    table = tree_hash(seeds)
-    rest = masked & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)
-    top = (masked >> np.uint64(width - 1)) & _ONE
-    wide = leaves.astype(np.uint64)
-    equal_table = table[:, 0] ^ (wide[:, 0] | wide[:, 1] << np.uint64(32)) * control
-    less_table = table[:, 1] ^ wide[:, 2] * control
-    equal = equal_table >> (rest | top << np.uint64(LEAF_BITS))
-    less = (less_table >> rest) ^ (values >> _ONE)
-    return (less & _ONE).astype(np.uint8), (equal & _ONE).astype(np.uint8)

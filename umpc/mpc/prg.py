@@ -71,15 +71,17 @@ class FixedKeyHash:
     """
 
     def __init__(self, key: bytes):
-        self._encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
-        self._room = bytearray()
+        self.key = key[:BLOCK_BYTES]
+        self._encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
     def __call__(self, blocks: np.ndarray) -> np.ndarray:
-        """Hash every block: (n, 2) uint64, contiguous → (n, 2) uint64, valid until the next call."""
-        size = blocks.nbytes
-        if len(self._room) < size + BLOCK_BYTES:
-            self._room = bytearray(size + BLOCK_BYTES)
-        self._encryptor.update_into(memoryview(blocks).cast("B") if size else b"", self._room)
-        out = np.frombuffer(self._room, dtype=np.uint64, count=size // 8).reshape(blocks.shape)
+        """Hash every block: (n, 2) uint64, contiguous → (n, 2) uint64."""
+        return self.into(blocks, np.empty((len(blocks) + 1, 2), dtype=np.uint64))
+
+    def into(self, blocks: np.ndarray, room: np.ndarray) -> np.ndarray:
+        """The same into the first n rows of `room`, which are returned. The cipher wants one row more than it fills."""
+        out = room[: len(blocks)]
+        if blocks.size:
+            self._encryptor.update_into(memoryview(blocks).cast("B"), memoryview(room).cast("B"))
         np.bitwise_xor(out, blocks, out=out)
         return out
