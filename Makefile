@@ -30,7 +30,8 @@ test: $(VENV)/.dev  ## all tests, on all cores
 audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8) times as many as `make test` takes
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
 
-bench: $(VENV)/.dev  ## gates per second, the bank study, memory: printed beside their targets
+bench: $(VENV)/.dev  ## every figure beside its target; compiles the sign gate first if there is a compiler
+	@if command -v cc > /dev/null; then $(MAKE) --no-print-directory native; fi
 	$(BIN)/python -m bench
 
 # Needs a C compiler, which nothing else here does.
