@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 
@@ -169,9 +168,6 @@ class BellAuc:
         sizes = len(leaves[0]), len(leaves[1])
         levels = [exact_levels(leaf, self.levels) for leaf in leaves]
         return Prediction(self._tree(sizes, *levels), self.truth, self.split == "users").mse()
-
-    def predicted_rmse(self, negatives: Columns, positives: Columns) -> float:
-        return sqrt(self.predicted_mse(negatives, positives))
 
     def message_bytes(self, records: int) -> int:
         """Of a node with so many records of a class."""

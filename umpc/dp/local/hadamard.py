@@ -22,8 +22,11 @@ from umpc.dp.local.draws import Stream, respond
 
 
 def signs(index: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """(n,) 0 or 1: the parity of the bits that index and value share; (-1)^it is the Hadamard entry."""
-    return (np.bitwise_count(index.astype(np.uint64) & value.astype(np.uint64)) & 1).astype(np.int64)
+    """(n,) 0 or 1: the parity of the bits that index and value share, below 2^32; (-1)^it is the Hadamard entry."""
+    shared = index.astype(np.int64) & value.astype(np.int64)
+    for shift in (16, 8, 4, 2, 1):
+        shared = shared ^ (shared >> shift)
+    return shared & 1
 
 
 def tell(index: np.ndarray, value: np.ndarray, threshold: int, stream: Stream) -> np.ndarray:
