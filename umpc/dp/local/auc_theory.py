@@ -6,11 +6,11 @@ Paper: Bell et al. 2020, appendix B.1. With v = C n alpha for each class, m the 
 
 and for the variant that takes discarded nodes as zero ( 2 n + (8a + 2) m + sqrt(2 C alpha n)/(s - 1) ).
 
-*Where 21 is wrong.* A node is discarded if h^+ < 2 sqrt(a v+) among others, so by Chebyshev a true count h is with odds
-of at most v/(h - 2 sqrt(a v))^2. The proof has (h - sqrt v)^2 there, and from it E(h^2, discarded) <= 4 v. Right is the
-largest value of min(h^2, h^2 v/(h - 2 sqrt(a v))^2), which is (2s + 1)^2 v, at least 9 v. Five of the proof, 4 + 1,
-becomes (2s + 1)^2 + 1, and 21 = 4·5 + 1 becomes 4 ((2s + 1)^2 + 1) + 1: 41 for a near 1, 105 for a = 4.
-The variant is not touched. C is that of the counts' true variance here: see `hadamard` for lemma 5.
+*Where 21 is wrong.* For a true count h and a discarded node, the proof has E(h^2, discarded) <= 4 v, from odds of at most
+v/(h - sqrt v)^2. But a node is discarded below h^ < c = 2 sqrt(a v), so these odds are at most v/(v + (h - c)^2) (Cantelli)
+and h^2 times that is at most c^2 + v = (4a + 1) v; a two-point law reaches it at h = c + v/c. For a = 1 that is 5 v. The
+proof's 4 + 1 becomes 4a + 2, and 21 = 4·5 + 1 becomes 4 (4a + 2) + 1 = 16a + 9. The variant is not touched.
+C is that of the counts' true variance here: see `hadamard` for lemma 5.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def theorem_3(
     Args: variance_per_record: C alpha. constant: a > 1. as_printed: with the paper's 21.
     """
     root = sqrt(constant)
-    factor = 21.0 if as_printed else 4 * ((2 * root + 1) ** 2 + 1) + 1
+    factor = 21.0 if as_printed else 16 * constant + 9
     return _bound(negatives, positives, levels, variance_per_record, 4 * constant + 1, factor / (root - 1))
 
 

@@ -104,7 +104,9 @@ class BellLdp:
         """The variance at the histogram that the messages suggest, clipped to what a histogram can be."""
         histogram = np.maximum((told - n * (1 - self.truth) / self.cells.size) / self.truth, 0)
         total = histogram.sum()
-        return self._variance(np.eye(self.cells.size), histogram * (n / total) if total else histogram)
+        return response_variance(
+            self.cells.matrix, np.eye(self.cells.size), histogram * (n / total) if total else histogram, self.truth
+        )
 
     # --- theory -----------------------------------------------------------------------------------------------
 
@@ -113,20 +115,8 @@ class BellLdp:
 
         exact: the statistic without quantisation; None leaves that error out.
         """
-        variance = self._variance(*self.cells.laws(columns))
+        variance = response_variance(self.cells.matrix, *self.cells.laws(columns), self.truth)
         return variance if exact is None else variance + (self.cells.quantised(columns) - exact) ** 2
-
-    def _variance(self, rows: np.ndarray, weights: np.ndarray) -> float:
-        """Var U, see above. rows: (m, t) laws of a record's cell; weights: (m,) how many records have each."""
-        a, g, n = self.cells.matrix, self.truth, weights.sum()
-        p = g * rows + (1 - g) / self.cells.size
-        others = (weights @ rows - rows) @ a
-        first = weights @ (np.sum(p * others**2, axis=1) - np.sum(p * others, axis=1) ** 2) / g**2
-        spread = np.diag(weights @ p) - p.T @ (weights[:, None] * p)
-        both = np.sum((a @ spread) * (a @ spread).T)
-        pa = p @ a
-        own = np.sum((p @ a**2) * p, axis=1) - 2 * np.sum(p * pa**2, axis=1) + np.sum(pa * p, axis=1) ** 2
-        return float((4 * first + 2 * (both - weights @ own) / g**4) / (n * (n - 1)) ** 2)
 
     def message_bytes(self, records: int) -> int:
         """Of a node with so many records."""
@@ -136,6 +126,23 @@ class BellLdp:
         """Args: how many records each node has."""
         n, t = sum(records_per_node), self.cells.size
         return Cost(sum(map(self.message_bytes, records_per_node)), 1, 2 * n, n + t * t)
+
+
+def response_variance(matrix: np.ndarray, rows: np.ndarray, weights: np.ndarray, truth: float) -> float:
+    """Var U, see above.
+
+    Args: matrix: A, (t, t). rows: (m, t), the law of a record's cell. weights: (m,), how many records have each.
+    truth: g; 1 for no randomised response, so that only the rounding is left.
+    """
+    t, g, n = len(matrix), truth, weights.sum()
+    p = g * rows + (1 - g) / t
+    others = (weights @ rows - rows) @ matrix
+    first = weights @ (np.sum(p * others**2, axis=1) - np.sum(p * others, axis=1) ** 2) / g**2
+    spread = np.diag(weights @ p) - p.T @ (weights[:, None] * p)
+    both = np.sum((matrix @ spread) * (matrix @ spread).T)
+    pa = p @ matrix
+    own = np.sum((p @ matrix**2) * p, axis=1) - 2 * np.sum(p * pa**2, axis=1) + np.sum(pa * p, axis=1) ** 2
+    return float((4 * first + 2 * (both - weights @ own) / g**4) / (n * (n - 1)) ** 2)
 
 
 def theorem_1(records: int, truth: float, width: float = 1.0) -> float:

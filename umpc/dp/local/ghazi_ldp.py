@@ -91,7 +91,8 @@ class GhaziLdp:
         total, own = np.zeros(len(form)), 0.0
         for message, count in zip(messages, counts, strict=True):
             public, body = split_seed(message)
-            mine, squares = collect(public, unpack(body, count, 1), form)
+            signs = 1.0 - 2.0 * unpack(body, count, 1)
+            (mine,), squares = collect(public, signs[None], form)
             total, own = total + mine, own + squares
         value = self.scale**2 * (total @ form @ total - own) / (n * (n - 1))
         return LocalEstimate(float(value), sqrt(self._plug_in_variance(self.scale * total, n)), n)

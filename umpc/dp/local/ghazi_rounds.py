@@ -44,17 +44,19 @@ GROUPS = 3
 
 
 @dataclass(frozen=True)
-class GhaziRounds(GhaziLdp):
-    """Arguments as of `GhaziLdp`. `first`, `question`, `second` and `aggregate` in this order."""
+class GhaziRounds:
+    """`first`, `question`, `second` and `aggregate`, in this order. vectors: epsilon, cells, factors and randomiser."""
+
+    vectors: GhaziLdp
 
     # --- the node ---------------------------------------------------------------------------------------------
 
     def first(self, columns: Columns, bits: RandomBits) -> bytes:
         """Message 1: a public seed, one bit of each record in groups 1 and 2. The node keeps it for message 2."""
         public, stream = draw_seed(bits), Stream(draw_seed(bits), "ghazi-rounds first")
-        cell = self.cells.draw(columns, stream)
+        cell = self.vectors.cells.draw(columns, stream)
         chosen = cell[groups(public, len(cell)) < 2]
-        return public + pack(tell_side(self.factors.vectors, chosen, public, self.threshold, stream), 1)
+        return public + pack(tell_side(self.vectors.factors.vectors, chosen, public, self.vectors.threshold, stream), 1)
 
     def second(self, columns: Columns, first: bytes, question: bytes, bits: RandomBits) -> bytes:
         """Message 2: one bit of each record in group 3.
@@ -63,20 +65,20 @@ class GhaziRounds(GhaziLdp):
         """
         public, _ = split_seed(first)
         stream = Stream(draw_seed(bits), "ghazi-rounds second")
-        cell = self.cells.draw(columns, stream)
+        cell = self.vectors.cells.draw(columns, stream)
         chosen = cell[groups(public, len(cell)) == 2]
         share = self._decode_question(question)
         negative = bernoulli((1 - share / max(np.abs(share).max(), 1e-300)) / 2, stream, chosen)
-        return pack(respond(negative, 2, self.threshold, stream), 1)
+        return pack(respond(negative, 2, self.vectors.threshold, stream), 1)
 
     # --- the coordinator --------------------------------------------------------------------------------------
 
     def question(self, messages: Sequence[bytes], counts: Sequence[int]) -> bytes:
         """q: (t,) float64, little-endian. Raises: EncodingError; TooFewRecords where a group is empty."""
         one, two = self._means(messages, counts)
-        return (self.factors.vectors @ self.factors.form @ (one + two)).astype("<f8").tobytes()
+        return (self.vectors.factors.vectors @ self.vectors.factors.form @ (one + two)).astype("<f8").tobytes()
 
-    def aggregate_rounds(
+    def aggregate(
         self, firsts: Sequence[bytes], question: bytes, seconds: Sequence[bytes], counts: Sequence[int]
     ) -> LocalEstimate:
         """The estimate from all messages. question: the bytes that were sent."""
@@ -88,31 +90,31 @@ class GhaziRounds(GhaziLdp):
             asked += mine
         if not asked:
             raise TooFewRecords("no record fell into the third group; take more records")
-        answer, k, n = bound / self.truth * told / asked, self.scale**2 / self.factors.dimension, sum(counts)
-        rank = float(np.sum(self.factors.form**2))
-        variance = (bound / self.truth) ** 2 / asked + k * k * rank * (GROUPS / n) ** 2
-        return LocalEstimate(answer - float(one @ self.factors.form @ two), sqrt(variance), n)
+        factors, n = self.vectors.factors, sum(counts)
+        answer, k = bound / self.vectors.truth * told / asked, self.vectors.scale**2 / factors.dimension
+        rank = float(np.sum(factors.form**2))
+        variance = (bound / self.vectors.truth) ** 2 / asked + k * k * rank * (GROUPS / n) ** 2
+        return LocalEstimate(answer - float(one @ factors.form @ two), sqrt(variance), n)
 
     def _means(self, messages: Sequence[bytes], counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Unbiased mean vectors of groups 1 and 2."""
         check_counts(messages, counts, least=GROUPS)
-        totals, sizes = np.zeros((2, self.factors.dimension)), np.zeros(2)
+        totals, sizes = np.zeros((2, self.vectors.factors.dimension)), np.zeros(2)
         for message, count in zip(messages, counts, strict=True):
             public, body = split_seed(message)
             group = groups(public, count)
             group = group[group < 2]
-            told = 1.0 - 2.0 * unpack(body, len(group), 1)
-            for number in (0, 1):
-                # A weight of 0 takes the other group's records out of the sum.
-                totals[number] += collect(public, (1 - told * (group == number)) / 2, self.factors.form)[0]
-                sizes[number] += np.sum(group == number)
+            member = group == np.arange(2)[:, None]
+            signs = (1.0 - 2.0 * unpack(body, len(group), 1)) * member
+            totals += collect(public, signs, self.vectors.factors.form)[0]
+            sizes += member.sum(axis=1)
         if not sizes.all():
             raise TooFewRecords("no record fell into one of the first groups; take more records")
-        return tuple(self.scale * totals / sizes[:, None])
+        return tuple(self.vectors.scale * totals / sizes[:, None])
 
     def _decode_question(self, question: bytes) -> np.ndarray:
-        if len(question) != 8 * self.cells.size:
-            raise EncodingError(f"{self.cells.size} cells take {8 * self.cells.size} bytes, got {len(question)}")
+        if len(question) != 8 * self.vectors.cells.size:
+            raise EncodingError(f"{self.vectors.cells.size} cells take {8 * self.vectors.cells.size} bytes, got {len(question)}")
         share = np.frombuffer(question, dtype="<f8").astype(np.float64)
         if not np.all(np.isfinite(share)):
             raise EncodingError("a number of the question is not finite")
@@ -120,18 +122,24 @@ class GhaziRounds(GhaziLdp):
 
     # --- theory -----------------------------------------------------------------------------------------------
 
+    def predicted_mse(self, columns: Columns, exact: float | None = None) -> float:
+        """Mean squared error on these records, with this projection. exact: the statistic; None: no error of cells."""
+        variance = self._variance(*self.vectors.cells.laws(columns))
+        return variance if exact is None else variance + (self.vectors.expected(columns) - exact) ** 2
+
     def _variance(self, rows: np.ndarray, weights: np.ndarray) -> float:
-        k, g, n = self.scale**2 / self.factors.dimension, self.factors.form, float(weights.sum())
-        size, means = n / GROUPS, rows @ self.factors.vectors
+        factors, n = self.vectors.factors, float(weights.sum())
+        k, g = self.vectors.scale**2 / factors.dimension, factors.form
+        size, means = n / GROUPS, rows @ self.vectors.factors.vectors
         mean = weights @ means / n
         spread = means.T @ (weights[:, None] * means) / n - np.outer(mean, mean)
         rank = np.sum(g * g)
-        noise = k * 2 / size * np.sum((self.factors.vectors @ g) ** 2, axis=1)
-        largest = expected_square_of_largest(2 * self.factors.vectors @ g @ mean, np.sqrt(noise))
+        noise = k * 2 / size * np.sum((self.vectors.factors.vectors @ g) ** 2, axis=1)
+        largest = expected_square_of_largest(2 * self.vectors.factors.vectors @ g @ mean, np.sqrt(noise))
         asked = 2 * means @ g @ mean
         square, middle = weights @ (asked**2 + rows @ noise) / n, weights @ asked / n
         sampling = (1 - 1 / GROUPS) * (square - middle**2) / size
-        told = (largest / self.truth**2 - square) / size
+        told = (largest / self.vectors.truth**2 - square) / size
         return float(told + sampling + k * k * rank / size**2)
 
     def message_bytes(self, records: int) -> int:
@@ -139,8 +147,8 @@ class GhaziRounds(GhaziLdp):
         return SEED_BYTES + packed_bytes(records, 1) + 1
 
     def cost(self, records_per_node: Sequence[int]) -> Cost:
-        one = super().cost(records_per_node)
-        back = 8 * self.cells.size * len(records_per_node)
+        one = self.vectors.cost(records_per_node)
+        back = 8 * self.vectors.cells.size * len(records_per_node)
         return Cost(one.message_bytes, 2, one.node_operations, one.coordinator_operations, back)
 
 

@@ -71,10 +71,15 @@ def bernoulli(odds: np.ndarray, stream: Stream, cell: np.ndarray) -> np.ndarray:
     return stream.coins(thresholds[cell], len(cell)).astype(np.int64)
 
 
-def collect(seed: bytes, told: np.ndarray, form: np.ndarray) -> tuple[np.ndarray, float]:
-    """What the coordinator adds up, without rho: sum of b W, (d,), and sum of W' form W."""
-    total, own = np.zeros(len(form)), 0.0
-    for which, direction in directions(seed, len(told), len(form)):
-        total += (1.0 - 2.0 * told[which]) @ direction
-        own += float(np.einsum("id,de,ie->", direction, form, direction, optimize=True))
-    return total, own
+def collect(seed: bytes, signs: np.ndarray, form: np.ndarray) -> tuple[np.ndarray, float]:
+    """What the coordinator adds up, without rho.
+
+    Args: signs: (groups, records) float64, ±1 for what a record told, 0 where it is not in the group. form: (d, d).
+
+    Returns: sum of b W for each group, (groups, d), and the sum over all records of W' form W.
+    """
+    totals, own = np.zeros((len(signs), len(form))), 0.0
+    for which, direction in directions(seed, signs.shape[1], len(form)):
+        totals += signs[:, which] @ direction
+        own += float(np.sum((direction @ form) * direction))
+    return totals, own
