@@ -59,7 +59,14 @@ SHELLS = (
 """Only these may speak gRPC, and all but transport take it from umpc.transport."""
 
 WIRE = ("umpc.transport.tls", "umpc.transport.channels", "umpc.transport.services", "umpc.transport.status")
-SANS_IO = ("umpc/ustat/", "umpc/mpc/", "umpc/dp/", "umpc/node/session.py", "umpc/dealer/session.py", "umpc/coordinator/session.py")
+SANS_IO = (
+    "umpc/ustat/",
+    "umpc/mpc/",
+    "umpc/dp/",
+    "umpc/node/session.py",
+    "umpc/dealer/session.py",
+    "umpc/coordinator/session.py",
+)
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")
 

@@ -1,8 +1,8 @@
 """What the tests of local protocols share: α, N, small records, and a test of mean and variance that proves its power.
 
-An estimator is right if its mean squared distance from its stated mean is its stated variance. `accept_moments` tests that
-with the spread it sees, and demands that the same N estimates reject a standard deviation of ×0.7 and ×1.3, and a mean
-that is off by half a standard deviation. Streams are seeded; a failing test prints its seed.
+An estimator is right if its mean squared distance from its stated mean is its stated variance. `accept_moments` tests
+that with the spread it sees, and demands that the same N estimates reject a standard deviation of ×0.7 and ×1.3, and a
+mean that is off by half a standard deviation. Streams are seeded; a failing test prints its seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..statistical import WRONG_SCALES, SeededBits
 ALPHA = 1e-6
 """Chance that one test of a right estimator fails, had its seed been chosen at random."""
 
-N = 500
+N = 400
 """Estimates per test."""
 
 SCHEMA = Schema(

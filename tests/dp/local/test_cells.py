@@ -16,6 +16,7 @@ from umpc.ustat.schema import FieldSchema
 
 from .moments import GINI, KENDALL, SCHEMA, gini_points, kendall_cells, make_cells, records
 
+WIDE = FieldSchema("x", Fraction(0), Fraction(MOST_CELLS), Fraction(1))
 X, Y, KIND = SCHEMA["x"], SCHEMA["y"], SCHEMA["kind"]
 
 
@@ -86,7 +87,7 @@ def test_the_laws_of_rounding_say_what_is_drawn():
         (lambda: Points.equal(KIND, 3), "categories"),
         (lambda: make_cells(KENDALL, Bins.equal(X, 2)), "bins came for"),
         (lambda: make_cells(GINI, Bins.equal(X, 1)), "1 cells"),
-        (lambda: make_cells(GINI, Bins.equal(FieldSchema("x", Fraction(0), Fraction(MOST_CELLS), Fraction(1)), MOST_CELLS + 1)), "possible"),
+        (lambda: make_cells(GINI, Bins.equal(WIDE, MOST_CELLS + 1)), "possible"),
         (lambda: kendall_cells().draw({"x": np.zeros(2, dtype=np.int64)}, stream()), "columns of one length"),
     ],
 )

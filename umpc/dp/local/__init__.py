@@ -1,8 +1,8 @@
 """The papers' local protocols: each record is randomised at its node, the coordinator only adds up.
 
 Each is a frozen dataclass of parameters with `randomise` (a node's message), `aggregate` (the coordinator's estimate),
-`predicted_mse`, `message_bytes` and `cost`. What the coordinator sees of a record is epsilon-DP by itself, whoever colludes;
-nothing is trusted but the node that has the record (`ghazi_shuffle`: and the shufflers).
+`predicted_mse`, `message_bytes` and `cost`. What the coordinator sees of a record is epsilon-DP by itself, whoever
+colludes; nothing is trusted but the node that has the record (`ghazi_shuffle`: and the shufflers).
 
 | file | what it holds |
 |---|---|

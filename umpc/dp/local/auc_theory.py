@@ -6,10 +6,10 @@ Paper: Bell et al. 2020, appendix B.1. With v = C n alpha for each class, m the 
 
 and for the variant that takes discarded nodes as zero ( 2 n + (8a + 2) m + sqrt(2 C alpha n)/(s - 1) ).
 
-*Where 21 is wrong.* For a true count h and a discarded node, the proof has E(h^2, discarded) <= 4 v, from odds of at most
-v/(h - sqrt v)^2. But a node is discarded below h^ < c = 2 sqrt(a v), so these odds are at most v/(v + (h - c)^2) (Cantelli)
-and h^2 times that is at most c^2 + v = (4a + 1) v; a two-point law reaches it at h = c + v/c. For a = 1 that is 5 v. The
-proof's 4 + 1 becomes 4a + 2, and 21 = 4·5 + 1 becomes 4 (4a + 2) + 1 = 16a + 9. The variant is not touched.
+*Where 21 is wrong.* For a true count h and a discarded node, the proof has E(h^2, discarded) <= 4 v, from odds of at
+most v/(h - sqrt v)^2. But a node is discarded below h^ < c = 2 sqrt(a v), so these odds are at most v/(v + (h - c)^2)
+(Cantelli) and h^2 times that is at most c^2 + v = (4a + 1) v; a two-point law reaches it at h = c + v/c. For a = 1 that
+is 5 v. The proof's 4 + 1 becomes 4a + 2, and 21 = 4·5 + 1 becomes 4 (4a + 2) + 1 = 16a + 9. The variant is not touched.
 C is that of the counts' true variance here: see `hadamard` for lemma 5.
 """
 
@@ -30,13 +30,9 @@ def theorem_3(
     return _bound(negatives, positives, levels, variance_per_record, 4 * constant + 1, factor / (root - 1))
 
 
-def theorem_3_zero(
-    negatives: int, positives: int, levels: int, variance_per_record: float, constant: float
-) -> float:
+def theorem_3_zero(negatives: int, positives: int, levels: int, variance_per_record: float, constant: float) -> float:
     """The same for the variant that takes discarded nodes as zero."""
-    return _bound(
-        negatives, positives, levels, variance_per_record, 8 * constant + 2, 1 / (sqrt(constant) - 1)
-    )
+    return _bound(negatives, positives, levels, variance_per_record, 8 * constant + 2, 1 / (sqrt(constant) - 1))
 
 
 def _bound(minus: int, plus: int, levels: int, per_record: float, of_smaller: float, of_root: float) -> float:
@@ -46,7 +42,7 @@ def _bound(minus: int, plus: int, levels: int, per_record: float, of_smaller: fl
 
 
 def best_constant(negatives: int, positives: int, variance_per_record: float, variant: str) -> float:
-    """The a > 1 that makes the printed bound least: s (s-1)^2 = 21 sqrt(2 n C alpha)/(8 m), or sqrt(..)/(16 m) for zero.
+    """The a > 1 that makes the printed bound least: s (s-1)^2 = 21 sqrt(2 n C alpha)/(8 m); sqrt(..)/(16 m) for zero.
 
     The paper approximates the root by 1 + sqrt of the right side; here it is found by bisection.
     """

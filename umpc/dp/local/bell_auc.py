@@ -93,7 +93,9 @@ class BellAuc:
         """(records,) int64: which of 2^alpha bins of equal width each score lies in."""
         column, field = columns[self.field.name], self.field
         if len(column) and (column.min() < field.lower_units or column.max() > field.upper_units):
-            raise OutOfBounds(f"a value of the field {field.name!r} lies outside its bounds; widen them or clip the data")
+            raise OutOfBounds(
+                f"a value of the field {field.name!r} lies outside its bounds; widen them or clip the data"
+            )
         width = -(-(field.upper_units - field.lower_units + 1) >> self.levels)
         return (column - field.lower_units) // max(width, 1)
 

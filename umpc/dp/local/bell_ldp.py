@@ -1,7 +1,7 @@
 """Any pair kernel from randomised responses: each record tells its cell, or a random one.
 
-Paper: Bell et al. 2020, section 3, algorithm 1 and appendix A. With g = 1 - beta the odds that a record tells the truth,
-b = (1-g)/t in every entry, y_i the cell it told and h the histogram of these,
+Paper: Bell et al. 2020, section 3, algorithm 1 and appendix A. With g = 1 - beta the odds that a record tells the
+truth, b = (1-g)/t in every entry, y_i the cell it told and h the histogram of these,
 
     f(y_i, y_j) = g^-2 (e_i - b)' A (e_j - b)          is unbiased for A between the true cells of i != j, so is
 
@@ -142,7 +142,7 @@ def response_variance(matrix: np.ndarray, rows: np.ndarray, weights: np.ndarray,
     both = np.sum((matrix @ spread) * (matrix @ spread).T)
     pa = p @ matrix
     own = np.sum((p @ matrix**2) * p, axis=1) - 2 * np.sum(p * pa**2, axis=1) + np.sum(pa * p, axis=1) ** 2
-    return float((4 * first + 2 * (both - weights @ own) / g**4) / (n * (n - 1)) ** 2)
+    return max(0.0, float((4 * first + 2 * (both - weights @ own) / g**4) / (n * (n - 1)) ** 2))
 
 
 def theorem_1(records: int, truth: float, width: float = 1.0) -> float:
@@ -157,8 +157,8 @@ def theorem_1(records: int, truth: float, width: float = 1.0) -> float:
 def theorem_1_small_epsilon(records: int, cells: int, epsilon: float, width: float = 1.0) -> float:
     """The same for small epsilon: (1 + t/e)^2/n + 2 (1 + t/e)^4/n^2.
 
-    The paper has half of (1 + t/e)^4/n^2: it lets (1 + beta)^2 be 1, but beta is nearly 1. It then drops the term, which
-    is right for n well above 2 t^2/e^2 only: at 64 cells, epsilon 1 and 4,521 records it is twice the first.
+    The paper has half of (1 + t/e)^4/n^2: it lets (1 + beta)^2 be 1, but beta is nearly 1. It then drops the term,
+    right for n well above 2 t^2/e^2 only: at 64 cells, epsilon 1 and 4,521 records it is nearly twice the first.
     """
     gain = 1 + cells / epsilon
     return width**2 * (gain**2 / records + 2 * gain**4 / records**2)
@@ -168,7 +168,7 @@ def theorem_2_lipschitz(records: int, truth: float, bins: int, lipschitz: float)
     """MSE bound for a kernel on [0, 1]^2, Lipschitz in each argument, with simple rounding: theorem 1 + L^2/k^2.
 
     The paper has L^2/(2 k^2). Both arguments move by at most 1/(2k), so the error is at most 2 L/(2k) and its square
-    L^2/k^2; f = L (x + y)/2 + c with all records at an end of their bin comes to a quarter of it, f = L (x + y), to all.
+    L^2/k^2, which f = L (x + y) reaches with all records at the upper end of their bin.
     """
     return theorem_1(records, truth) + lipschitz**2 / bins**2
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -79,7 +80,10 @@ class Points:
 
     def __post_init__(self) -> None:
         _require_ascending(self.points, self.field)
-        if len(self.points) < 2 or (self.points[0], self.points[-1]) != (self.field.lower_units, self.field.upper_units):
+        if len(self.points) < 2 or (self.points[0], self.points[-1]) != (
+            self.field.lower_units,
+            self.field.upper_units,
+        ):
             raise StudyError(f"field {self.field.name!r}: the points must go from the lower to the upper bound")
         if self.field.categories:
             raise StudyError(f"field {self.field.name!r} has categories, which cannot be rounded")
@@ -174,7 +178,7 @@ class Cells:
         return rows, weights
 
     def quantised(self, columns: Columns) -> float:
-        """The U-statistic of the quantised records, averaged over their rounding: what the protocols are unbiased for."""
+        """The U-statistic of the quantised records, averaged over their rounding: what protocols are unbiased for."""
         rows, weights = self.laws(columns)
         total, n = weights @ rows, int(weights.sum())
         own = np.einsum("i,ij,ij->", weights, rows @ self.matrix, rows)
@@ -198,5 +202,5 @@ def _checked(columns: Columns, axis: Bins | Points) -> np.ndarray:
 
 
 def _require_ascending(numbers: tuple[int, ...], field: FieldSchema) -> None:
-    if any(first >= second for first, second in zip(numbers, numbers[1:], strict=False)):
+    if any(first >= second for first, second in pairwise(numbers)):
         raise StudyError(f"field {field.name!r}: cuts and points must ascend, above the lower bound")

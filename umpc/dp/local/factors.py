@@ -4,9 +4,10 @@ Paper: Ghazi et al. 2024 (arXiv 2406.16305), as Sinh & Ramon 2025, D.1.3 describ
 its columns randomised, and what counts is ||L|| ||R||, the largest norms of columns; its least value is gamma_2(A).
 
 Here L = |A|^{1/2} and R = sgn(A) |A|^{1/2}, as functions of a symmetric matrix (of its eigenvalues). So R = G L with
-G = sgn(A), one vector serves for both sides, and a record spends its epsilon once instead of half on each. The norms are
-r^2 = max of diag |A|, an upper bound of gamma_2(A). Functions of a matrix do not depend on the choice of eigenvectors, so
-all machines agree on the vectors, where those of repeated eigenvalues (Kendall's kernel has many) would differ.
+G = sgn(A), one vector serves for both sides, and a record spends its epsilon once instead of half on each. The norms
+are r^2 = max of diag |A|, an upper bound of gamma_2(A). Functions of a matrix do not depend on the choice of
+eigenvectors, so all machines agree on the vectors, where those of repeated eigenvalues (Kendall's kernel has many)
+would differ.
 
 *Johnson–Lindenstrauss.* The positive and the negative part of A are projected by themselves, each to its share of d
 dimensions by a matrix of independent normals of variance 1/d±: inner products keep their sign structure, G becomes

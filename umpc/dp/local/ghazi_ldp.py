@@ -129,7 +129,7 @@ class GhaziLdp:
         both = np.sum((g @ spread) * (g @ spread).T)
         turned = means @ g
         own = k * k * np.sum(g * g) - 2 * k * np.sum(turned**2, axis=1) + np.sum(turned * means, axis=1) ** 2
-        return float((4 * first + 2 * (both - weights @ own)) / (n * (n - 1)) ** 2)
+        return max(0.0, float((4 * first + 2 * (both - weights @ own)) / (n * (n - 1)) ** 2))
 
     def message_bytes(self, records: int) -> int:
         """Of a node with so many records."""
@@ -147,11 +147,11 @@ def sinh_ramon_bytes(records: int, epsilon: float, cells: int, element_bytes: in
 
 
 def bound(records: int, epsilon: float, gamma: float, rank: int) -> float:
-    """Sinh & Ramon 2025, equation 19, with this randomiser's constants: 8 pi y^2/(e^2 n) + 8 pi^2 y^2 rank/(e^4 n^2).
+    """Sinh & Ramon 2025, equation 19, with this randomiser's constants, for small epsilon.
 
-    From the variance above with y = r^2, |G u/n| <= r and 1/g = (e^e + 1)/(e^e - 1), near 2/e for small e. The paper has the
-    powers, with 1 for both constants, and puts d = e^2 n ln t for the rank, which makes the second term the larger one;
-    the rank is at most t. It bounds y by O(t L): every matrix has y <= sqrt(t) max |A|, and a product of two sign
-    kernels O(ln^2 t).
+    8 pi y^2/(epsilon^2 n) + 8 pi^2 y^2 rank/(epsilon^4 n^2), from the variance above with y = r^2, |G u/n| <= r and
+    1/g near 2/epsilon. The paper has these powers, with 1 for both constants, and d = epsilon^2 n ln t for the rank, so
+    that the second term is the larger one; the rank is at most t. It bounds y by O(t L): every matrix has
+    y <= sqrt(t) max |A|, and a product of two sign kernels O(ln^2 t).
     """
     return 8 * np.pi * gamma**2 / (epsilon**2 * records) + 8 * np.pi**2 * gamma**2 * rank / (epsilon**4 * records**2)

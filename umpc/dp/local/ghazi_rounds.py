@@ -1,21 +1,22 @@
 """The interactive variant: after a first look at the records, the others are asked for one number.
 
-Paper: Ghazi et al. 2024 (arXiv 2406.16305) has a three-round protocol with error O(max |A|^2/(epsilon^2 n)) for large n, so
-without gamma_2(A). Its text was not at hand; this one is built on the same idea, and its error is derived here.
+Paper: Ghazi et al. 2024 (arXiv 2406.16305) has a three-round protocol with error O(max |A|^2/(epsilon^2 n)) for large
+n, so without gamma_2(A). Its text was not at hand; this one is built on the same idea, and its error is derived here.
 
 Records are divided at random into three groups. With m the mean vector of all records and G the form of `ghazi_ldp`:
 
 1. Groups 1 and 2 send their bit of a vector: unbiased means m1 = m + e1, m2 = m + e2, independent noise.
 2. The coordinator publishes q_c = v_c' G (m1 + m2) for each cell. Its largest size B is public too.
-3. Group 3 answers: a record turns q of its cell into ±1 with mean q/B and tells it through randomised response of gain g.
+3. Group 3 answers: a record turns q of its cell into ±1 with mean q/B and tells it through randomised response of gain
+   g.
 
-The estimate is s - m1' G m2, where s = (B/g) mean of what was told has mean m3' G (m1 + m2). All that is linear in e1 and
-e2 cancels: the error is 2 e3' G m + e3' G (e1 + e2) - e1' G e2 + noise of s, unbiased, and
+The estimate is s - m1' G m2, where s = (B/g) mean of what was told has mean m3' G (m1 + m2). All that is linear in e1
+and e2 cancels: the error is 2 e3' G m + e3' G (e1 + e2) - e1' G e2 + noise of s, unbiased, and
 
     MSE = [B^2/g^2 - mean q^2]/n3 + sampling of group 3 + k^2 rank(G)/(n1 n2) + ...,       k = rho^2/d.
 
-For large n, B is near 2 max |A m| <= 2 max |A|, and k, that is gamma_2, is left in terms of 1/n^2 only. Messages 1 and 3
-are two waits, not three: groups 1 and 2 do not wait for each other.
+For large n, B is near 2 max |A m| <= 2 max |A|, and k, that is gamma_2, is left in terms of 1/n^2 only. Messages 1 and
+3 are two waits, not three: groups 1 and 2 do not wait for each other.
 
 Groups are drawn record by record from the public seed. Given their sizes, every division is as likely as any other,
 so the estimate is unbiased for pairs across nodes and within, whatever the nodes' sizes.
@@ -114,7 +115,9 @@ class GhaziRounds:
 
     def _decode_question(self, question: bytes) -> np.ndarray:
         if len(question) != 8 * self.vectors.cells.size:
-            raise EncodingError(f"{self.vectors.cells.size} cells take {8 * self.vectors.cells.size} bytes, got {len(question)}")
+            raise EncodingError(
+                f"{self.vectors.cells.size} cells take {8 * self.vectors.cells.size} bytes, got {len(question)}"
+            )
         share = np.frombuffer(question, dtype="<f8").astype(np.float64)
         if not np.all(np.isfinite(share)):
             raise EncodingError("a number of the question is not finite")
@@ -132,7 +135,6 @@ class GhaziRounds:
         k, g = self.vectors.scale**2 / factors.dimension, factors.form
         size, means = n / GROUPS, rows @ self.vectors.factors.vectors
         mean = weights @ means / n
-        spread = means.T @ (weights[:, None] * means) / n - np.outer(mean, mean)
         rank = np.sum(g * g)
         noise = k * 2 / size * np.sum((self.vectors.factors.vectors @ g) ** 2, axis=1)
         largest = expected_square_of_largest(2 * self.vectors.factors.vectors @ g @ mean, np.sqrt(noise))
@@ -158,7 +160,7 @@ def groups(public: bytes, count: int) -> np.ndarray:
 
 
 def expected_square_of_largest(means: np.ndarray, deviations: np.ndarray) -> float:
-    """E max_c (means_c + deviations_c Z_c)^2 for independent standard normals Z: of B^2, whose entries are not quite."""
+    """E max_c (means_c + deviations_c Z_c)^2 for independent standard normals Z, which the entries of q nearly are."""
     top = float(np.max(np.abs(means) + 8 * deviations))
     points = (np.arange(2000) + 0.5) * top / 2000
     cdf = np.vectorize(erf, otypes=[float])

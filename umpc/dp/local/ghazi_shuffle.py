@@ -7,21 +7,21 @@ Nissim 2020. With S = sum over records of an integer vector p_i, a form F and a 
 
 with independent noise Z of variance s^2 in each coordinate. Two kinds of vectors:
 - `histogram`: p = e_cell, F = A, the single records' term is the diagonal of A times S.
-- `factors`: p = 2^f V_cell rounded, F = G 2^-2f (`factors`). Their term is known if the diagonal of A is constant, else it is
-  one more coordinate.
+- `factors`: p = 2^f V_cell rounded, F = G 2^-2f (`factors`). Their term is known if the diagonal of A is constant, else
+  it is one more coordinate.
 
-*Noise.* Replacing a record changes S by at most L in the sum of absolute values (2 for the histogram), so discrete Laplace
-noise P(z) ~ exp(-epsilon |z|/L) on each coordinate makes S epsilon-DP: the exponents add up. The public code of
-Sinh & Ramon has epsilon on every coordinate, and a scale 140 times too small. Each record adds Polya(1/h) - Polya(1/h) of
-it, so any h records have all of it and n of them n/h times the variance; a node draws the sum for its records.
+*Noise.* Replacing a record changes S by at most L in the sum of absolute values (2 for the histogram), so discrete
+Laplace noise P(z) ~ exp(-epsilon |z|/L) on each coordinate makes S epsilon-DP: the exponents add up. The public code of
+Sinh & Ramon has epsilon on every coordinate, and a scale 140 times too small. Each record adds Polya(1/h) - Polya(1/h)
+of it, so any h records have all of it and n of them n/h times the variance; a node draws the sum for its records.
 
-*Guarantee.* (epsilon, delta), delta = (1 + e^epsilon) 2^-kappa, against a coordinator that sees shuffled messages and holds
-all but h records. The vector's d coordinates are mixed one by one, each at distance 2^-kappa/d of ideal.
+*Guarantee.* (epsilon, delta), delta = (1 + e^epsilon) 2^-kappa, against a coordinator that sees shuffled messages and
+holds all but h records. The vector's d coordinates are mixed one by one, each at distance 2^-kappa/d of ideal.
 
 *Variance*, with l = 2 F S - (the single records' coefficients), s^2 and k4 the variance and the fourth cumulant of Z:
-s^2 |l|^2 + 2 s^4 |F|^2 + k4 sum_c F_cc^2, over (n(n-1))^2. Which vectors are better depends on the kernel: to first order
-8 |A S|^2 against 2 L^2 |F S|^2, with L up to 2 r sqrt(d). For Kendall's the histogram is, by a fifth of the error; for smooth
-kernels, such as a sum, factors are.
+s^2 |l|^2 + 2 s^4 |F|^2 + k4 sum_c F_cc^2, over (n(n-1))^2. Which vectors are better depends on the kernel: to first
+order 8 |A S|^2 against 2 L^2 |F S|^2, with L up to 2 r sqrt(d). For Kendall's the histogram is, by a fifth of the
+error; for smooth kernels, such as a sum, factors are.
 
 Cost: two rounds; d r w bits a record.
 """
@@ -77,8 +77,8 @@ class GhaziShuffle:
 
     kappa: the statistical security. vectors: histogram or factors.
 
-    Raises: StudyError, InvalidEpsilon for parameters out of range; TooFewRecords for h below 19; RangeError where the sum
-    does not fit 64 bits.
+    Raises: StudyError, InvalidEpsilon for parameters out of range; TooFewRecords for h below 19; RangeError where the
+    sum does not fit 64 bits.
     """
 
     epsilon: Fraction

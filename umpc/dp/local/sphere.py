@@ -1,16 +1,16 @@
 """An unbiased randomiser of vectors: one bit a record, the rest public.
 
-A record holds v with |v| <= r in d dimensions. A direction W, uniform on the sphere, is public. The record becomes v/|v|
-or -v/|v|, with odds 1/2 ± |v|/(2r), and tells whether that lies on W's side: the sign of the inner product, through
-randomised response of gain g. With b = ±1 what it told,
+A record holds v with |v| <= r in d dimensions. A direction W, uniform on the sphere, is public. The record becomes
+v/|v| or -v/|v|, with odds 1/2 ± |v|/(2r), and tells whether that lies on W's side: the sign of the inner product,
+through randomised response of gain g. With b = ±1 what it told,
 
     E[b W] = g (|v|/r) E|W_1| v/|v|,     so     rho b W,   rho = r/(g E|W_1|),   E|W_1| = G(d/2)/(sqrt(pi) G((d+1)/2)),
 
 is unbiased. Its second moment is rho^2/d times the unit matrix, whatever v: rho^2/d is near (pi/2) r^2/g^2.
 
-Privacy. All that depends on the record is one bit through randomised response, so the ratio of odds is at most e^epsilon
-for each W, exactly, however the sign was computed: floats, and a W that differs in its last digit between machines, can
-change the bias (by 1e-15) and not the privacy.
+Privacy. All that depends on the record is one bit through randomised response, so the ratio of odds is at most
+e^epsilon for each W, exactly, however the sign was computed: floats, and a W that differs in its last digit between
+machines, can change the bias (by 1e-15) and not the privacy.
 
 Paper: Duchi, Jordan, Wainwright 2018, section 4.2.1 (a uniform point of the half sphere; b W is one, by symmetry).
 Ghazi et al. 2024 use the randomiser of Blasiok et al. 2019 and send a vector. PrivUnit (Bhowmick et al. 2018) has less

@@ -3,15 +3,15 @@
 Every record splits its number into r shares that sum to it, all shares are shuffled, and the coordinator sees a heap of
 n r numbers modulo 2^w of which it can say the sum. A vector is split and shuffled coordinate by coordinate.
 
-*How many shares.* Ishai, Kushilevitz, Ostrovsky, Sahai 2006; Balle, Bell, Gascón, Nissim 2020 (and 1909.11225), section 5:
-for inputs of equal sum the heaps are within statistical distance 2^-s, on average over inputs if
+*How many shares.* Ishai, Kushilevitz, Ostrovsky, Sahai 2006; Balle, Bell, Gascón, Nissim 2020 (and 1909.11225), section
+5: for inputs of equal sum the heaps are within statistical distance 2^-s, on average over inputs if
 
     r >= (2 s + log2 q)/(log2 n - log2 e) + 1,     n >= 19, r >= 3,
 
-and for the worst inputs with one share more, which makes a record's number uniform first. Here q = 2^w, and r is that of
-the worst case. For 10^4 numbers of 32 bits and s = 40 it is 12, as in their abstract.
+and for the worst inputs with one share more, which makes a record's number uniform first. Here q = 2^w, and r is that
+of the worst case. For 10^4 numbers of 32 bits and s = 40 it is 12, as in their abstract.
 
-What is wrong with r = O(log n + k) of Sinh & Ramon 2025, D.2.1 and table 1: r falls with n, it is about 2 + (2 s + w)/log2 n.
+Sinh & Ramon 2025, D.2.1 and table 1, have r = O(log n + s), of the older analysis; here r falls with n.
 
 Of n only those records count whose nodes do not help the coordinator: it knows the shares of the others.
 """
@@ -32,7 +32,9 @@ LEAST_USERS = 19
 def shares_needed(users: int, width: int, security: int) -> int:
     """r, of the worst case. users: honest records. width: w. security: s. Raises: TooFewRecords below 19 users."""
     if users < LEAST_USERS:
-        raise TooFewRecords(f"shuffling hides nothing provably among {users} records; at least {LEAST_USERS} are needed")
+        raise TooFewRecords(
+            f"shuffling hides nothing provably among {users} records; at least {LEAST_USERS} are needed"
+        )
     return max(4, ceil((2 * security + width) / (log2(users) - log2(e)) + 2 - 1e-12))
 
 
