@@ -19,10 +19,10 @@ from umpc.ustat.schema import FieldSchema, Schema
 
 from ..statistical import WRONG_SCALES, SeededBits
 
-ALPHA = 1e-6
+ALPHA = 1e-4
 """Chance that one test of a right estimator fails, had its seed been chosen at random."""
 
-N = 400
+N = 500
 """Estimates per test."""
 
 SCHEMA = Schema(

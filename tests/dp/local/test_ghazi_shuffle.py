@@ -82,7 +82,7 @@ def test_factors_of_a_kernel_with_a_constant_diagonal_need_no_coordinate_for_it(
     ],
 )
 def test_the_estimate_has_the_stated_mean_and_variance(name, cells, vectors, honest, cuts):
-    protocol = GhaziShuffle(Fraction(4), cells, 60, honest, kappa=8, vectors=vectors)
+    protocol = GhaziShuffle(Fraction(2), cells, 60, honest, kappa=8, vectors=vectors)
     mean, variance = cells.quantised(DATA), protocol.predicted_mse(DATA)
     accept_moments(lambda bits: run(protocol, DATA, bits, *cuts), mean, variance, f"shuffling {name}")
 
