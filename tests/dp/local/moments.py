@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from scipy import stats
 
 from umpc.dp.local.cells import Bins, Cells, Points
+from umpc.dp.local.draws import Stream
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 
@@ -35,6 +37,34 @@ SCHEMA = Schema(
 KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
 GINI = "abs(a.x - b.x)"
 SUM = "(a.x + b.x) * (1/10)"
+
+
+class Scripted(Stream):
+    """A stream of given words."""
+
+    def __init__(self, *words: int):
+        self._words = list(words)
+
+    def words(self, count: int) -> np.ndarray:
+        taken, self._words = self._words[:count], self._words[count:]
+        assert len(taken) == count
+        return np.array(taken, dtype=np.uint64)
+
+
+def odds_of_one(tell: Callable[[Stream], np.ndarray], *thresholds: int) -> Fraction:
+    """Exactly, the odds that a record sends 1, over all outcomes of its coins and of the fair answer that comes last.
+
+    Args: tell: what one record sends, from a stream. thresholds: of its coins, in the order in which they are tossed.
+    """
+    total = Fraction(0)
+    for heads in product((True, False), repeat=len(thresholds)):
+        weight = Fraction(1, 2)
+        for head, threshold in zip(heads, thresholds, strict=True):
+            weight *= Fraction(threshold if head else (1 << 64) - threshold, 1 << 64)
+        words = [threshold - 1 if head else threshold for head, threshold in zip(heads, thresholds, strict=True)]
+        if weight:
+            total += weight * sum(int(tell(Scripted(*words, answer))[0]) for answer in (0, 1))
+    return total
 
 
 def make_cells(text: str, *axes: Bins | Points) -> Cells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from math import exp
 
 import numpy as np
@@ -17,10 +18,11 @@ from umpc.dp.local.bell_ldp import (
     theorem_2_smooth,
 )
 from umpc.dp.local.cells import Bins
+from umpc.dp.local.draws import respond
 from umpc.errors import EncodingError, InvalidEpsilon
 
 from ..statistical import SeededBits
-from .moments import SCHEMA, accept_moments, gini_points, kendall_cells, make_cells, part, records
+from .moments import SCHEMA, Scripted, accept_moments, gini_points, kendall_cells, make_cells, part, records
 
 DATA = records(60)
 
@@ -34,10 +36,13 @@ def run(protocol: BellLdp, columns: dict[str, np.ndarray], bits: SeededBits, cut
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
 def test_every_pair_of_records_is_within_epsilon_and_some_is_near_it(epsilon):
-    """All odds of the randomiser, as fractions: rows are true cells, columns told ones."""
+    """All odds of what is sent, from the code that sends it: rows are true cells, columns told ones."""
     protocol = BellLdp(epsilon, kendall_cells())
-    t, told = protocol.cells.size, Fraction(protocol.threshold, 1 << 64)
-    odds = [[told * (truth == answer) + (1 - told) / t for answer in range(t)] for truth in range(t)]
+    t, threshold = protocol.cells.size, protocol.threshold
+    odds = [[Fraction(0)] * t for _ in range(t)]
+    for truth, fair, coin in product(range(t), range(t), (threshold - 1, threshold)):
+        told = int(respond(np.array([truth]), t, threshold, Scripted(coin, t + fair))[0])
+        odds[truth][told] += Fraction(threshold if coin < threshold else (1 << 64) - threshold, t << 64)
     assert all(sum(row) == 1 for row in odds)
     largest = max(odds[x][y] / odds[z][y] for x in range(t) for y in range(t) for z in range(t))
     assert exp(epsilon) * (1 - 1e-12) < largest < exp(epsilon) * (1 + 1e-15)

@@ -13,22 +13,10 @@ from umpc.dp.balls import ball
 from umpc.dp.local.draws import SEED_BYTES, Stream, draw_seed, respond, truth_threshold
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
-from .moments import ALPHA
+from .moments import ALPHA, Scripted
 
 SEED = bytes(range(SEED_BYTES))
 EPSILONS = [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(30)]
-
-
-class Scripted(Stream):
-    """A stream of given words."""
-
-    def __init__(self, *words: int):
-        self._words = list(words)
-
-    def words(self, count: int) -> np.ndarray:
-        taken, self._words = self._words[:count], self._words[count:]
-        assert len(taken) == count
-        return np.array(taken, dtype=np.uint64)
 
 
 def response_odds(answers: int, threshold: int) -> tuple[Fraction, Fraction]:

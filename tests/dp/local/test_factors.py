@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import exp
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from umpc.dp.local.factors import factor, project, projection_variance
 from umpc.dp.local.sphere import bernoulli, collect, directions, mean_coordinate, scale, tell_side
 from umpc.errors import LocalProtocolError, StudyError
 
-from .moments import GINI, SCHEMA, kendall_cells, make_cells
+from .moments import GINI, SCHEMA, kendall_cells, make_cells, odds_of_one
 
 KENDALL_MATRIX = kendall_cells(3, 3).matrix
 
@@ -58,6 +61,25 @@ def test_a_bit_with_its_direction_is_an_unbiased_vector_of_fixed_second_moment()
         assert np.abs(0.7 * drawn.mean(axis=0) - vectors[0]).max() > error
         totals, own = collect(seed, 1 - 2.0 * told[None], np.eye(4))
         assert np.allclose(rho * totals[0] / n, drawn.mean(axis=0)) and own == pytest.approx(n)
+
+
+def test_every_pair_of_cells_is_within_epsilon_and_some_is_near_it():
+    """All odds of what is sent, from the code that sends it: cells of different norms, by public directions."""
+    vectors, epsilon = np.array([[1.0, 0, 0], [0.3, -0.4, 0], [-0.6, 0.8, 0], [0, 0, 0]]), Fraction(3, 2)
+    threshold, largest = truth_threshold(epsilon, 2), Fraction(0)
+    turns = [int((1 - norm) / 2 * 2**53) << 11 for norm in np.linalg.norm(vectors, axis=1)]
+    for seed in range(6):
+        one = [
+            odds_of_one(
+                lambda s, c=cell, n=seed: tell_side(vectors, np.array([c]), bytes([n]) * 32, threshold, s),
+                turns[cell],
+                threshold,
+            )
+            for cell in range(4)
+        ]
+        assert one[3] == Fraction(1, 2)
+        largest = max(largest, *(p / q for p in one for q in one), *((1 - p) / (1 - q) for p in one for q in one))
+    assert exp(epsilon) * (1 - 1e-12) < largest < exp(epsilon) * (1 + 1e-14)
 
 
 def test_the_mean_coordinate_is_that_of_the_sphere():

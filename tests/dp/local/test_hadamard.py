@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import exp
 
 import numpy as np
 import pytest
 
 from umpc.dp.local.draws import Stream, truth_threshold
 from umpc.dp.local.hadamard import count_variance, lemma_5, signs, tally, tell, transform
+
+from .moments import odds_of_one
 
 VALUES = np.array([0, 0, 0, 1, 1, 3, 6])
 GAIN = truth_threshold(Fraction(1), 2) / 2.0**64
@@ -40,6 +43,20 @@ def test_counts_are_unbiased_and_have_the_variance_of_all_outcomes():
         spread = (np.array(outcomes).T * np.array(odds)) @ np.array(outcomes) - np.outer(mean, mean)
         assert np.allclose(mean, np.eye(8)[value])
         assert np.allclose(spread, np.diag([count_variance(1, GAIN, q == value) for q in range(8)]))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3)])
+def test_every_pair_of_values_is_within_epsilon_and_some_is_near_it(epsilon):
+    """All odds of what is sent, from the code that sends it: values by indices."""
+    threshold = truth_threshold(epsilon, 2)
+    ratios = []
+    for index in range(8):
+        one = [
+            odds_of_one(lambda s, v=value, j=index: tell(np.array([j]), np.array([v]), threshold, s), threshold)
+            for value in range(8)
+        ]
+        ratios += [p / q for p in one for q in one] + [(1 - p) / (1 - q) for p in one for q in one]
+    assert exp(epsilon) * (1 - 1e-12) < max(ratios) < exp(epsilon) * (1 + 1e-14)
 
 
 def test_lemma_5_is_too_small_by_the_records_of_other_values():
