@@ -52,14 +52,21 @@ def test_nodes_with_few_records_are_taken_for_half_or_for_nothing():
     assert discarding == {True: 800.0, False: 0.0}
 
 
-@pytest.mark.parametrize("split", ["users", "budget"])
-@pytest.mark.parametrize("ties", [0.0, 0.5])
+@pytest.mark.parametrize("split, ties", [("users", 0.0), ("users", 0.5), ("budget", 0.5)])
 def test_the_estimate_has_the_stated_mean_and_variance(split, ties):
     """Two levels and large counts: every node is followed in every run, so the prediction is exact."""
     protocol = BellAuc(Fraction(6), X, 2, split, constant=1.01, ties=ties)
     leaves = [protocol.leaves(columns) for columns in (NEGATIVES, POSITIVES)]
     prediction = protocol.predicted_mse(NEGATIVES, POSITIVES)
     accept_moments(lambda bits: run(protocol, bits), auc(*leaves, ties), prediction, f"auc {split} {ties}", 300)
+
+
+@pytest.mark.parametrize("split", ["users", "budget"])
+def test_the_coordinator_estimates_its_own_error(split):
+    protocol = BellAuc(Fraction(6), X, 2, split, constant=1.01)
+    received = [([protocol.randomise(c, SeededBits("std"))], [len(c["x"])]) for c in (NEGATIVES, POSITIVES)]
+    predicted = protocol.predicted_mse(NEGATIVES, POSITIVES) ** 0.5
+    assert 0.9 * predicted < protocol.aggregate(*received).std < 1.5 * predicted
 
 
 @pytest.mark.parametrize("variant", ["half", "zero"])

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 
@@ -135,7 +136,8 @@ class BellAuc:
         """
         sizes = check_counts(*negatives, least=1), check_counts(*positives, least=1)
         tree = self._tree(sizes, self._levels(negatives), self._levels(positives))
-        return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), None, sum(sizes))
+        variance = Prediction(tree, self.truth, self.split == "users").plug_in_variance()
+        return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), sqrt(variance), sum(sizes))
 
     def _levels(self, received: Received) -> list[np.ndarray]:
         """Estimated counts, level 0 (known) to alpha, of one class."""

@@ -10,12 +10,12 @@ class LocalEstimate:
     """A U-statistic estimated from randomised records.
 
     value: unbiased for the statistic of the quantised records (`bell_auc`: but for discarded nodes).
-    std: standard deviation of its randomisation, itself estimated from the messages; None where there is no estimate.
+    std: standard deviation of its randomisation, itself estimated from the messages.
     records: n.
     """
 
     value: float
-    std: float | None
+    std: float
     records: int
 
 

@@ -21,7 +21,8 @@ For large n, B is near 2 max |A m| <= 2 max |A|, and k, that is gamma_2, is left
 Groups are drawn record by record from the public seed. Given their sizes, every division is as likely as any other,
 so the estimate is unbiased for pairs across nodes and within, whatever the nodes' sizes.
 
-Reveals: one bit of each record, epsilon-DP. Cost: two messages and an answer of 8 t bytes for each node.
+Reveals: one bit of each record, epsilon-DP, as long as a node answers one question and no second one.
+Cost: two messages and an answer of 8 t bytes for each node.
 """
 
 from __future__ import annotations
