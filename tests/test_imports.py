@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "umpc/mpc/native.py": ("umpc_native",),
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
+    "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),
     "umpc/proto/": (
@@ -60,7 +61,14 @@ SHELLS = (
 """Only these may speak gRPC, and all but transport take it from umpc.transport."""
 
 WIRE = ("umpc.transport.tls", "umpc.transport.channels", "umpc.transport.services", "umpc.transport.status")
-SANS_IO = ("umpc/ustat/", "umpc/mpc/", "umpc/node/session.py", "umpc/dealer/session.py", "umpc/coordinator/session.py")
+SANS_IO = (
+    "umpc/ustat/",
+    "umpc/mpc/",
+    "umpc/dp/",
+    "umpc/node/session.py",
+    "umpc/dealer/session.py",
+    "umpc/coordinator/session.py",
+)
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")
 
@@ -102,6 +110,12 @@ def test_a_file_imports_only_what_its_row_allows(file):
 
 def test_every_row_of_the_table_has_files():
     assert {row(file) for file in FILES} == set(MAY_IMPORT)
+
+
+def test_noise_does_not_depend_on_the_local_protocols():
+    """They are for comparison: what the main protocol stands on must not import them, nor the statistic."""
+    mine = {file: names for file, names in IMPORTS.items() if row(file) == "umpc/dp/"}
+    assert mine and not [f"{f}: {n}" for f, names in mine.items() for n in names if within(n, ("umpc.dp.local",))]
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])
