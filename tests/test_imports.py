@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "umpc/studyparts.py": ("msgspec", "umpc.ustat.schema", "umpc.errors"),
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
+    "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),
     "umpc/proto/": (
@@ -100,6 +101,13 @@ def test_a_file_imports_only_what_its_row_allows(file):
 
 def test_every_row_of_the_table_has_files():
     assert {row(file) for file in FILES} == set(MAY_IMPORT)
+
+
+def test_only_the_central_protocols_themselves_use_them():
+    """What a node, a dealer or a coordinator runs never touches code that sees everybody's records."""
+    users = ("umpc/dp/central/", "umpc/cli/")
+    found = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.dp.central",)) for name in names)]
+    assert found and all(within(file, users, "/") for file in found), found
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])

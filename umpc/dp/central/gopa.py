@@ -155,9 +155,6 @@ def _rho(honest: tuple[int, ...], edges: Edges, own: Fraction, pairwise: Fractio
     return max(_rho_of(party, *_flows(honest, edges, pairwise / own), own, pairwise, steps) for party in honest)
 
 
-Incidence = tuple[tuple[int, ...], Edges]
-
-
 @lru_cache(maxsize=16)
 def _flows(honest: tuple[int, ...], edges: Edges, ratio: Fraction) -> tuple[dict[int, int], Edges, np.ndarray]:
     """Places of the honest parties, their edges by place, and for each party a flow of 1 along the edges, times `FLOW`.
