@@ -13,7 +13,18 @@ from umpc.dp.central.terms import CompleteFamily, kernel_terms, total
 from umpc.errors import InvalidEpsilon
 
 from ..statistical import WRONG_SCALES, accept, reject
-from .common import CONSTANT, KENDALL, PRODUCT, TRIPLE, SeededBits, accept_moments, audited, columns, draws, random_columns
+from .common import (
+    CONSTANT,
+    KENDALL,
+    PRODUCT,
+    TRIPLE,
+    SeededBits,
+    accept_moments,
+    audited,
+    columns,
+    draws,
+    random_columns,
+)
 
 EPSILON = Fraction(1)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from umpc.dp.central.hajek import least_level, reweight
-from umpc.dp.central.smooth import LocalBound
+from umpc.dp.central.smooth import LocalBound, smooth_estimates
 from umpc.dp.central.terms import CompleteFamily, kernel_terms, share, subsampled_family
 from umpc.errors import StudyError
 from umpc.ustat.kernel import Kernel
@@ -60,7 +60,7 @@ def test_every_neighbour_of_every_table_over_all_pairs(kernel, xi, slope):
                 yield tuple(c[k] - (k == i) + (k == j) for k in range(3))
 
     most, levels = check_all(found, neighbours, bound, n)
-    assert most > 0.1, f"the bound is {1 / most:.0f} times what any table needs"
+    assert most > 0.4, f"the bound is {1 / most:.1f} times what any table needs"
     assert xi > Fraction(1, 10) or levels > 0
 
 
@@ -78,20 +78,18 @@ def test_every_neighbour_of_every_small_table(kernel, listed, xi, slope):
         return ((*table[:i], value, *table[i + 1 :]) for i in range(n) for value in domain)
 
     most, _ = check_all(found, neighbours, bound, n)
-    assert most > 0.1
+    assert most > 0.3
 
 
-def test_a_bound_without_the_weights_changes_is_broken_by_some_neighbour():
-    """Power: the weights of outlying records do move, and leaving that term out of the bound is found."""
-    n, family = 24, CompleteFamily(24, 2)
-    xi, slope = CHOICES[0]
-    bound = bound_of(kernel_terms(EQUAL, columns([0] * n)), family, xi, 16 * slope)
-    worst = 0.0
-    for ones in range(1, 12):
-        tables = [kernel_terms(EQUAL, columns([0] * (n - c) + [1] * c)) for c in (ones, ones + 1)]
-        here, there = (reweight(terms, family, bound) for terms in tables)
-        worst = max(worst, float(abs(here.value - there.value) / (bound.share * bound.step)))
-    assert worst > 1, worst
+def test_no_constant_can_be_smaller():
+    """Power: one record moves H_i from -ξ to ξ, and a bound of 0.9 times ours would be broken."""
+    n, family = 200, CompleteFamily(200, 2)
+    kernel = Kernel.from_text("sign(a.x - 1) + sign(b.x - 1)", SCHEMA)
+    tables = [kernel_terms(kernel, columns([1] * (n - 1) + [last])) for last in (0, 3)]
+    bound = bound_of(tables[0], family, Fraction(1, 4), Fraction(1, 4))
+    here, there = (reweight(terms, family, bound) for terms in tables)
+    assert here.level == there.level == 0
+    assert Fraction(9, 10) * bound.at(0) < abs(here.value - there.value) <= bound.at(0)
 
 
 def test_a_table_that_fits_is_left_alone():
@@ -111,7 +109,8 @@ def test_smooth_is_the_largest_discounted_future():
     for level in (0, 3, 40):
         direct = max(math.exp(-beta * j) * bound.at(level + j) for j in range(500 - level + 1))
         assert direct <= bound.smooth(level, beta, 500) <= direct * (1 + 1e-9)
-    assert np.isclose(bound.smooth_estimate(0.1, 500), float(bound.smooth(0, beta, 500)))
+    (estimate,) = smooth_estimates(1 / 50, np.array([0.25]), 0.1, 500, 2 / 500, 1 / 499)
+    assert np.isclose(estimate, float(bound.smooth(0, beta, 500)))
     assert all(bound.at(j) <= bound.at(j + 1) <= 1 for j in range(500))
 
 

@@ -123,9 +123,7 @@ def test_moments_of_pairs_are_those_of_one_table():
 def _orders(n: int):
     """Every choice of three disjoint pairs of seven, as one flat order each."""
     pairs = list(combinations(range(n), 2))
-    return [
-        [*a, *b, *c] for a, b, c in combinations(pairs, 3) if len({*a, *b, *c}) == 6
-    ]
+    return [[*a, *b, *c] for a, b, c in combinations(pairs, 3) if len({*a, *b, *c}) == 6]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,10 @@ def _orders(n: int):
         (lambda bits: subsampled_family(1, 2, 5, bits), TooFewRecords),
         (lambda bits: subsampled_family(5, 2, 0, bits), StudyError),
         (lambda bits: kernel_terms(KENDALL, columns([1])), TooFewRecords),
-        (lambda bits: kernel_terms(Kernel.from_text("a.x - b.x", SCHEMA, symmetric=False), columns([1, 2])), KernelError),
+        (
+            lambda bits: kernel_terms(Kernel.from_text("a.x - b.x", SCHEMA, symmetric=False), columns([1, 2])),
+            KernelError,
+        ),
         (lambda bits: complete_variance(2, ()), StudyError),
         (lambda bits: pair_moments(kernel_terms(TRIPLE, random_columns(5, 5))), StudyError),
         (lambda bits: sums(_huge(), ListedFamily(4, np.zeros((2, 4), dtype=np.int64))), RangeError),

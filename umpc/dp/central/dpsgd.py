@@ -177,8 +177,8 @@ def clipped_gradients(
     else:
         slope = -0.5 * (1 - np.tanh(margin / 2))  # -1/(1 + e^m), without overflow
     gradients = signed * slope[:, None]
-    length = np.sqrt((gradients**2).sum(axis=1))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        length = np.sqrt((gradients**2).sum(axis=1))
         scaled = gradients * (np.minimum(1.0, float(clip) / length) * ((STEPS - 1) / float(clip)))[:, None]
     cut = np.trunc(np.nan_to_num(np.clip(scaled, -STEPS, STEPS))).astype(np.int64)
     cut[(cut**2).sum(axis=1) > STEPS**2] = 0

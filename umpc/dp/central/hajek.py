@@ -27,7 +27,7 @@ from functools import lru_cache
 import numpy as np
 
 from umpc.dp.central.heavy_tail import DILATE, GRID, SLIDE, add_heavy_tail
-from umpc.dp.central.smooth import LocalBound
+from umpc.dp.central.smooth import LocalBound, smooth_estimates
 from umpc.dp.central.terms import CompleteFamily, Family, Terms, kernel_terms, share, subsampled_family, sums
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
 from umpc.dp.events import PureEvent
@@ -65,17 +65,16 @@ def tune(width: int, concentration: Fraction, part: Fraction, together: Fraction
     Args:
         width, concentration: C and ξ in units. part, together: q and p. n: records.
     """
-    start = LocalBound(Fraction(width), concentration, Fraction(1), part, together)
-    best = None
+    slopes = float(epsilon) * 2.0 ** (np.arange(-24, 7) / 2)
+    found = []
     for sliding in (Fraction(i, 100) for i in (30, 40, 50, 60, 70, 80, 90, 95, 98)):
         alpha, beta = sliding * epsilon / SLIDE, (1 - sliding) * epsilon / DILATE
-        for power in range(-24, 7):
-            slope = float(epsilon) * 2.0 ** (power / 2)
-            noise = start.as_floats(slope).smooth_estimate(float(beta), n) / float(alpha)
-            if best is None or noise < best[0]:
-                best = noise, Fraction(slope).limit_denominator(1 << 20), alpha, beta
-    _, slope, alpha, beta = best
-    return Tuning(LocalBound(Fraction(width), concentration, slope, part, together), alpha, beta)
+        noise = smooth_estimates(float(concentration / width), slopes, float(beta), n, float(part), float(together))
+        best = int(np.argmin(noise))
+        found.append((noise[best] / float(alpha), slopes[best], alpha, beta))
+    _, slope, alpha, beta = min(found, key=lambda choice: choice[0])
+    slope = Fraction(float(slope)).limit_denominator(1 << 20)
+    return Tuning(LocalBound(Fraction(width), Fraction(concentration), slope, part, together), alpha, beta)
 
 
 def reweight(terms: Terms, family: Family, bound: LocalBound) -> Reweighted:
@@ -85,8 +84,9 @@ def reweight(terms: Terms, family: Family, bound: LocalBound) -> Reweighted:
     means = [Fraction(int(a), int(m)) if m else mean for a, m in zip(at, occurrences, strict=True)]
     deviations = [abs(at_record - mean) for at_record in means]
     level = least_level(deviations, bound)
-    weights = [weight(deviation, level, bound) for deviation in deviations]
-    outlying = sorted((i for i, w in enumerate(weights) if w < 1), key=weights.__getitem__)
+    threshold = bound.threshold(level)
+    weights = {i: weight(u, level, bound) for i, u in enumerate(deviations) if u > threshold}
+    outlying = sorted(weights, key=weights.__getitem__)
     if not outlying:
         return Reweighted(level, mean)
     counts, found = _by_least_weight(terms, family, outlying)
@@ -210,9 +210,7 @@ class LocalHajek:
         if not width:
             return 0.0
         unit = self.kernel.unit
-        tuning = tune(
-            width, self.concentration / unit, share(family), family.together, self.epsilon, family.records
-        )
+        tuning = tune(width, self.concentration / unit, share(family), family.together, self.epsilon, family.records)
         return float(tuning.scale(level, family.records) * unit) ** 2 + float(self.grid) ** 2 / 12
 
     def mse(self, records: int, variance: float = 0.0) -> float:

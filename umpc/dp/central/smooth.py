@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import ctx
@@ -52,6 +53,26 @@ from umpc.errors import StudyError
 
 ROUNDED = 1 << 60
 """Discounted values are rounded up to multiples of bound(0)/2^60: short fractions."""
+
+
+def local_bound(level, c, concentration, slope, q, p):
+    """min(C, q bound(L)), of numbers or of numpy arrays that broadcast.
+
+    Args:
+        level: L. c: C. concentration: ξ. slope: η. q, p: as above.
+    """
+    step = (q + p) * c
+    near, fade = concentration + step * level, step / slope
+    change = q * c + _peak(near, fade) + _peak(near + step, fade) + level * (2 * p + q) * c
+    change += 2 * slope * level * (near + fade + 2 * step + p * c) + slope * level * (2 * level - 1) * p * c
+    return np.minimum(c, q * change) if isinstance(change, np.ndarray) else min(c, q * change)
+
+
+def _peak(near, fade):
+    """max over 0 <= w <= 1 of w (near + (1 - w) fade)."""
+    if isinstance(near, np.ndarray) or isinstance(fade, np.ndarray):
+        return np.where(fade <= near, near, (near + fade) ** 2 / (4 * fade))
+    return near if fade <= near else (near + fade) ** 2 / (4 * fade)
 
 
 @dataclass(frozen=True)
@@ -71,10 +92,12 @@ class LocalBound:
 
     def __post_init__(self) -> None:
         numbers = (self.width, self.concentration, self.slope, self.share, self.together)
-        if not all(is_exact(number) or isinstance(number, float) for number in numbers):
+        if not all(map(is_exact, numbers)):
             raise StudyError("a bound of the sensitivity needs exact numbers")
         if not (self.width > 0 and self.concentration >= 0 and self.slope > 0):
-            raise StudyError("a bound of the sensitivity needs a range and a slope above 0, a concentration of 0 or more")
+            raise StudyError(
+                "a bound of the sensitivity needs a range and a slope above 0, a concentration of 0 or more"
+            )
 
     @property
     def step(self) -> Fraction:
@@ -91,43 +114,34 @@ class LocalBound:
         return self.concentration + self.step * level
 
     def at(self, level: int) -> Fraction:
-        """bound(L) with the factor q: what Ã changes at most at a table of this L. level: an int, or an array."""
-        c, q, p = self.width, self.share, self.together
-        near = self.threshold(level)
-        change = q * c + self._peak(near) + self._peak(near + self.step) + level * (2 * p + q) * c
-        change += 2 * self.slope * level * (near + self.fade + 2 * self.step + p * c)
-        change += self.slope * level * (2 * level - 1) * p * c
-        return np.minimum(c, q * change) if isinstance(level, np.ndarray) else min(c, q * change)
-
-    def _peak(self, near: Fraction) -> Fraction:
-        """max over 0 <= w <= 1 of w (near + (1 - w) s)."""
-        fade = self.fade
-        if isinstance(near, np.ndarray):
-            return np.where(fade <= near, near, (near + fade) ** 2 / (4 * fade))
-        return near if fade <= near else (near + fade) ** 2 / (4 * fade)
+        """What Ã changes at most at a table of this L."""
+        return local_bound(level, self.width, self.concentration, self.slope, self.share, self.together)
 
     def smooth(self, level: int, beta: Fraction, records: int) -> Fraction:
-        """S(x) for a table of n records with this L: at least bound(L), and at most e^β times a neighbour's.
+        """S(x) for a table of n records with this L: at least `at(level)`, and at most e^β times a neighbour's."""
+        return _smooth(self, beta, records)[level]
 
-        From j = n down: S_j = max(bound(j), min(S_{j+1}, ceil(r S_{j+1}))), r >= e^{-β} a fraction. So
-        S_j >= r S_{j+1} or S_j = S_{j+1}, and S_j <= S_{j+1}: smooth both ways, exactly.
-        """
-        with ctx.workprec(PRECISION):
-            ratio = above(ball(-beta).exp())
-        grain = self.at(0) / ROUNDED
-        value = self.at(records)
-        for j in range(records - 1, level - 1, -1):
-            faded = -((-ratio * value) // grain) * grain
-            value = max(self.at(j), min(value, faded))
-        return value
 
-    def smooth_estimate(self, beta: float, records: int) -> float:
-        """S at L = 0, in floating point: for the choice of public parameters."""
-        levels = np.arange(min(records, 1 + int(80 / beta)) + 1, dtype=np.float64)
-        return float((np.exp(-beta * levels) * self.at(levels)).max())
+@lru_cache(maxsize=16)
+def _smooth(bound: LocalBound, beta: Fraction, records: int) -> tuple[Fraction, ...]:
+    """S_0 .. S_n, from the last down: S_j = max(bound(j), min(S_{j+1}, ceil(r S_{j+1}))), r >= e^{-β} a fraction.
 
-    def as_floats(self, slope: float) -> LocalBound:
-        """With another slope, for `smooth_estimate`."""
-        return LocalBound(
-            float(self.width), float(self.concentration), slope, float(self.share), float(self.together)
-        )
+    So S_j >= r S_{j+1} or S_j = S_{j+1}, and S_j <= S_{j+1}: smooth both ways, exactly.
+    """
+    with ctx.workprec(PRECISION):
+        ratio = above(ball(-beta).exp())
+    grain = bound.at(0) / ROUNDED
+    found = [bound.at(records)]
+    for level in range(records - 1, -1, -1):
+        faded = -((-ratio * found[-1]) // grain) * grain
+        found.append(max(bound.at(level), min(found[-1], faded)))
+    return tuple(reversed(found))
+
+
+def smooth_estimates(
+    concentration: float, slopes: np.ndarray, beta: float, records: int, q: float, p: float
+) -> np.ndarray:
+    """S_0 for many slopes, in floating point, with C = 1: for the choice of public parameters."""
+    levels = np.arange(min(records, 1 + int(80 / beta)) + 1, dtype=np.float64)
+    bounds = local_bound(levels, 1.0, concentration, slopes[:, None], q, p)
+    return (np.exp(-beta * levels) * bounds).max(axis=1)

@@ -61,9 +61,7 @@ class Terms:
     def clipped(self, low: int, high: int) -> Terms:
         """The same function, cut to [low, high] in units, a public interval."""
         evaluate = self.evaluate
-        return Terms(
-            self.records, self.degree, low, high, self.unit, lambda sets: np.clip(evaluate(sets), low, high)
-        )
+        return Terms(self.records, self.degree, low, high, self.unit, lambda sets: np.clip(evaluate(sets), low, high))
 
 
 def kernel_terms(kernel: Kernel, columns: Columns) -> Terms:

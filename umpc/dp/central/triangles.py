@@ -73,9 +73,7 @@ class TriangleDensity:
     def noise_variance(self, edges: int, records: int) -> float:
         """At L = 0, where the noisy number of edges is this; squared shares."""
         terms = Terms(records, 3, 0, 1, Fraction(1), _nothing)
-        tuning = tuning_of(
-            terms, CompleteFamily(records, 3), self.concentration(edges, records), self.epsilon / 2
-        )
+        tuning = tuning_of(terms, CompleteFamily(records, 3), self.concentration(edges, records), self.epsilon / 2)
         return float(tuning.scale(0, records)) ** 2 + float(self.grid) ** 2 / 12
 
     @property

@@ -63,7 +63,9 @@ class UniformityTest:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        if not (is_integer(self.categories) and self.categories >= 2 and is_integer(self.records) and self.records >= 4):
+        if not (
+            is_integer(self.categories) and self.categories >= 2 and is_integer(self.records) and self.records >= 4
+        ):
             raise StudyError("a test of uniformity needs at least 2 categories and 4 records")
         if not all(map(is_exact, (self.distance, self.nearly, self.failure))):
             raise StudyError("a test of uniformity needs exact numbers")
@@ -108,9 +110,9 @@ class UniformityTest:
         m = self.categories
         collisions = (1 + Fraction(excess)) / m
         variance = self.statistic_variance(collisions, (1 + 4 * Fraction(excess)) / m**2)
-        return min(1.0, (variance + self.estimator.mse(self.records)) / float(collisions - self.threshold) ** 2) + float(
-            self.failure
-        )
+        return min(
+            1.0, (variance + self.estimator.mse(self.records)) / float(collisions - self.threshold) ** 2
+        ) + float(self.failure)
 
     @property
     def event(self) -> PureEvent:
