@@ -1,7 +1,7 @@
-"""What the tests of central protocols share: small tables and kernels, laws with power checks, the audit of two neighbours.
+"""What tests of central protocols share: small tables and kernels, laws with power checks, the audit.
 
-The audit is that of `tests/audit`: a lower confidence bound of ε from events fixed beforehand. Right code stays below the
-claimed ε; the same runs with too little noise must exceed it, so the audit has power.
+The audit is that of `tests/audit`: a lower confidence bound of ε from events fixed beforehand. Right code stays below
+the claimed ε; the same runs with too little noise must exceed it, so the audit has power.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def draws(draw: Draw, count: int, seed: str) -> np.ndarray:
 
 
 def accept_law(found: np.ndarray, law: Callable[[np.ndarray], np.ndarray], std: float) -> None:
-    """Draws around 0 are of the law scaled to this standard deviation; of none scaled by 0.7 or 1.3 (chi-square, 20 bins).
+    """Draws around 0 are of the law of this standard deviation, and not of 0.7 or 1.3 times it (chi-square, 20 bins).
 
     law: distribution function of the law with standard deviation 1.
     """
@@ -71,7 +71,7 @@ def heavy_cdf(z: np.ndarray) -> np.ndarray:
 
 
 def has_moments(found: np.ndarray, mean: float, variance: float) -> bool:
-    """Mean within six standard errors, variance within a factor of 1.4 and 0.68: fails where a scale is off by 0.7 or 1.3."""
+    """Mean within six standard errors, variance between 0.68 and 1.4 times: no scale off by 0.7 or 1.3."""
     ratio = ((found - mean) ** 2).mean() / variance
     return abs(found.mean() - mean) < 6 * np.sqrt(variance / len(found)) and 0.68 < ratio < 1.4
 
@@ -84,7 +84,7 @@ def accept_moments(found: np.ndarray, mean: float, variance: float) -> None:
 
 
 def audited(first: Draw, second: Draw, runs: int, seed: str, delta: float = 0.0) -> float:
-    """A lower bound of ε from the answers on two neighbours; events: quarters of the way from one's middle to the other's.
+    """A lower bound of ε from the answers on two neighbours; events lie around their medians.
 
     The thresholds come from separate runs, a tenth as many.
     """

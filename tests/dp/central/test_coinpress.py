@@ -72,8 +72,10 @@ def test_the_loss_of_all_steps_is_at_most_epsilon():
     """Two terms, of which one jumps: and the same with three times the budget is found out."""
     few = replace(WIDE, low=Fraction(0), high=Fraction(8), steps=2)
     first, second = np.array([8, 0]), np.array([8, 8])
-    loss = [audited(lambda b: p.mean(clipped(first), Fraction(1, 2), b), lambda b: p.mean(clipped(second), Fraction(1, 2), b), 700, f"coin {p.epsilon}")
-            for p in (few, replace(few, epsilon=Fraction(4)))]  # fmt: skip
+    loss = []
+    for p in (few, replace(few, epsilon=Fraction(4))):
+        views = [lambda b, p=p, t=t: p.mean(clipped(t), Fraction(1, 2), b) for t in (first, second)]
+        loss.append(audited(*views, 700, f"coin {p.epsilon}"))
     assert loss[0] <= 1 < loss[1], loss
 
 
@@ -112,7 +114,9 @@ def test_the_error_towards_the_parameter_is_what_was_predicted():
 def test_the_loss_over_all_tuples_is_at_most_epsilon():
     tables = columns([3, 3, 3, 3, 0]), columns([3, 3, 3, 3, 3])
     quiet, loud = (all_tuples(PRODUCT, epsilon, Fraction(5), steps=2) for epsilon in (ONE, Fraction(6)))
-    loss = [audited(*(lambda b, t=t: p.estimate(t, b) for t in tables), 250, f"all {p.epsilon}") for p in (quiet, loud)]
+    loss = []
+    for p in (quiet, loud):
+        loss.append(audited(*(lambda b, p=p, t=t: p.estimate(t, b) for t in tables), 250, f"all {p.epsilon}"))
     assert loss[0] <= 1 < loss[1], loss
 
 

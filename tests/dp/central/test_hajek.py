@@ -173,7 +173,7 @@ def test_every_record_is_in_one_chunk_only():
             return Fraction(0)
 
     MedianOfMeans(Watching(), 7).estimate({"x": np.arange(50)}, SeededBits("chunks"))
-    assert sorted(sum(seen, [])) == list(range(50)) and {len(s) for s in seen} == {7, 8}
+    assert sorted(i for chunk in seen for i in chunk) == list(range(50)) and {len(s) for s in seen} == {7, 8}
 
 
 def test_so_many_chunks_make_failure_as_rare_as_wanted():

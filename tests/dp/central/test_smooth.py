@@ -1,7 +1,7 @@
 """The bound on the local sensitivity, tried on every neighbour of every table.
 
-For all sets, Ã depends on how often each value occurs only, so all tables of 24 records are 325 counts of three values. For
-listed families, all tables of 5 records.
+For all sets, Ã depends on how often each value occurs only, so all tables of 24 records are 325 counts of three
+values. For listed families, all tables of 5 records.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_no_constant_can_be_smaller():
 
 def test_a_table_that_fits_is_left_alone():
     """L = 0: the plain mean, and noise for q(2ξ + d + qC) where s <= ξ."""
-    n, family = 24, CompleteFamily(24, 2)
+    family = CompleteFamily(24, 2)
     terms = kernel_terms(EQUAL, columns([0, 1, 2, 3] * 6))
     bound = bound_of(terms, family, Fraction(1, 10), Fraction(4))
     found = reweight(terms, family, bound)

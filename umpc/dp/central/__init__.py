@@ -20,6 +20,6 @@
 | `heavy_tail.py` | noise whose scale may depend on the data, drawn exactly |
 | `amplification.py` | what secret batches gain |
 
-Every protocol is a frozen dataclass of public parameters with a method that takes data and `RandomBits`, and functions that
-predict its error. Releases are exact numbers, except for θ of `dpsgd`, which is computed from such.
+Every protocol is a frozen dataclass of public parameters with a method that takes data and `RandomBits`, and functions
+that predict its error. Releases are exact numbers, except for θ of `dpsgd`, which is computed from such.
 """

@@ -6,13 +6,13 @@
 | `all_tuples` | all C(n, k) | k/n | Var U |
 | `subsampled` | M uniform sets | max M_i/M, of the family drawn | (1 - 1/M) Var U + ζ_k/M |
 
-Privacy: given the family, which depends on no record, `coinpress` is epsilon-DP for the share that this very family has.
-The paper bounds max M_i/M with high probability; taking it from the family drawn needs no such event.
+Privacy: given the family, which depends on no record, `coinpress` is epsilon-DP for the share that this very family
+has. The paper bounds max M_i/M with high probability; taking it from the family drawn needs no such event.
 
 Widths. If f is τ-sub-Gaussian around its mean θ (of a range C: τ = C/2), then with chance 1 - γ all M terms lie within
-τ√(2 log(2M/γ)) of θ, the mean of m = n // k independent blocks, and so the complete U-statistic (Hoeffding 1963, section
-5; paper 002, Lemma A.3), within τ√(2 log(2/γ)/m); a subsample's mean moves from the complete one by τ_γ√(2 log(2/γ)/M) more,
-τ_γ the first width. These are for accuracy only.
+τ√(2 log(2M/γ)) of θ, the mean of m = n // k independent blocks, and so the complete U-statistic (Hoeffding 1963,
+section 5; paper 002, Lemma A.3), within τ√(2 log(2/γ)/m); a subsample's mean moves from the complete one by τ_γ√(2
+log(2/γ)/M) more, τ_γ the first width. These are for accuracy only.
 
 MSE, predicted: the non-private variance of `moments`, plus the last step's noise; up to what clipping may add.
 

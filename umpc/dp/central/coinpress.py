@@ -3,18 +3,19 @@
 Each step clips the terms to the interval known so far and the width of one term around it, releases the noisy mean of
 the clipped terms, and takes as the next interval what that mean and its noise allow. The last mean is the answer.
 
-Privacy. Of the M terms one record is in a part `share` at most (paper 002, equation A.34; 1/M for independent terms). Given
-the earlier releases, a step's interval is fixed, and replacing one record moves the clipped mean by at most
-share x (length of the clipping interval); discrete Laplace noise for its part of epsilon. Parts add up to epsilon (basic
-composition, adaptive): pure epsilon-DP whatever the data are. Widths that do not fit the data cost accuracy only.
+Privacy. Of the M terms one record is in a part `share` at most (paper 002, equation A.34; 1/M for independent terms).
+Given the earlier releases, a step's interval is fixed, and replacing one record moves the clipped mean by at most
+share x (length of the clipping interval); discrete Laplace noise for its part of epsilon. Parts add up to epsilon
+(basic composition, adaptive): pure epsilon-DP whatever the data are. Widths that do not fit the data cost accuracy
+only.
 
 Exact. Ends of intervals and clipped means are fractions; noise is drawn on a public grid by `mechanisms.laplace`, which
 adds one step of the grid to the sensitivity. The lengths of all intervals follow from the parameters, not from the data
 (paper 002, proof of Theorem A.1), so the noise of every step is known beforehand: `plan`.
 
 Paper: Biswas, Dong, Kamath, Ullman 2020, section 2; Chaudhuri, Loh, Pandey, Sarkar 2024, Algorithms A.6 and A.7.
-Departures: epsilon is divided as `last` says, not in halves; the clipping interval is cut to the function's public range,
-so the noise never exceeds what that range asks for.
+Departures: epsilon is divided as `last` says, not in halves; the clipping interval is cut to the function's public
+range, so the noise never exceeds what that range asks for.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ClippedMean = Callable[[Fraction, Fraction], Fraction]
 class Step:
     """One release. All in values.
 
-    clip: length of the clipping interval. epsilon: its part. sensitivity: share x clip. half: half of the next interval.
+    clip: length of the clipping interval. epsilon: its part. sensitivity: share x clip. half: of the next interval.
     """
 
     clip: Fraction

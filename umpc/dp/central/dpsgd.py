@@ -1,26 +1,29 @@
 """A private linear ranking: stochastic gradient descent on a loss over pairs of records.
 
-    F(θ) = mean over pairs {i, j} of φ(sign(y_i - y_j) θ·(x_i - x_j)), 0 for ties;  φ(m) = log(1 + e^{-m}) or max(0, 1 - m)
+    F(θ) = mean over pairs {i, j} of φ(sign(y_i - y_j) θ·(x_i - x_j)), 0 for ties;  φ(m) = log(1 + e^{-m}) or max(0, 1
+    - m)
 
 Each of T steps draws a batch of b of n records, a balanced set of pairs inside the batch (every record in at most δ
 pairs, `ustat.sampling.balanced`), clips each pair's gradient to length c, adds discrete Gaussian noise to their sum,
 and moves θ against it, kept in the ball of radius R. The average of all θ is returned.
 
-How far one record reaches. It is in at most δ pairs of a batch, and which ones follows from random bits, not from data. Replacing
-it changes those pairs' gradients only, each from one vector of length <= c to another: the sum moves by at most 2δc. (Clipping
-per record instead, the mean over all its partners, would also move the partners' gradients.)
-So a step is ρ-zCDP on its batch with ρ = (2δc)²/(2σ²) = 1/(2z²) for noise σ = z 2δc on every coordinate, and T steps, each
-on a secret random batch, cost T times the curve of `amplification`; θ may depend on all earlier releases (adaptive).
+How far one record reaches. It is in at most δ pairs of a batch, and which ones follows from random bits, not from
+data. Replacing it changes those pairs' gradients only, each from one vector of length <= c to another: the sum moves
+by at most 2δc. (Clipping per record instead, the mean over all its partners, would also move the partners' gradients.)
+So a step is ρ-zCDP on its batch with ρ = (2δc)²/(2σ²) = 1/(2z²) for noise σ = z 2δc on every coordinate, and T steps,
+each on a secret random batch, cost T times the curve of `amplification`; θ may depend on all earlier releases
+(adaptive).
 
-Exact where privacy is decided. Gradients are floating point, then truncated to integers in steps of c/`STEPS`; their squared
-length is compared in integers, a longer one counts as 0. Noise is a discrete Gaussian on integers. From there on everything
-is post-processing.
+Exact where privacy is decided. Gradients are floating point, then truncated to integers in steps of c/`STEPS`; their
+squared length is compared in integers, a longer one counts as 0. Noise is a discrete Gaussian on integers. From there
+on everything is post-processing.
 
-Theory: `excess_bound`. F convex, gradients at most c long before clipping, start at 0: the average's E F - min F over the ball is
-at most R²/(2γT) + γG²/2, G² = c² + p (noise variance of one coordinate of the mean gradient); R G/√T at the best γ.
+Theory: `excess_bound`. F convex, gradients at most c long before clipping, start at 0: the average's E F - min F over
+the ball is at most R²/(2γT) + γG²/2, G² = c² + p (noise variance of one coordinate of the mean gradient); R G/√T at
+the best γ.
 
-Paper: Bellet 2021 (slides), DP-SGD; Bassily, Smith, Thakurta 2014; Bell et al. 2020, section 6 (pairwise losses as future
-work); Shamir, Zhang 2013. Departures: Rényi accounting, and batches of pairs.
+Paper: Bellet 2021 (slides), DP-SGD; Bassily, Smith, Thakurta 2014; Bell et al. 2020, section 6 (pairwise losses as
+future work); Shamir, Zhang 2013. Departures: Rényi accounting, and batches of pairs.
 """
 
 from __future__ import annotations
@@ -172,10 +175,8 @@ def clipped_gradients(
     """
     signed = differences * order[:, None]
     margin = signed @ theta
-    if loss == "hinge":
-        slope = np.where(margin < 1, -1.0, 0.0)
-    else:
-        slope = -0.5 * (1 - np.tanh(margin / 2))  # -1/(1 + e^m), without overflow
+    hinge = loss == "hinge"
+    slope = np.where(margin < 1, -1.0, 0.0) if hinge else -0.5 * (1 - np.tanh(margin / 2))  # -1/(1 + e^m)
     gradients = signed * slope[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         length = np.sqrt((gradients**2).sum(axis=1))

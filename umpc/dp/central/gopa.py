@@ -1,8 +1,8 @@
 """GOPA: a federated mean in which neighbours in a graph add noise that cancels, and everyone a little that does not.
 
-Party i publishes y_i = x_i + Σ_{j~i} ±Δ_ij + η_i: Δ_ij discrete Gaussian of parameter σ_Δ², added by one of the two and
-subtracted by the other, η_i of parameter σ_η². The sum of all y has noise of variance n σ_η² only. Values are integers on a
-public grid, so all noise is exact.
+Party i publishes y_i = x_i + Σ_{j~i} ±Δ_ij + η_i: Δ_ij discrete Gaussian of parameter σ_Δ², added by one of the two
+and subtracted by the other, η_i of parameter σ_η². The sum of all y has noise of variance n σ_η² only. Values are
+integers on a public grid, so all noise is exact.
 
 Privacy. Whoever colludes knows the Δ of edges at a colluder: only the graph among honest parties G^H counts. Let B be
 its incidence matrix. The honest messages are y = x + BΔ + η. If x_r moves by v, then for any integers (s, t) with
@@ -11,16 +11,18 @@ Rényi divergence of order a is at most a ρ (Canonne, Kamath, Steinke 2020, the
 
     ρ = (Σ s_e²/σ_Δ² + Σ t_i²/σ_η²)/2,                       least: v²/2 x [(σ_Δ² L_H + σ_η² I)^{-1}]_rr,   L_H = BBᵀ,
 
-an electrical flow: v enters at r and leaves everywhere. This holds for continuous noise with equality at the least, and
-for any graph: on a connected G^H with h parties it is about v²/(2h σ_η²), as with a trusted curator, if σ_Δ² λ_2 >> h σ_η²;
-disconnected, h is the size of r's component. Messages over an r without honest neighbours hide it by σ_η² alone.
+an electrical flow: v enters at r and leaves everywhere. This holds for continuous noise with equality at the least,
+and for any graph: on a connected G^H with h parties it is about v²/(2h σ_η²), as with a trusted curator, if σ_Δ² λ_2
+>> h σ_η²; disconnected, h is the size of r's component. Messages over an r without honest neighbours hide it by σ_η²
+alone.
 
-The proof for integers needs integers (s, t). Take s = the rounded flow; t = v e_r - Bs is integer by itself. For a flow
-(s¹, t¹) of 1, |s_e| <= |v s¹_e| + 1/2 and |t_i| <= |v t¹_i| + deg_i/2, so ρ with these, at the greatest |v|, holds for every
-change: `rho`, exact in fractions from whatever flow the floating-point solver suggests. Maximum over r.
+The proof for integers needs integers (s, t). Take s = the rounded flow; t = v e_r - Bs is integer by itself. For a
+flow (s¹, t¹) of 1, |s_e| <= |v s¹_e| + 1/2 and |t_i| <= |v t¹_i| + deg_i/2, so ρ with these, at the greatest |v|,
+holds for every change: `rho`, exact in fractions from whatever flow the floating-point solver suggests. Maximum over
+r.
 
-Paper: Bellet 2021 (slides), Algorithm 1 and the two theorems after it; Sabater, Bellet, Ramon 2022 (the same flows, in the
-reals). Departure: integers, and ρ of the graph at hand in place of asymptotic rules for k-out graphs.
+Paper: Bellet 2021 (slides), Algorithm 1 and the two theorems after it; Sabater, Bellet, Ramon 2022 (the same flows, in
+the reals). Departure: integers, and ρ of the graph at hand in place of asymptotic rules for k-out graphs.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ of n, k, C, ξ and epsilon: those for which S/α is least at L = 0, among a few.
 
 MSE: at L = 0, exactly the noise's (S(0)/α)² + grid²/12 (the noise has variance 1), plus the variance of the mean.
 
-Section 4.5: the same over a subsampled family. The paper draws M sets and gives up if M_i or M_ij are too uneven; here the
-bound takes max M_i/M and max M_ij/M_i from the family drawn, so it is right for every family and never gives up.
+Section 4.5: the same over a subsampled family. The paper draws M sets and gives up if M_i or M_ij are too uneven; here
+the bound takes max M_i/M and max M_ij/M_i from the family drawn, so it is right for every family and never gives up.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, Algorithm 3, Theorems 2 and 4, Lemmas 5 and 6.
 """

@@ -6,8 +6,8 @@ S(x) <= e^β S(x') for neighbours. Release g(x) + (S(x)/α) Z with density h of 
 - sliding by Δ, |Δ| <= α in units of the scale: |h'/h| = 4|z|³/(1+z⁴), greatest at z⁴ = 3, is at most 3^{3/4};
 - dilating by e^λ, |λ| <= β: d/dλ log(e^λ h(e^λ z)) = 1 - 4z⁴/(1+z⁴) lies in (-3, 1], so costs at most 3|λ|.
 
-From x to x', slide and then dilate: epsilon = 3^{3/4} α + 3β. (The paper leaves the constant open; Nissim, Raskhodnikova
-and Smith 2007 have α = β = ε/10 for this density. Here α = β gives ε/5.28.)
+From x to x', slide and then dilate: epsilon = 3^{3/4} α + 3β. (The paper leaves the constant open; Nissim,
+Raskhodnikova and Smith 2007 have α = β = ε/10 for this density. Here α = β gives ε/5.28.)
 
 Exact. What is released is the real number value + scale·Z, rounded to a public grid. Rounding is post-processing,
 so the guarantee is that of the real number; value and scale are fractions, Z is known through as many bits as the

@@ -1,15 +1,17 @@
 """Median of means: a private estimate that is good with chance 3/4, made good with any chance.
 
-The records are dealt at random to K tables, the same protocol runs on each, and the median of the K answers is released.
-A record is in one table only, and which one depends on no value: replacing it changes one answer, so the answers together,
-and their median after them, are epsilon-DP with the epsilon of a single run (parallel composition under replace-one).
+The records are dealt at random to K tables, the same protocol runs on each, and the median of the K answers is
+released. A record is in one table only, and which one depends on no value: replacing it changes one answer, so the
+answers together, and their median after them, are epsilon-DP with the epsilon of a single run (parallel composition
+under replace-one).
 
-How many. If each run errs by more than t with chance at most p < 1/2, the median does only if at least (K+1)/2 runs do:
-`failure(K, p)` is that binomial tail exactly. The paper's K = 8 log(1/γ), by Hoeffding, is about twice what p = 1/4 needs.
+How many. If each run errs by more than t with chance at most p < 1/2, the median does only if at least (K+1)/2 runs
+do: `failure(K, p)` is that binomial tail exactly. The paper's K = 8 log(1/γ), by Hoeffding, is about twice what p =
+1/4 needs.
 
-MSE. For odd K at least (K+1)/2 runs err at least as much as the median, on either side alike, so
-error(median)² <= 2/(K+1) x (sum of squared errors): `mse_bound` = 2K/(K+1) x (mean MSE of a run), for any law. Runs with
-normal errors have about π/(2K) of a run's variance: `mse_normal`.
+MSE. For odd K at least (K+1)/2 runs err at least as much as the median, on either side alike, so error(median)² <=
+2/(K+1) x (sum of squared errors): `mse_bound` = 2K/(K+1) x (mean MSE of a run), for any law. Runs with normal errors
+have about π/(2K) of a run's variance: `mse_normal`.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, Wrapper 1 and Lemma A.4.
 """

@@ -11,19 +11,19 @@ primes for x'. d = (q + p) C; ξ >= 0 and η > 0 public parameters;
 
 1. |A - A'| <= qC; for i != r |H_i - H_i'| <= pC; so |u_i - u_i'| <= d. Hence x' has at most L + 1 indices (r is one
    more) above T + d, L' <= L + 1, and by symmetry |L - L'| <= 1.
-2. Apart from r, x has at most L bad indices, and so has x': if L' = L + 1, then T' = T + d and every i good in x is good
-   in x'; else L' <= L. Let B be those bad in either, without r: |B| <= 2L if L' = L, else <= L. |w_i - w_i'| <= η if
-   L' = L (only u_i moves), else <= 2η.
-3. Ã - Ã' over sets S without r is (1/M) sum of (w_S - w_S')(f_S - A), plus (1/M) sum of (1 - w_S')(A - A').
-   The second: at most q L of the sets hold a bad' index: <= L q · qC.
-   The first: only S that meet B count. w_S - w_S' is a mean of the changes D_i = w_i - w_i' over S ∩ B, so it differs
-   from their sum by at most (|S∩B| - 1) max|D|, and sum over S of (|S∩B| - 1)+ <= |B|(|B| - 1) pqM/2. With max|D| and |B| of
-   step 2 that remainder is <= η L (2L - 1) pqC. The sum itself is, for every i in B, D_i times
-   sum over S with i, without r, of (f_S - A), at most M_i (u_i + pC) in absolute value. If D_i != 0 then some weight is
-   above 0, u_i < T + s + 2d (T + s + d if L' = L). So it is <= 2ηL q (T + s + 2d + pC).
-4. Over S with r: (M_r/M)|A - A'| + Y + Y', Y = (1/M)|sum of w_S (f_S - A)|. There 0 <= w_r - w_S, and > 0 only if S holds one
-   of at most L other bad indices: Y <= q w_r u_r + L p q C. And w_r u_r <= max over 0 <= w <= 1 of w (T + (1 - w) s), which is
-   T if s <= T, else (T + s)²/(4s): `peak`. It increases with T, and T' <= T + d.
+2. Apart from r, x has at most L bad indices, and so has x': if L' = L + 1, then T' = T + d and every i good in x is
+   good in x'; else L' <= L. Let B be those bad in either, without r: |B| <= 2L if L' = L, else <= L. |w_i - w_i'| <= η
+   if L' = L (only u_i moves), else <= 2η.
+3. Ã - Ã' over sets S without r is (1/M) sum of (w_S - w_S')(f_S - A), plus (1/M) sum of (1 - w_S')(A - A'). The
+   second: at most q L of the sets hold a bad' index: <= L q · qC. The first: only S that meet B count. w_S - w_S' is a
+   mean of the changes D_i = w_i - w_i' over S ∩ B, so it differs from their sum by at most (|S∩B| - 1) max|D|, and sum
+   over S of (|S∩B| - 1)+ <= |B|(|B| - 1) pqM/2. With max|D| and |B| of step 2 that remainder is <= η L (2L - 1) pqC.
+   The sum itself is, for every i in B, D_i times sum over S with i, without r, of (f_S - A), at most M_i (u_i + pC) in
+   absolute value. If D_i != 0 then some weight is above 0, u_i < T + s + 2d (T + s + d if L' = L). So it is <= 2ηL q
+   (T + s + 2d + pC).
+4. Over S with r: (M_r/M)|A - A'| + Y + Y', Y = (1/M)|sum of w_S (f_S - A)|. There 0 <= w_r - w_S, and > 0 only if S
+   holds one of at most L other bad indices: Y <= q w_r u_r + L p q C. And w_r u_r <= max over 0 <= w <= 1 of w (T + (1
+   - w) s), which is T if s <= T, else (T + s)²/(4s): `peak`. It increases with T, and T' <= T + d.
 
 Together |Ã - Ã'| is at most q times
 

@@ -86,7 +86,7 @@ def kernel_terms(kernel: Kernel, columns: Columns) -> Terms:
 
 
 def _bounds(kernel: Kernel, name: str) -> tuple[int, int]:
-    """A value outside its field's bounds counts as the bound: the kernel's range, hence the noise, is for the bounds."""
+    """A value outside its field's bounds counts as the bound: the kernel's range, and the noise, are for these."""
     return kernel.schema[name].lower_units, kernel.schema[name].upper_units
 
 

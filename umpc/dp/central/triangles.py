@@ -1,14 +1,14 @@
 """Share of triangles in a graph of which a node is a record: a sparse statistic of degree 3.
 
-Records are the nodes: replacing one replaces all its edges (node privacy, replace-one), as when edges follow from hidden
-positions, of which only the graph is known. f(i, j, l) = 1 where all three edges exist.
+Records are the nodes: replacing one replaces all its edges (node privacy, replace-one), as when edges follow from
+hidden positions, of which only the graph is known. f(i, j, l) = 1 where all three edges exist.
 
-1. A private share of edges: of C(n, 2) possible ones a node is in n - 1, so discrete Laplace of sensitivity n - 1 on their
-   number; epsilon/2. p = that, plus a reach that the noise exceeds with chance `failure`, is an upper estimate.
+1. A private share of edges: of C(n, 2) possible ones a node is in n - 1, so discrete Laplace of sensitivity n - 1 on
+   their number; epsilon/2. p = that, plus a reach that the noise exceeds with chance `failure`, is an upper estimate.
 2. ξ by Bernstein with that p: a triangle at i needs two independent edges at i, chance and hence variance at most p²
    for edges that are independent given X_i and equally likely (the geometric graph on a sphere).
-3. The local Hájek estimator with this ξ and the other epsilon/2. ξ is a function of what was released, so both together are
-   epsilon-DP (basic composition, adaptive), whatever graph it is; the model is for accuracy only.
+3. The local Hájek estimator with this ξ and the other epsilon/2. ξ is a function of what was released, so both
+   together are epsilon-DP (basic composition, adaptive), whatever graph it is; the model is for accuracy only.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 5, Theorem 6. Departure: ξ has Bernstein's constants.
 """

@@ -4,15 +4,17 @@ U is the share of pairs of records with equal categories, E U = Σp² = (1 + mea
 hypotheses are mean a² <= D²/2 (nearly uniform) and mean a² >= D² (far); the test says "uniform" if the private U is at
 most (1 + 3D²/4)/m, half way between. All |a_j| <= 1, so p_j <= 2/m.
 
-ξ. H_i is the share of the other n - 1 records in i's category, a mean of n - 1 coins of chance p <= 2/m, variance <= 2/m;
-Bernstein bounds |H_i - p|, and with blocks of two |U - E U|. Besides, |p - Σp²| <= 2/m, as both are in [0, 2/m]. So
-ξ = 2/m + these two holds for all records with the stated chance, under both hypotheses (the paper's Lemma A.19 has
-the same order). Nearer to uniform, `nearly` a bound of max |a_j|: |p - Σp²| <= 2 nearly/m, which is less noise where true.
+ξ. H_i is the share of the other n - 1 records in i's category, a mean of n - 1 coins of chance p <= 2/m, variance <=
+2/m; Bernstein bounds |H_i - p|, and with blocks of two |U - E U|. Besides, |p - Σp²| <= 2/m, as both are in [0, 2/m].
+So ξ = 2/m + these two holds for all records with the stated chance, under both hypotheses (the paper's Lemma A.19 has
+the same order). Nearer to uniform, `nearly` a bound of max |a_j|: |p - Σp²| <= 2 nearly/m, which is less noise where
+true.
 
-Privacy: that of `hajek` for any data; ξ matters for accuracy only. Error: `error_bound` is a bound on the chance of a wrong
-answer by Chebyshev, for noise at L = 0 plus the variance of U under the worst p of either hypothesis.
+Privacy: that of `hajek` for any data; ξ matters for accuracy only. Error: `error_bound` is a bound on the chance of a
+wrong answer by Chebyshev, for noise at L = 0 plus the variance of U under the worst p of either hypothesis.
 
-Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 4, Theorem 5, Lemmas A.17-A.19; Diakonikolas et al. 2016.
+Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 4, Theorem 5, Lemmas A.17-A.19; Diakonikolas et al.
+2016.
 """
 
 from __future__ import annotations
