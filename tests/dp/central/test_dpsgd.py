@@ -129,6 +129,13 @@ def test_the_curve_of_a_batch_is_above_exact_mixtures(z, part):
     assert np.isclose(float(curve(MOST_ORDER + 1)), (MOST_ORDER + 1) * d * d / 2)
 
 
+def test_a_tiny_rho_is_not_lost_in_rounding():
+    """Where the sums cancel beyond the working precision, the plain curve is left."""
+    for rho in (Fraction(1, 10**12), Fraction(1, 10**60)):
+        curve = sampled_gaussian_curve(rho, Fraction(1, 10))
+        assert all(0 <= float(curve(order)) <= order * float(rho) for order in (2, 5, 40, MOST_ORDER))
+
+
 def test_moments_of_the_discrete_law_are_those_of_the_normal():
     """Step 3 of the proof, at a small σ where rounding would show: integer shifts, integer powers."""
     x = np.arange(-40, 41)

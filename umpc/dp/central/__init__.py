@@ -6,6 +6,7 @@
 | `coinpress.py` | private mean by narrowing intervals | epsilon |
 | `adaptations.py` | CoinPress on disjoint, all or subsampled k-sets | epsilon |
 | `hajek.py` | local Hájek projections, reweighted, smooth sensitivity; also subsampled | epsilon |
+| `split.py` | the same for kernels of wide range: one half of the records finds where the values lie | epsilon |
 | `median.py` | the median of a protocol's answers on parts of the records | that of the protocol |
 | `uniformity.py` | is a column uniform? by collisions | epsilon |
 | `triangles.py` | share of triangles of a graph whose nodes are records | epsilon, node with its edges |

@@ -62,7 +62,8 @@ def sampled_gaussian_curve(rho: Fraction, part: Fraction) -> Curve:
         moments = _moments(rho)
         with ctx.workprec(PRECISION):
             total = sum((comb(order, j) * ball(part) ** j * moments[j] for j in range(2, order + 1)), arb(1))
-            return plain(order).min(total.log() / (order - 1))
+            found = total.log() / (order - 1)
+            return plain(order).min(found) if found.is_finite() else plain(order)
 
     return sampled
 
