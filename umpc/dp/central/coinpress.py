@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
 from umpc.dp.laplace import DiscreteLaplace
@@ -95,14 +96,7 @@ class CoinPress:
         Args:
             share: the part of the terms that one record is in, at most.
         """
-        found, half = [], Fraction(self.high - self.low) / 2
-        for number in range(self.steps):
-            epsilon = self._part(number)
-            clip = min(2 * (half + self.term_width), Fraction(self.high - self.low))
-            sensitivity = share * clip
-            half = min(half, self.mean_width + self._noise_reach(sensitivity, epsilon))
-            found.append(Step(clip, epsilon, sensitivity, self.grid, half))
-        return tuple(found)
+        return _plan(self, share)
 
     def _part(self, number: int) -> Fraction:
         if self.steps == 1:
@@ -130,3 +124,15 @@ class CoinPress:
     def noise_variance(self, share: Fraction) -> float:
         """Of the answer, squared values: the last step's noise. Clipping adds bias where the widths are too small."""
         return self.plan(share)[-1].noise_variance
+
+
+@lru_cache(maxsize=64)
+def _plan(of: CoinPress, share: Fraction) -> tuple[Step, ...]:
+    found, whole = [], Fraction(of.high - of.low)
+    half = whole / 2
+    for number in range(of.steps):
+        epsilon, clip = of._part(number), min(2 * (half + of.term_width), whole)
+        sensitivity = share * clip
+        half = min(half, of.mean_width + of._noise_reach(sensitivity, epsilon))
+        found.append(Step(clip, epsilon, sensitivity, of.grid, half))
+    return tuple(found)
