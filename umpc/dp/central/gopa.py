@@ -27,6 +27,7 @@ the reals). Departure: integers, and ρ of the graph at hand in place of asympto
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -110,7 +111,7 @@ class Gopa:
     def rho(self) -> Fraction:
         """The worst over honest parties. Exact, never too small."""
         steps = grid_sensitivity(self.high - self.low, self.grid)
-        return _rho(self.honest, self.honest_edges, self.own, self.pairwise, steps)
+        return _rho_for_own_one(self.honest, self.honest_edges, self.pairwise / self.own, steps) / self.own
 
     def epsilon(self, delta: Fraction) -> Fraction:
         """With this delta, rounded up."""
@@ -152,38 +153,36 @@ def calibrate_gopa(
     return with_own(enough)
 
 
-@lru_cache(maxsize=256)
-def _rho(honest: tuple[int, ...], edges: Edges, own: Fraction, pairwise: Fraction, steps: int) -> Fraction:
-    return max(_rho_of(party, *_flows(honest, edges, pairwise / own), own, pairwise, steps) for party in honest)
+@lru_cache(maxsize=64)
+def _rho_for_own_one(honest: tuple[int, ...], edges: Edges, ratio: Fraction, steps: int) -> Fraction:
+    """ρ where σ_η² = 1 and σ_Δ² = ratio, for changes up to `steps`: the worst over honest parties. It falls as 1/σ_η²."""
+    place = {party: number for number, party in enumerate(honest)}
+    by_place = [(place[i], place[j]) for i, j in edges]
+    flows = _flows(len(honest), by_place, float(ratio))
+    return max(_rho_of(number, flows[:, number].tolist(), by_place, ratio, steps) for number in range(len(honest)))
 
 
-@lru_cache(maxsize=16)
-def _flows(honest: tuple[int, ...], edges: Edges, ratio: Fraction) -> tuple[dict[int, int], Edges, np.ndarray]:
-    """Places of the honest parties, their edges by place, and for each party a flow of 1 along the edges, times `FLOW`.
+def _flows(parties: int, edges: list[tuple[int, int]], ratio: float) -> np.ndarray:
+    """For each party a flow of 1 along the edges, in parts of `FLOW`: (edges, parties) int64.
 
     Least squares: s = ratio Bᵀ (I + ratio BBᵀ)^{-1} e_r. In floating point, then rounded: any flow is a proof.
     """
-    place = {party: number for number, party in enumerate(honest)}
-    by_place = tuple((place[i], place[j]) for i, j in edges)
-    incidence = np.zeros((len(honest), len(edges)))
-    for number, (i, j) in enumerate(by_place):
+    incidence = np.zeros((parties, len(edges)))
+    for number, (i, j) in enumerate(edges):
         incidence[i, number], incidence[j, number] = 1.0, -1.0
-    inner = np.eye(len(honest)) + float(ratio) * incidence @ incidence.T
-    flows = float(ratio) * incidence.T @ np.linalg.inv(inner)
-    return place, by_place, np.rint(flows * FLOW).astype(np.int64)
+    inner = np.eye(parties) + ratio * incidence @ incidence.T
+    return np.rint(ratio * incidence.T @ np.linalg.inv(inner) * FLOW).astype(np.int64)
 
 
-def _rho_of(
-    party: int, place: dict[int, int], edges: Edges, flows: np.ndarray, own: Fraction, pairwise: Fraction, steps: int
-) -> Fraction:
-    """ρ for a change of one party by up to `steps`: (Σ s²/σ_Δ² + Σ t²/σ_η²)/2 with the bounds of the module's text."""
-    along = [int(flow) for flow in flows[:, place[party]]]
-    left, degree = [0] * len(place), [0] * len(place)
-    left[place[party]] = FLOW
+def _rho_of(party: int, along: list[int], edges: list[tuple[int, int]], ratio: Fraction, steps: int) -> Fraction:
+    """(Σ s²/ratio + Σ t²)/2 with the bounds of s and t in the module's text."""
+    left: dict[int, int] = defaultdict(int, {party: FLOW})
+    degree: dict[int, int] = defaultdict(int)
     for (i, j), flow in zip(edges, along, strict=True):
-        left[i], left[j] = left[i] - flow, left[j] + flow
-        degree[i], degree[j] = degree[i] + 1, degree[j] + 1
+        if flow:
+            left[i], left[j] = left[i] - flow, left[j] + flow
+            degree[i], degree[j] = degree[i] + 1, degree[j] + 1
     half = FLOW // 2
-    squares_s = sum((steps * abs(flow) + (half if flow else 0)) ** 2 for flow in along)
-    squares_t = sum((steps * abs(flow) + half * d) ** 2 for flow, d in zip(left, degree, strict=True))
-    return (Fraction(squares_s, FLOW**2) / pairwise + Fraction(squares_t, FLOW**2) / own) / 2
+    squares_s = sum((steps * abs(flow) + half) ** 2 for flow in along if flow)
+    squares_t = sum((steps * abs(flow) + half * degree[i]) ** 2 for i, flow in left.items())
+    return (squares_s / ratio + squares_t) / (2 * FLOW**2)

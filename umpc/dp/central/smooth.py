@@ -43,6 +43,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from flint import ctx
@@ -51,11 +52,14 @@ from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.checks import is_exact
 from umpc.errors import StudyError
 
+Number = Any
+"""A Fraction, an int, a float, or a numpy array of floats."""
+
 ROUNDED = 1 << 60
 """Discounted values are rounded up to multiples of bound(0)/2^60: short fractions."""
 
 
-def local_bound(level, c, concentration, slope, q, p):
+def local_bound(level: Number, c: Number, concentration: Number, slope: Number, q: Number, p: Number) -> Number:
     """min(C, q bound(L)), of numbers or of numpy arrays that broadcast.
 
     Args:
@@ -68,7 +72,7 @@ def local_bound(level, c, concentration, slope, q, p):
     return np.minimum(c, q * change) if isinstance(change, np.ndarray) else min(c, q * change)
 
 
-def _peak(near, fade):
+def _peak(near: Number, fade: Number) -> Number:
     """max over 0 <= w <= 1 of w (near + (1 - w) fade)."""
     if isinstance(near, np.ndarray) or isinstance(fade, np.ndarray):
         return np.where(fade <= near, near, (near + fade) ** 2 / (4 * fade))
