@@ -155,7 +155,7 @@ def calibrate_gopa(
 
 @lru_cache(maxsize=64)
 def _rho_for_own_one(honest: tuple[int, ...], edges: Edges, ratio: Fraction, steps: int) -> Fraction:
-    """ρ where σ_η² = 1 and σ_Δ² = ratio, for changes up to `steps`: the worst over honest parties. It falls as 1/σ_η²."""
+    """ρ for σ_η² = 1, σ_Δ² = ratio and changes up to `steps`: the worst over honest parties. It falls as 1/σ_η²."""
     place = {party: number for number, party in enumerate(honest)}
     by_place = [(place[i], place[j]) for i, j in edges]
     flows = _flows(len(honest), by_place, float(ratio))
