@@ -34,6 +34,7 @@ UNIFORM, FAR = np.ones(8), 1 + np.array([1, -1] * 4)
 def test_it_tells_uniform_from_far():
     """Three samples of either hypothesis; the bound of a wrong answer is below 1/5."""
     assert max(TEST.error_bound(Fraction(0)), TEST.error_bound(ONE)) < 0.2
+    assert TEST.error_bound(Fraction(3, 4)) == 1
     for seed in range(3):
         assert TEST.decide(sample(UNIFORM, 800, seed), SeededBits(f"uniform {seed}")).uniform
         assert not TEST.decide(sample(FAR, 800, seed), SeededBits(f"far {seed}")).uniform

@@ -75,7 +75,7 @@ def test_the_loss_of_all_steps_is_at_most_epsilon():
     loss = []
     for p in (few, replace(few, epsilon=Fraction(4))):
         views = [lambda b, p=p, t=t: p.mean(clipped(t), Fraction(1, 2), b) for t in (first, second)]
-        loss.append(audited(*views, 700, f"coin {p.epsilon}"))
+        loss.append(audited(*views, 500, f"coin {p.epsilon}"))
     assert loss[0] <= 1 < loss[1], loss
 
 
@@ -95,7 +95,7 @@ def test_the_error_on_a_table_is_what_was_predicted(family):
     protocol = PrivateTuples(GINI, Fraction(8), SPREAD, family, count if family == "subsampled" else 0)
     moments = pair_moments(kernel_terms(GINI, table))
     drawn = {"disjoint": moments.disjoint(), "all": 0.0, "subsampled": moments.subsampled(count)}[family]
-    found = draws(lambda bits: protocol.estimate(table, bits), 800, family)
+    found = draws(lambda bits: protocol.estimate(table, bits), 500, family)
     accept_moments(found, exact_mean(GINI, table), drawn + protocol.noise_variance(n))
     assert protocol.event.epsilon == 8
 
@@ -106,7 +106,7 @@ def test_the_error_towards_the_parameter_is_what_was_predicted():
     zetas, rng = (float(f.mean(axis=1).var()), float(f.var())), np.random.default_rng(2)
     protocols = naive(GINI, Fraction(4), SPREAD), subsampled(GINI, Fraction(4), SPREAD, 300)
     for protocol in protocols:
-        found = draws(lambda bits, p=protocol: p.estimate(columns(rng.integers(0, 4, 40)), bits), 800, protocol.family)
+        found = draws(lambda bits, p=protocol: p.estimate(columns(rng.integers(0, 4, 40)), bits), 500, protocol.family)
         accept_moments(found, f.mean(), protocol.mse(40, zetas))
     assert all_tuples(GINI, Fraction(4), SPREAD).mse(40, zetas) < protocols[0].mse(40, zetas)
 

@@ -32,7 +32,7 @@ EPSILON = Fraction(1)
 def test_the_sum_has_discrete_laplace_noise_of_its_sensitivity():
     protocol, table, bits = GlobalSensitivity(KENDALL, EPSILON), random_columns(6, 1), SeededBits("global")
     exact = total(kernel_terms(KENDALL, table), CompleteFamily(6, 2))
-    noise = [int(protocol.estimate(table, bits) * 15) - exact for _ in range(2000)]
+    noise = [int(protocol.estimate(table, bits) * 15) - exact for _ in range(1500)]
     assert protocol.sensitivity(6) == 5 * 2
     accept(noise, stats.dlaplace(1 / 10).cdf, -400, 400, bits)
     for wrong in map(float, WRONG_SCALES):
@@ -56,7 +56,7 @@ def test_its_loss_on_the_worst_neighbours_is_at_most_epsilon():
     protocol, loud = GlobalSensitivity(PRODUCT, EPSILON), GlobalSensitivity(PRODUCT, 3 * EPSILON)
     runs = []
     for p in (protocol, loud):
-        runs.append(audited(*(lambda b, p=p, t=t: p.estimate(t, b) for t in (first, second)), 800, f"{p.epsilon}"))
+        runs.append(audited(*(lambda b, p=p, t=t: p.estimate(t, b) for t in (first, second)), 600, f"{p.epsilon}"))
     assert runs[0] <= 1 < runs[1] <= 3, runs
     assert protocol.event.epsilon == 1
 

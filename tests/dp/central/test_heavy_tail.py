@@ -48,7 +48,7 @@ def test_no_scale_is_no_noise():
 
 
 def test_sliding_and_dilating_cost_at_most_what_is_said_and_nearly_that():
-    z = np.linspace(-200, 200, 400_001)
+    z = np.linspace(-50, 50, 50_001)
     log_h = lambda x: -np.log1p(x**4)  # noqa: E731
     slid = max(np.abs(log_h(z + a) - log_h(z)).max() / a for a in (0.01, 0.1, 0.5, 1.0))
     dilated = max(np.abs(b + log_h(z * np.exp(b)) - log_h(z)).max() / abs(b) for b in (-0.3, -0.01, 0.01, 0.3))

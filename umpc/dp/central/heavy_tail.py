@@ -68,15 +68,17 @@ def add_heavy_tail(value: Fraction, scale: Fraction, grid: Fraction, bits: Rando
         """Whether U < F(upper end of cell k): the answer is at most k."""
         return _is_below(u, ((k + Fraction(1, 2)) * grid - value) / scale)
 
-    reach = 1
+    reach = max(1, (scale / grid).__floor__())
     if is_below(centre):
-        while is_below(centre - reach):
+        low, high = centre - reach, centre
+        while is_below(low):
             reach *= 2
-        low, high = centre - reach, centre if reach == 1 else centre - reach // 2
+            low, high = centre - reach, low
     else:
-        while not is_below(centre + reach):
+        low, high = centre, centre + reach
+        while not is_below(high):
             reach *= 2
-        low, high = centre if reach == 1 else centre + reach // 2, centre + reach
+            low, high = high, centre + reach
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_below(middle) else (middle, high)

@@ -112,9 +112,10 @@ class UniformityTest:
         m = self.categories
         collisions = (1 + Fraction(excess)) / m
         variance = self.statistic_variance(collisions, (1 + 4 * Fraction(excess)) / m**2)
-        return min(
-            1.0, (variance + self.estimator.mse(self.records)) / float(collisions - self.threshold) ** 2
-        ) + float(self.failure)
+        gap = float(collisions - self.threshold) ** 2
+        if not gap:
+            return 1.0
+        return min(1.0, (variance + self.estimator.mse(self.records)) / gap + float(self.failure))
 
     @property
     def event(self) -> PureEvent:
