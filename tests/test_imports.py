@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
+    "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),
     "umpc/proto/": (
@@ -116,6 +117,13 @@ def test_noise_does_not_depend_on_the_local_protocols():
     """They are for comparison: what the main protocol stands on must not import them, nor the statistic."""
     mine = {file: names for file, names in IMPORTS.items() if row(file) == "umpc/dp/"}
     assert mine and not [f"{f}: {n}" for f, names in mine.items() for n in names if within(n, ("umpc.dp.local",))]
+
+
+def test_only_the_central_protocols_themselves_use_them():
+    """What a node, a dealer or a coordinator runs never touches code that sees everybody's records."""
+    users = ("umpc/dp/central/", "umpc/cli/")
+    found = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.dp.central",)) for name in names)]
+    assert found and all(within(file, users, "/") for file in found), found
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])

@@ -21,6 +21,8 @@
 | `balls.py` | fractions to certified balls and back, rounded towards more noise |
 | `checks.py` | which epsilon, delta, sensitivity and number of nodes is refused |
 | `local/` | the papers' local protocols, for comparison: each record randomised at its node |
+
+| `central/` | protocols with a trusted curator, for comparison |
 | `random_bits.py` | `RandomBits`: the only source of randomness; `LazyUniform`: a real number bit by bit |
 
 Integers, fractions and certified balls on every path to a noise value; floats only where a law is described.
