@@ -56,7 +56,7 @@ def _of_pairs(sizes: Sizes) -> tuple[PairLaplace | PairResponse, ...]:
         epsilon = epsilon_of_pair(total, study.exact_delta * total / study.exact_epsilon, degree)
         if study.noise == "randomised_response":
             low = int(kernel.interval.low / kernel.unit)
-            laws.append(PairResponse(epsilon, low, kernel.sensitivity_units, sizes.edges))
+            laws.append(PairResponse(epsilon, low, kernel.sensitivity_units, sizes.edges, degree))
         else:
             laws.append(PairLaplace(epsilon, kernel.sensitivity_units, sizes.edges, degree, total))
     return tuple(laws)
@@ -73,7 +73,9 @@ def delta_of(sizes: Sizes) -> Fraction:
     """δ of a study: what it asks for, what finite bits cost, and that a committee may have no honest member."""
     study = sizes.study
     if study.noise_of_pairs:
-        return min(Fraction(1), study.exact_delta + sum(noise.delta for noise in noise_of(sizes)))
+        laws = noise_of(sizes)
+        composed = any(law.epsilon * law.degree > total for law, total in zip(laws, study.epsilons, strict=True))
+        return min(Fraction(1), study.exact_delta * composed + sum(law.delta for law in laws))
     if not study.committee_draws:
         return study.exact_delta
     smaller = committee_size(len(study.nodes), study.max_colluding) < len(study.nodes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb, sqrt
 
 import msgspec
@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from umpc.agreement import attempt_of, noise_of
+from umpc.coordinator import report as report_module
 from umpc.coordinator.report import Measured, Report, build_report, noisy_sums
 from umpc.mpc.attempt import commit
 from umpc.mpc.cost import predict
 from umpc.mpc.sizes import Member, Sizes
 from umpc.study import FieldText, Participant, Study
+from umpc.ustat import sampling
 from umpc.ustat.estimators import QUANTILE
 
 STUDY = Study(
@@ -105,12 +107,31 @@ def test_the_noises_deviation_is_that_of_discrete_laplace_in_the_estimates_unit(
     assert report.noise_std == pytest.approx(noise_of(Sizes(STUDY, 10))[0].std * 0.5 / 20)
 
 
-@pytest.mark.parametrize("study", [STUDY, msgspec.structs.replace(STUDY, edges="7")])
-def test_the_sampling_bound_is_the_papers(study):
-    """Sinh & Ramon 2025, D.1: E_inc ≤ (Δf)²·(C(n,2) − |E|) / (4|E|(C(n,2) − 1))."""
-    report = build_report(study, shares(0, 2, 4), attempt(study), MEASURED)
-    total, edges = comb(10, 2), report.edges
-    assert report.sampling_std_bound == pytest.approx(sqrt(10**2 * (total - edges) / (4 * edges * (total - 1))))
+LINEAR = np.add.outer(np.array([1, 0, 0, 0, 1, 1.0]), np.array([1, 0, 0, 0, 1, 1.0])) / 2
+PRISM = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
+"""A kernel of one's own values only, and one whose sums over a record's pairs are all the same."""
+
+
+@pytest.mark.parametrize("kernel", [LINEAR, PRISM], ids=["linear", "degenerate"])
+@pytest.mark.parametrize("edges", [1, 2, 3, 4, 5, 6, 9, 12, 14, 15])
+def test_the_sampling_bound_of_pairs_holds_over_all_numberings(kernel, edges):
+    """All 720 numberings of 6 records; with regular graphs the degenerate kernel's variance is the bound's, exactly."""
+    study = msgspec.structs.replace(STUDY, edges=str(edges))
+    sizes = Sizes(study, 6)
+    graph = sampling._circulant(6, edges)
+    order = np.array(list(permutations(range(6))))
+    means = kernel[order[:, graph[:, 0]], order[:, graph[:, 1]]].mean(axis=1)
+    pairs = kernel[np.triu_indices(6, 1)]
+    bound = report_module._sampling_bound(2 * pairs.std(), sizes)
+    assert means.std() <= bound + 1e-12
+    if kernel is PRISM and edges % 3 == 0:
+        assert means.std() == pytest.approx(bound)
+
+
+def test_pairings_are_independent_of_each_other():
+    one, five = (Sizes(msgspec.structs.replace(STUDY, edges=rule), 10) for rule in ("1p", "5p"))
+    bounds = [report_module._sampling_bound(10.0, sizes) for sizes in (one, five)]
+    assert bounds == pytest.approx([sqrt(100 * 8 / 7 / 20), sqrt(100 * 8 / 7 / 100)])
 
 
 def test_the_sampling_bound_holds_for_the_worst_table():

@@ -177,13 +177,28 @@ def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> 
 
 
 def _sampling_bound(width: float, sizes: Sizes) -> float:
-    """sqrt of E_inc ≤ (Δf)²·(C − |E|) / (4|E|(C − 1)), C the number of possible sets.
+    """Square root of a bound of the variance from taking E: (Δf)²/(4|E|) times what is left of it.
 
-    P pairings are P independent draws of such an E, with ⌊n/2⌋ pairs each.
+    Of P pairings, which are independent of each other, P times smaller than of one.
     """
-    if sizes.sets <= 1:
-        return 0.0
     draws = pairings_of(sizes.study.edges) or 1
-    each = sizes.edges // draws
+    left = _left(sizes.edges // draws, sizes)
     # In this order no factor leaves the floats' range, however many sets there are.
-    return width * sqrt(float(Fraction(sizes.sets - each, sizes.sets - 1)) / (4 * each * draws))
+    return width * sqrt(float(left) / (4 * sizes.edges))
+
+
+def _left(edges: int, sizes: Sizes) -> Fraction:
+    """Of sets, and of pairs of two classes, (C − |E|)/(C − 1), C the number of possible ones.
+
+    Sinh & Ramon 2025, D.1, E_inc, for edges drawn one by one without repetition. Pairs in a balanced E are not: let
+    d = 2|E|/n. Hoeffding's decomposition splits the variance of f over all pairs in two parts. In g(x) + g(y) all
+    cancels but that some records are in one pair more, a of them, a = d − ⌊d⌋. In the rest h, whose sums over the pairs
+    of a record are 0, pairs that share a record have the covariance −σ²/(n − 2), disjoint ones σ²/C(n − 2, 2). The
+    larger of both factors holds for any mixture.
+    """
+    n = sizes.records
+    if sizes.study.degree == 2 and not sizes.study.two_sample and n > 3:
+        degree = Fraction(2 * edges, n)
+        more = degree - degree.numerator // degree.denominator
+        return max((n - 1 - degree) / (n - 3), n * n * more * (1 - more) / (2 * (n - 2) * edges))
+    return Fraction(sizes.sets - edges, sizes.sets - 1) if sizes.sets > 1 else Fraction(0)

@@ -89,10 +89,22 @@ class CoordinatorSession:
         if self.study.noise_of_pairs:
             ring = sizes.ring(noise_tails(sizes))
             values = [len(answer.share) // (ring.bytes * len(self.study.kernels)) for answer in answers]
+            self._check_values(values, sizes.edges)
             shares = self._shares(answers, answers[0].attempt, [ring], values)
         else:
             shares = self._shares(answers, answers[0].attempt, RINGS, [1] * len(answers))
         return build_report(self.study, shares, sizes, measured)
+
+    def _check_values(self, values: Sequence[int], edges: int) -> None:
+        """Every pair is released by one owner or by two. Raises: RemoteProtocolError."""
+        for name, count in zip(self.names, values, strict=True):
+            if count > edges or not edges <= sum(values) <= 2 * edges:
+                raise RemoteProtocolError(
+                    f"{name} released {count} values of pairs and all nodes {sum(values)}, for {edges} pairs; give the "
+                    f"study a new name to run it anew",
+                    culprit=name,
+                    step="release",
+                )
 
     def _shares(
         self, answers: Sequence[m.Released], attempt: bytes, rings: Iterable[Ring], values: Sequence[int]

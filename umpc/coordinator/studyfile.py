@@ -92,16 +92,17 @@ class StudyFile:
     def study(self, coordinator: str) -> Study:
         """The study document, checked. Raises: StudyError and its kinds."""
         entries, nodes = self.entries, tuple(self.entries.nodes)
-        usual = DEFAULTS.get(entries.protocol, DEFAULTS["u-mpc"])
+        usual, statistic = DEFAULTS.get(entries.protocol, DEFAULTS["u-mpc"]), self._statistic()
+        edges = "2n" if statistic["sampling"] == "two_sample" else usual.edges
         preprocessing = entries.preprocessing or usual.preprocessing
         noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon, preprocessing)
         study = Study(
             name=entries.name,
-            **self._statistic(),
+            **statistic,
             split=tuple(map(str, entries.split)),
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
-            edges=str(usual.edges if entries.edges is None else entries.edges),
+            edges=str(edges if entries.edges is None else entries.edges),
             max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
             delta=str(entries.delta),
             protocol=entries.protocol,

@@ -84,6 +84,7 @@ class PairResponse:
     low: int
     width: int
     pairs: int
+    degree: int = 1
     delta = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -92,8 +93,11 @@ class PairResponse:
                 f"randomised response is for kernels of at most {MOST_VALUES} values, this one has {self.width + 1}; "
                 f'take a coarser resolution, or noise = "pair_laplace"'
             )
-        if self.width * self.wrong_odds >= 1 << BITS:
-            raise InvalidEpsilon(f"epsilon {self.epsilon} a pair leaves nothing of a value; ask for a larger epsilon")
+        if self.contrast <= 0:
+            raise InvalidEpsilon(
+                f"epsilon {float(self.epsilon):.3g} a pair leaves nothing of one of {self.width + 1} values; ask for a "
+                f"larger epsilon"
+            )
 
     @cached_property
     def wrong_odds(self) -> int:
@@ -164,6 +168,7 @@ def theorem_5(records: int, pairings: int, zeta_1: float, zeta_2: float, noise_v
     variables of scale P/ε has variance 2(P/ε)²/(Pn/2) = 4P/(nε²).
 
     Args:
+        records: n, even.
         zeta_1, zeta_2: variances of E[f(x, X)] over x, and of f(X, Y).
         noise_variance: of one pair; 2(P/ε)² for Laplace noise and f in [0, 1].
     """

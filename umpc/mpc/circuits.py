@@ -256,8 +256,8 @@ class CircuitBuilder:
     def _new(self, gate: Gate | InputBit, total: int, depth: int) -> int:
         if len(self.gates) == MAX_WIRES:
             raise KernelError(
-                f"the kernel needs a circuit of more than {MAX_WIRES} wires; narrow its fields' bounds, take a coarser "
-                f"resolution or fewer products"
+                f"the kernel, and noise inside its circuit, need more than {MAX_WIRES} wires; narrow its fields' "
+                f"bounds, take a coarser resolution, fewer products or sums, or a larger epsilon"
             )
         self._wires[total] = len(self.gates)
         self.gates.append(gate)

@@ -81,7 +81,7 @@ class GarbledCells:
     @staticmethod
     def set_up_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
         link = Link.of(attempt, sender, receiver)
-        if not link.bits(link.evaluator):
+        if not link.needs_transfers:
             return []
         return [message for garbles, message in set_up_shapes() if garbles == (sender == link.garbler)]
 
@@ -91,7 +91,7 @@ class GarbledCells:
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         side = self._sides[peer]
-        return side.set_up() if side.link.bits(side.link.evaluator) else None
+        return side.set_up() if side.link.needs_transfers else None
 
     def fields_for(self, peer: int) -> list[Message]:
         return self._sides[peer].fields()

@@ -43,8 +43,9 @@ CHOICES_AT_ONCE = 1 << 18
 """Choices in one message of the transfers' extension: 1 MiB."""
 CHUNKS_IN_FLIGHT = 8
 WINDOW_BYTES = 8 << 20
-"""How far a garbler may be ahead. All that is large goes one way on a link, in the order in which it is asked for, from
-earlier to later nodes: so a node that waits for a later one can lock nobody."""
+"""How far a garbler may be ahead. Garbled edges go one way on a link, in the order in which they are asked for, from
+earlier to later nodes: so a node that waits for a later one can lock nobody. Choices of random bits go the other way, a
+twentieth as large: those of all chunks in flight are far below the window."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,11 @@ class Link:
 
     def bits(self, node: int) -> int:
         return sum(len(block.wires) * len(block.records) for block in self.blocks(node))
+
+    @property
+    def needs_transfers(self) -> bool:
+        """The evaluator has bits to choose by: of its records, or random ones."""
+        return bool(self.bits(self.evaluator) or self.circuit.inputs_of(NOBODYS))
 
     def first_edge(self, owners: Owners) -> int:
         """The edges of all cells of the link are numbered through: no two have one number under one Δ."""

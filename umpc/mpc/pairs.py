@@ -134,8 +134,3 @@ def apply_all(values: Sequence[np.ndarray], noises: Sequence[PairNoise], words: 
 def words_of(noises: Sequence[PairNoise]) -> int:
     """Random words of a pair."""
     return sum(noise.numbers for noise in noises)
-
-
-def width_bits(noises: Sequence[PairNoise]) -> int:
-    """Random bits of a pair's circuit, at most: those that no gate reads are left out of it."""
-    return sum(noise.numbers * noise.bits for noise in noises)

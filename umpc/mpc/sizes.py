@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_RECORDS = 1 << 26
 """Records of all nodes together."""
+MAX_PAIRINGS = 1 << 16
+"""Pairings of all records: each is drawn by itself."""
 MAX_RELEASED = 1 << 17
 """Values of pairs that one node can release: 1 MiB of 8 bytes each."""
 MAX_SAMPLED = 1 << 26
@@ -92,10 +94,15 @@ class Sizes:
                 f"{MAX_RELEASED} are possible; ask for fewer edges"
             )
         most = MAX_SAMPLED if study.degree <= 2 else MAX_SAMPLED_LARGER
-        if most < count < self.sets:
+        pairings = pairings_of(rule)
+        if pairings is not None and pairings > MAX_PAIRINGS:
+            raise RangeError(
+                f'edges = "{rule}", at most {MAX_PAIRINGS} pairings can be drawn; ask for fewer, or for all'
+            )
+        if most < count and (count < self.sets or pairings is not None):
             raise RangeError(f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all")
         cells = comb(self.holders + study.degree - 1, study.degree)
-        if count == self.sets and cells > MAX_CELLS:
+        if count == self.sets and pairings is None and cells > MAX_CELLS:
             raise RangeError(
                 f"all sets of {study.degree} records of {self.holders} nodes have {cells} different groups of owners, "
                 f"at most {MAX_CELLS} are possible; ask for a number of edges instead of all"

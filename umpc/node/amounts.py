@@ -19,7 +19,8 @@ DEFAULT_DELTA = Fraction(1, 10**9)
 """For all studies of a data set together, where [budget] says nothing."""
 INSTEAD = {
     "epsilon": "Ask for at most what is left, wait until open studies end,",
-    "delta": 'Ask with noise = "distributed", which costs no delta, wait until open studies end,',
+    "delta": 'Ask with noise = "distributed" (of noisy pairs "randomised_response"), which costs no delta, wait until '
+    "open studies end,",
 }
 
 

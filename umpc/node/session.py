@@ -196,15 +196,16 @@ class NodeSession:
             pass
 
     def inner_steps(self) -> Iterator[None]:
-        """The same in steps of at most INNER_CHUNK edges, so that whoever drives it can stop in between."""
+        """The same in steps of at most INNER_CHUNK edges, or random words, so that whoever drives it can stop."""
         if self._inner_begun:
             raise LocalProtocolError("the edges inside this node were evaluated before")
         self._inner_begun = True
         owners = (self.index,) * self.study.degree
         cell: Cell | None = self.attempt.hypergraph.cells.get(owners)
         kernels = self.study.parsed_kernels
-        for start in range(0, cell.count if cell else 0, INNER_CHUNK):
-            index = cell.edges(start, min(start + INNER_CHUNK, cell.count))
+        step = max(1, INNER_CHUNK // max(1, words_of(self.attempt.pair_noise)))
+        for start in range(0, cell.count if cell else 0, step):
+            index = cell.edges(start, min(start + step, cell.count))
             records = [{name: column[side] for name, column in self.columns.items()} for side in index]
             values = [kernel.evaluate(records) for kernel in kernels]
             if self.attempt.pair_noise:

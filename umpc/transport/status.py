@@ -53,8 +53,14 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
     cls = error_classes().get(name)
     if cls is not None:
         return cls(f"{peer}: {text}", culprit=peer, step=step)
+    broken = (
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.INTERNAL,  # ours names a class; without one it is gRPC's own word for a stream that broke
+    )
     match failure.code():
-        case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED | grpc.StatusCode.UNKNOWN:
+        case code if code in broken:
             return lost(peer, step, f"{failure.code().name}: {failure.details()}")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return StepTimeout(f"{peer} did not finish step {step} in time", culprit=peer, step=step)

@@ -134,9 +134,11 @@ def matchings(records: int, pairings: int, words: Words) -> np.ndarray:
 
     Returns: (P·⌊n/2⌋, 2) int64, each row ascending; a pair of several pairings is there several times.
     """
-    paired = records // 2 * 2
-    rows = [np.argsort(words(records), kind="stable")[:paired].reshape(-1, 2) for _ in range(pairings)]
-    return np.sort(np.concatenate(rows), axis=1)
+    pairs = records // 2
+    edges = np.empty((pairings * pairs, 2), dtype=np.int64)
+    for start in range(0, len(edges), pairs):
+        edges[start : start + pairs] = np.argsort(words(records), kind="stable")[: 2 * pairs].reshape(-1, 2)
+    return np.sort(edges, axis=1)
 
 
 def biregular(zeros: int, ones: int, count: int, words: Words) -> np.ndarray:

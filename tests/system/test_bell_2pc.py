@@ -1,0 +1,87 @@
+"""Noisy pairs over real processes: the sum over the pairs with its noise, predicted bytes, no dealer, failing nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from umpc.errors import PeerLost, StudyError
+
+from .test_demo import BANK, BANK_OPTIONS, demo, result
+from .test_faults import SURVIVE_SECONDS
+
+BELL = ("--protocol", "bell-2pc")
+STUDY = {"protocol": "bell-2pc", "dealer": None, "edges": "1p"}
+FAR = 6
+"""Standard deviations of a mean of many pairs' noise: nearly normal, so beyond with a probability below 1e-8."""
+
+
+def check_cost(report: dict, rounds: int) -> None:
+    assert report["bytes_online"] == report["bytes_online_predicted"] > 0
+    assert report["bytes_offline"] == report["bytes_offline_predicted"] > 0
+    assert report["rounds"] == report["rounds_predicted"] == rounds
+    assert (report["protocol"], report["backend"], report["preprocessing"]) == ("bell-2pc", "garbled", "none")
+
+
+if BANK.exists():
+
+    def test_the_bank_study_of_one_pairing_over_four_nodes():
+        report = result(*BELL, "--permutations", "1", *BANK_OPTIONS, "--nodes", "4")
+        check_cost(report, rounds=4)
+        assert (report["edges"], report["max_degree"], report["records"]) == (2260, 1, 4521)
+        assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+        assert report["noise_std"] == pytest.approx(2**1.5 / 2260**0.5, rel=0.03), "√2·Δf/ε of one pair"
+        assert report["noise"] == "pair_laplace" and 0 < report["delta"] < 1e-10
+
+
+def test_responses_that_are_certain_are_exact_over_the_pairs_and_no_dealer_runs(tmp_path):
+    kept = tmp_path / "kept"
+    certain = ("--noise", "randomised_response", "--epsilon", "1e9", "--permutations", "2", "--nodes", "3")
+    report = result(*BELL, *certain, "--keep", str(kept))
+    check_cost(report, rounds=4)
+    assert report["estimate"] == pytest.approx(report["exact_over_edges"], abs=1e-9)
+    assert (report["edges"], report["max_degree"], report["delta"]) == (2 * 284, 2, 0)
+    assert not list(kept.glob("dealer*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--statistic", "triples_skewness", "--fields", "mean radius"), "is of pairs"),
+        (("--noise", "in_mpc"), "must be one of pair_laplace, randomised_response"),
+        (("--backend", "shared"), 'by backend = "garbled"'),
+    ],
+    ids=str,
+)
+def test_what_is_no_study_of_noisy_pairs_is_refused_before_any_process_starts(options, reason):
+    ended = demo(*BELL, *options)
+    assert ended.returncode == StudyError.exit_code, ended.stderr
+    assert reason in ended.stderr.strip().splitlines()[-1] and "starting" not in ended.stderr
+
+
+def test_a_demo_of_a_large_epsilon_has_the_budget_that_its_finite_bits_take():
+    """The demo's nodes allow as much δ as the study that they are started for costs."""
+    report = result(*BELL, "--epsilon", "10", "--permutations", "1", "--nodes", "2")
+    assert report["delta"] < 1e-6 and abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+
+
+def test_a_node_that_is_killed_in_the_middle_is_named_and_nothing_is_charged(lab):
+    here = lab(3, {"node-2": {"UMPC_FAILPOINT": "after-fields:kill"}}).start(dealer=False)
+    outcome = here.run(**STUDY)
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == "" and outcome.seconds < 2 * SURVIVE_SECONDS
+    for survivor in ("node-1", "node-3"):
+        assert "node-2" in here.wait_for_log(survivor, "ended in step")
+        assert here.reserved_by_the_living(survivor) == 0
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_a_replayed_study_costs_nothing_and_is_charged_once(lab):
+    here = lab(2).start(dealer=False)
+    first, again = here.run(**STUDY), here.run(**STUDY)
+    assert [outcome.code for outcome in (first, again)] == [0, 0], first.error
+    assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
+    assert first.report["edges"] == 60 and first.report["max_degree"] == 1
+    here.stop()
+    assert [here.spent(name) for name in here.names] == [1, 1]
