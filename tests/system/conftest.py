@@ -17,6 +17,8 @@ from umpc.coordinator.studyfile import write_study_file
 from umpc.node.ledger import Ledger
 from umpc.study import FieldText
 
+from .forked import Forked
+
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
 
@@ -45,6 +47,7 @@ class Lab:
     def __init__(self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None):
         self.folder = folder
         self.deployment = Deployment(folder, environment)
+        self.deployment.popen = Forked
         self.names = [f"node-{number + 1}" for number in range(nodes)]
         self.served: dict[str, Served] = {}
         self._environment = environment or {}
@@ -80,7 +83,7 @@ class Lab:
     def coordinate(self, file: Path) -> subprocess.Popen:
         """The coordinator's process, running."""
         environment = {**__import__("os").environ, **self._environment.get("coordinator", {})}
-        return subprocess.Popen(
+        return Forked(
             [*UMPC, "study", "run", str(file), "--format", "json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
