@@ -41,6 +41,19 @@ class Outcome:
         return self.error.strip().splitlines()[-1]
 
 
+def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess:
+    """`umpc` with these arguments, run to its end."""
+    with Forked([*UMPC, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            ended = subprocess.CompletedProcess(process.args, None, *process.communicate(timeout=60))
+        finally:
+            stop([process])
+    ended.returncode = process.returncode
+    if check:
+        ended.check_returncode()
+    return ended
+
+
 class Lab:
     """Some nodes and a dealer that run, and studies over them."""
 

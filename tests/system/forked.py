@@ -12,7 +12,9 @@ new process becomes our own child, and everything that `Popen` knows about child
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -21,10 +23,19 @@ import subprocess
 import sys
 from functools import cache
 
+import umpc
 from umpc.cli.deployment import UMPC
 
 PR_SET_CHILD_SUBREAPER = 36
 MOST_BYTES = 1 << 20
+COMMON = ("umpc.transport.services", "cryptography.hazmat.backends.openssl.backend", "umpc.cli.main", "umpc.failpoints")
+IMPORTED = {
+    "approve": ("umpc.cli.approve", "umpc.node.config", "umpc.node.approvals"),
+    "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
+    "node": ("umpc.cli.serve", "umpc.node.server"),
+    "study": ("umpc.cli.study", "umpc.cli.show", "umpc.coordinator.client", "umpc.coordinator.studyfile"),
+}
+"""What the source of a command imports; each has its own, so that no process finds what only another needs."""
 
 
 class Forked(subprocess.Popen):
@@ -48,19 +59,19 @@ def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int
     given = {target: ours for target, ours in files.items() if ours >= 0}
     request = json.dumps([list(arguments), environment, list(given)]).encode()
     assert len(request) < MOST_BYTES
-    source = _source()
+    source = _source(arguments[0])
     socket.send_fds(source, [request], list(given.values()))
     return int(source.recv(64))
 
 
 @cache
-def _source() -> socket.socket:
-    """Our end of the source process, which ends when we do."""
+def _source(command: str) -> socket.socket:
+    """Our end of the command's source process, which ends when we do."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, its):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
-    subprocess.Popen([sys.executable, __file__, str(its.fileno())], pass_fds=[its.fileno()])
+    subprocess.Popen([sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()])
     its.close()
     return ours
 
@@ -68,40 +79,31 @@ def _source() -> socket.socket:
 # --- the source ---------------------------------------------------------------------------------------------
 
 
-def main() -> None:
+def main(command: str, file: str) -> None:
     """Fork for every request; in the new process, be `umpc` with these arguments."""
     before = set(os.environ)
-    import umpc.transport.services  # isort: skip  (first: see umpc/transport/tls.py)
-    import umpc.cli.approve
-    import umpc.cli.main
-    import umpc.cli.serve
-    import umpc.cli.show
-    import umpc.cli.study
-    import umpc.coordinator.client
-    import umpc.coordinator.studyfile
-    import umpc.dealer.server
-    import umpc.failpoints
-    import umpc.node.server
-
+    for module in (*COMMON, *IMPORTED[command]):
+        importlib.import_module(module)
     set_by_imports = {name: os.environ[name] for name in os.environ if name not in before}
-    requests = socket.socket(fileno=int(sys.argv[1]))
+    requests = socket.socket(fileno=int(file))
+    gc.freeze()  # a collection would copy every page it looks at
+    if "duckdb" in sys.modules:
+        atexit.register(gc.unfreeze)  # it complains of what is left at the end
     while True:
         text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
         if not text:
             return
         if _forked_twice(requests):
             break
-        for file in files:
-            os.close(file)
+        for each in files:
+            os.close(each)
     requests.close()
     arguments, environment, own = json.loads(text)
-    for file, target in zip(files, own, strict=True):
-        os.dup2(file, target)
-        os.close(file)
+    for each, target in zip(files, own, strict=True):
+        os.dup2(each, target)
+        os.close(each)
     os.environ.clear()
     os.environ.update(set_by_imports | environment)
-
-
     importlib.reload(umpc.failpoints)  # it reads the environment
     sys.argv = ["umpc", *arguments]
     umpc.cli.main.main()
@@ -127,4 +129,4 @@ def _forked_twice(requests: socket.socket) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
