@@ -17,8 +17,8 @@ only stream without an answer is all ones, U = 1; `MOST_BITS` ends it.
 
 F(k) is remembered for the k that were met: at the scales of small studies nearly every draw meets the same few.
 
-Timing: the running time follows the value, and which values came before. A node draws its noise before the run and sends on the protocol's
-schedule, so that nobody sees how long a draw took.
+Timing: the running time follows the value, and which values came before. A node draws its noise before the run and
+sends on the protocol's schedule, so that nobody sees how long a draw took.
 """
 
 from __future__ import annotations
