@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,9 @@ from umpc.node.ledger import Ledger
 from umpc.study import FieldText
 
 from .forked import Forked
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Else each of the processes that these tests start compiles all of umpc, which takes as long as its other imports."""
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
@@ -95,7 +99,7 @@ class Lab:
 
     def coordinate(self, file: Path) -> subprocess.Popen:
         """The coordinator's process, running."""
-        environment = {**__import__("os").environ, **self._environment.get("coordinator", {})}
+        environment = {**os.environ, **self._environment.get("coordinator", {})}
         return Forked(
             [*UMPC, "study", "run", str(file), "--format", "json"],
             stdout=subprocess.PIPE,
