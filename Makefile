@@ -25,7 +25,7 @@ demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this mac
 	$(BIN)/umpc demo
 
 test: $(VENV)/.dev  ## all tests, on all cores
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8) times as many as `make test` takes
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit

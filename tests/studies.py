@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 import msgspec
 import numpy as np
 import pytest
 
-from umpc.agreement import attempt_of
+from umpc.agreement import attempt_of, noise_of
 from umpc.mpc.attempt import Attempt, commit, edges_of
 from umpc.mpc.compiler import compile_program
 from umpc.mpc.prg import Stream
-from umpc.mpc.sizes import Member
+from umpc.mpc.sizes import Member, Sizes
 from umpc.mpc.zero_shares import KeyAgreement
 from umpc.study import FieldText, Participant, Study
 from umpc.ustat.hypergraph import Hypergraph
@@ -40,8 +41,12 @@ Columns = Mapping[str, np.ndarray]
 
 @contextmanager
 def compiled_once() -> Iterator[None]:
-    """The plans of equal studies are compiled once, not by every process of every run: for tests of many runs."""
-    programs = {}
+    """What equal studies of equal sizes have in common is derived once, not by every process of every run.
+
+    For tests of many runs: plans, sizes, the laws of the noise, and E where it is all sets of records.
+    """
+    programs, graphs, sizes = {}, {}, {}
+    sizes_of, laws = Sizes.of, cache(noise_of)
 
     def compile_once(kernels, ring, patterns):
         key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns)
@@ -49,8 +54,24 @@ def compiled_once() -> Iterator[None]:
             programs[key] = compile_program(kernels, ring, patterns)
         return programs[key]
 
+    def edges_once(study, seed, classes):
+        if study.edges != "all":
+            return edges_of(study, seed, classes)
+        key = study.degree, study.two_sample, tuple(classes)
+        if key not in graphs:
+            graphs[key] = edges_of(study, seed, classes)
+        return graphs[key]
+
+    def sizes_once(study, members):
+        found = sizes_of(study, members)
+        return sizes.setdefault(found, found)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("umpc.mpc.attempt.compile_program", compile_once)
+        patch.setattr("umpc.mpc.attempt.edges_of", edges_once)
+        patch.setattr(Sizes, "of", sizes_once)
+        for module in ("agreement", "node.session", "coordinator.report"):
+            patch.setattr(f"umpc.{module}.noise_of", laws)
         yield
 
 

@@ -1,8 +1,8 @@
 """What the tests of samplers share: α and N, a seeded stream, and the chi-square test.
 
 A sampler is right if its draws pass `chi_square` against probabilities computed elsewhere (scipy, closed
-forms), and the test is worth something if draws of a wrong scale, times 0.7 and 1.3, fail it. Both use the
-same N and the same α. Streams are seeded, so a result never changes; a failing test prints its seed.
+forms), and the test is worth something if they fail against the law of a wrong scale, times 0.7 and 1.3. Both use
+the same draws and the same α. Streams are seeded, so a result never changes; a failing test prints its seed.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.base_ot import (
     CHOICE,
-    GENERATOR,
     OFFER,
     ORDER,
     POINT_BYTES,
@@ -21,6 +20,7 @@ from umpc.mpc.base_ot import (
     _scalar,
     decode_point,
     encode_point,
+    generator,
     receive_seeds,
     send_seeds,
 )
@@ -30,6 +30,7 @@ from umpc.mpc.rounds import run_in_memory
 from .studies import seed_of
 from .transfers import WRONG_SHAPES, altered, bits_of, changes, refusal, survives
 
+GENERATOR = generator()
 COUNT = 6
 CHOICES = [0, 1, 1, 0, 1, 0]
 

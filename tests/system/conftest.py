@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,11 @@ from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import write_study_file
 from umpc.node.ledger import Ledger
 from umpc.study import FieldText
+
+from .forked import Forked
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Else each of the processes that these tests start compiles all of umpc, which takes as long as its other imports."""
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
@@ -39,12 +45,26 @@ class Outcome:
         return self.error.strip().splitlines()[-1]
 
 
+def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess:
+    """`umpc` with these arguments, run to its end."""
+    with Forked([*UMPC, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            ended = subprocess.CompletedProcess(process.args, None, *process.communicate(timeout=60))
+        finally:
+            stop([process])
+    ended.returncode = process.returncode
+    if check:
+        ended.check_returncode()
+    return ended
+
+
 class Lab:
     """Some nodes and a dealer that run, and studies over them."""
 
     def __init__(self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None):
         self.folder = folder
         self.deployment = Deployment(folder, environment)
+        self.deployment.popen = Forked
         self.names = [f"node-{number + 1}" for number in range(nodes)]
         self.served: dict[str, Served] = {}
         self._environment = environment or {}
@@ -79,8 +99,8 @@ class Lab:
 
     def coordinate(self, file: Path) -> subprocess.Popen:
         """The coordinator's process, running."""
-        environment = {**__import__("os").environ, **self._environment.get("coordinator", {})}
-        return subprocess.Popen(
+        environment = {**os.environ, **self._environment.get("coordinator", {})}
+        return Forked(
             [*UMPC, "study", "run", str(file), "--format", "json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -76,7 +76,7 @@ def test_every_degree_is_exact_without_noise(five, statistic):
 @pytest.mark.parametrize(("point", "action"), [("after-fields", "kill"), ("before-ready", "stop")])
 def test_an_owner_of_triples_that_fails_is_named_and_costs_nothing(lab, point, action):
     here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
-    outcome = here.run(statistic="triples_skewness", columns=["age"], edges="all")
+    outcome = here.run(statistic="triples_skewness", columns=["age"], edges="2n")
     assert outcome.code == PeerLost.exit_code, outcome.error
     assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
     assert outcome.seconds < 10

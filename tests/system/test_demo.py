@@ -109,9 +109,7 @@ def test_an_interrupted_demo_stops_every_process_it_started(number, tmp_path):
     kept = tmp_path / "kept"
     process = subprocess.Popen([*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.PIPE, start_new_session=True)
     try:
-        _wait_until(lambda: (kept / "node-4.log").exists())
-        started = _children(process.pid)
-        assert len(started) >= 5
+        started = _started(process.pid)
         os.kill(process.pid, number)
         assert process.wait(20) == 130
         _wait_until(lambda: not [pid for pid in started if _alive(pid)], seconds=10)
@@ -123,8 +121,7 @@ def test_processes_of_a_demo_that_is_killed_end_by_themselves(tmp_path):
     kept = tmp_path / "kept"
     process = subprocess.Popen([*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.DEVNULL)
     try:
-        _wait_until(lambda: (kept / "node-4.log").exists())
-        started = _children(process.pid)
+        started = _started(process.pid)
         process.kill()
         process.wait()
         _wait_until(lambda: not [pid for pid in started if _alive(pid)], seconds=20)
@@ -160,6 +157,12 @@ def _wait_until(condition, seconds: float = 15) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def _started(demo: int) -> list[int]:
+    """The dealer and four nodes of a demo, as soon as all of them run."""
+    _wait_until(lambda: len(_children(demo)) >= 5, seconds=60)
+    return _children(demo)
 
 
 def _children(pid: int) -> list[int]:

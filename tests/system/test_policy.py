@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from umpc.cli.deployment import UMPC
 from umpc.errors import ApprovalPending, ConfigError, PolicyRefused
 
-from .conftest import Lab, Outcome
+from .conftest import Lab, Outcome, command
 
 NEEDS_APPROVAL = "[policy]\napproval = true\n"
 
@@ -25,9 +23,8 @@ def rules(here: Lab, name: str, text: str) -> None:
     config(here, name).write_text(f"{top}[policy]\n{text}\n")
 
 
-def approve(here: Lab, name: str, command: str, *arguments: str) -> str:
-    line = [*UMPC, "approve", command, "--config", str(config(here, name)), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout
+def approve(here: Lab, name: str, what: str, *arguments: str) -> str:
+    return command("approve", what, "--config", str(config(here, name)), *arguments, check=True).stdout
 
 
 def refused(outcome: Outcome, error: type, *words: str) -> None:

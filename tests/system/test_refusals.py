@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from umpc import errors as e
-from umpc.cli.deployment import UMPC, Deployment
+from umpc.cli.deployment import Deployment
 from umpc.study import FieldText
 from umpc.transport.authority import Authority
 
-from .conftest import FIELDS, TABLE, Lab
+from .conftest import FIELDS, TABLE, Lab, command
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +140,7 @@ def test_a_kernel_of_ones_own_runs_and_nodes_get_its_expression(running):
 def test_a_check_says_what_a_study_means_and_who_answers(running):
     address = running.served["node-1"].address
     file = running.study_file(nodes=[("node-1", address), ("node-2", "127.0.0.1:1")])
-    ended = subprocess.run(
-        [*UMPC, "study", "check", str(file), "--contact"], capture_output=True, text=True, timeout=60
-    )
+    ended = command("study", "check", str(file), "--contact")
     assert ended.returncode == e.PeerUnavailable.exit_code, ended.stderr
     for words in (
         "sign(a.age - b.age) * sign(a.balance - b.balance)",
@@ -157,13 +155,13 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
 
 def test_a_check_predicts_what_a_run_over_these_records_costs(running):
     file = running.study_file(name="predicted", epsilon="1/1000", edges="all")
-    command = [*UMPC, "study", "check", str(file), "--records", "60,60"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    check = "study", "check", str(file), "--records"
+    said = command(*check, "60,60", check=True).stdout
     report = running.run(name="predicted", epsilon="1/1000", edges="all").report
     assert f"sets         {report['edges']:,} of 120 records, a record in at most 119" in said
     assert f"standard deviation {report['noise_std']:.4g} of a mean" in said
     assert f"bytes        {report['bytes_online']:,} online, {report['bytes_offline']:,} before" in said
-    wrong = subprocess.run([*command[:-1], "60"], capture_output=True, text=True, timeout=60)
+    wrong = command(*check, "60")
     assert wrong.returncode == e.StudyError.exit_code and "one number per node" in wrong.stderr
 
 
@@ -199,7 +197,7 @@ def issued(tmp_path, role: str, *, authority: Authority | None = None, days: int
 def run_as(here: Lab, identity) -> subprocess.CompletedProcess:
     file = here.study_file(name="as-another")
     file.write_text(file.read_text().replace('identity = "coordinator"', f'identity = "{identity}"'))
-    return subprocess.run([*UMPC, "study", "run", str(file)], capture_output=True, text=True, timeout=60)
+    return command("study", "run", str(file))
 
 
 def test_a_coordinator_of_another_authority_is_refused(running, tmp_path):
@@ -225,23 +223,13 @@ def test_a_node_certificate_cannot_coordinate(running, tmp_path):
 
 def test_a_port_in_use_is_refused(running, tmp_path):
     address = running.served["dealer"].address
-    ended = subprocess.run(
-        [*UMPC, "dealer", "start", "--identity", str(running.folder / "dealer"), "--listen", address],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended = command("dealer", "start", "--identity", str(running.folder / "dealer"), "--listen", address)
     assert ended.returncode == e.AddressInUse.exit_code
     assert address in ended.stderr.splitlines()[-1]
 
 
 def test_a_second_node_on_the_same_ledger_is_refused(running):
-    ended = subprocess.run(
-        [*UMPC, "node", "start", "--config", str(running.folder / "node-1.toml")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended = command("node", "start", "--config", str(running.folder / "node-1.toml"))
     assert ended.returncode == e.LedgerError.exit_code
     assert "node-1-ledger.sqlite" in ended.stderr
 

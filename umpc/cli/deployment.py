@@ -73,6 +73,7 @@ class Deployment:
     """
 
     command = UMPC
+    popen = subprocess.Popen
 
     def __init__(self, folder: Path, environment: Mapping[str, Mapping[str, str]] | None = None):
         from umpc.transport.authority import Authority
@@ -106,7 +107,7 @@ class Deployment:
     def _start(self, name: str, arguments: list[str]) -> None:
         log = self.folder / f"{name}.log"
         with log.open("ab") as file:
-            process = subprocess.Popen(
+            process = self.popen(
                 [*self.command, *arguments, "--while-stdin-open"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -20,13 +20,16 @@ inversion asks for many of its values; log k! (Stirling's series with its remain
 
 Paper: Devroye 1986, Non-uniform random variate generation, section X.3 (rejection for the Poisson law).
 
-Timing: the running time follows the value. Draw before the run, as for `polya`.
+The odds of acceptance are remembered for the y that were met: at small means nearly all proposals are the same few.
+
+Timing: the running time follows the value, and which values came before. Draw before the run, as for `polya`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import floor, isqrt
 
 from flint import arb, ctx
@@ -44,6 +47,9 @@ MOST_BITS = 1024
 
 MOST_TRIES = 2048
 """Proposals that a working source does not get to: each is accepted with probability above 0.3 (`tests`)."""
+
+LAWS, VALUES = 16, 1024
+"""How many means are remembered, and how many odds of each."""
 
 MOST_PRECISION = 1 << 14
 """Working precision at which we give up: `flint` would have to be at fault."""
@@ -81,9 +87,9 @@ def _centre(mean: Fraction) -> tuple[int, int]:
 
 def _accepts(mean: Fraction, y: int, bits: RandomBits) -> bool:
     """A coin with the odds of acceptance: more bits of U or a sharper ball until they are apart."""
-    u, precision = LazyUniform(bits, MOST_BITS), 64
+    u, precision, remembered = LazyUniform(bits, MOST_BITS), 64, _remembered(mean)
     while precision <= MOST_PRECISION:
-        odds = acceptance(mean, y, precision)
+        odds = remembered(y, precision)
         if u.certainly_below(odds):
             return True
         if u.certainly_not_below(odds):
@@ -96,6 +102,12 @@ def _accepts(mean: Fraction, y: int, bits: RandomBits) -> bool:
         f"expected a sharp enclosure of Poisson probabilities of mean {mean}, none came in {MOST_PRECISION} bits; "
         "report it, and the version of python-flint"
     )
+
+
+@lru_cache(maxsize=LAWS)
+def _remembered(mean: Fraction) -> Callable[[int, int], arb]:
+    """`acceptance` at this mean, by y and precision. A ball does not depend on U, so no draw depends on another."""
+    return lru_cache(maxsize=VALUES)(partial(acceptance, mean))
 
 
 def acceptance(mean: Fraction, y: int, precision: int) -> arb:

@@ -15,13 +15,17 @@ Why a comparison ends: for rational r and log_ratio, q is transcendental (Lindem
 a polynomial in q is therefore never a fraction, so never an end of U's interval, however U's bits fall. The
 only stream without an answer is all ones, U = 1; `MOST_BITS` ends it.
 
-Timing: the running time follows the value. A node draws its noise before the run and sends on the protocol's
-schedule, so that nobody sees how long a draw took.
+F(k) is remembered for the k that were met: at the scales of small studies nearly every draw meets the same few.
+
+Timing: the running time follows the value, and which values came before. A node draws its noise before the run and
+sends on the protocol's schedule, so that nobody sees how long a draw took.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache, partial
 
 from flint import arb, ctx, fmpq
 
@@ -38,6 +42,9 @@ PRECISION = 64
 
 MOST_PRECISION = 1 << 14
 """Working precision at which we give up: `flint` would have to be at fault."""
+
+LAWS, VALUES = 16, 1024
+"""How many laws are remembered, and how many enclosures of each."""
 
 MOST_BITS = 1024 + 256
 """Bits of U that a working source does not get to.
@@ -97,24 +104,30 @@ def distribution(shape: Fraction, log_ratio: Fraction, k: int, precision: int) -
 
 def _invert(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
     """The k with F(k-1) <= U < F(k): double k until F(k) passes U, then halve the bracket."""
-    u = LazyUniform(bits, MOST_BITS)
+    u, law = LazyUniform(bits, MOST_BITS), _remembered(shape, log_ratio)
     below, k = -1, 0  # F(below) <= U
-    while not _is_below(u, shape, log_ratio, k):
+    while not _is_below(u, law, k):
         below, k = k, 2 * k + 1
     while k - below > 1:
         middle = (below + k) // 2
-        if _is_below(u, shape, log_ratio, middle):
+        if _is_below(u, law, middle):
             k = middle
         else:
             below = middle
     return k
 
 
-def _is_below(u: LazyUniform, shape: Fraction, log_ratio: Fraction, k: int) -> bool:
+@lru_cache(maxsize=LAWS)
+def _remembered(shape: Fraction, log_ratio: Fraction) -> Callable[[int, int], arb]:
+    """`distribution` of this law, by k and precision. A ball does not depend on U, so no draw depends on another."""
+    return lru_cache(maxsize=VALUES)(partial(distribution, shape, log_ratio))
+
+
+def _is_below(u: LazyUniform, law: Callable[[int, int], arb], k: int) -> bool:
     """Whether U < F(k), by a sharper F(k) while that helps and by more bits of U when it does not."""
     precision = PRECISION
     while precision <= MOST_PRECISION:
-        number = distribution(shape, log_ratio, k, precision)
+        number = law(k, precision)
         if u.certainly_below(number):
             return True
         if u.certainly_not_below(number):
@@ -124,9 +137,8 @@ def _is_below(u: LazyUniform, shape: Fraction, log_ratio: Fraction, k: int) -> b
         else:
             precision *= 2
     raise LocalProtocolError(
-        f"expected a sharp enclosure of the Polya distribution function for shape {shape} and "
-        f"log_ratio {log_ratio}, none came in {MOST_PRECISION} bits of precision; report it, and the version "
-        "of python-flint"
+        f"expected a sharp enclosure of a Polya distribution function, none came in {MOST_PRECISION} bits of "
+        "precision; report it, and the version of python-flint"
     )
 
 

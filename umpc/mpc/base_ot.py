@@ -30,12 +30,15 @@ Cost: two rounds, 130 bytes and 65 a transfer; scalar products: sender 1 a trans
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from Crypto.PublicKey.ECC import EccPoint
+from functools import cache
+from typing import TYPE_CHECKING
 
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.prg import Stream, derive, digest
 from umpc.mpc.rounds import Message, Protocol, check_reply
+
+if TYPE_CHECKING:
+    from Crypto.PublicKey.ECC import EccPoint
 
 OFFER, CHOICE = "ot_offer", "ot_choice"
 POINT_BYTES = 65
@@ -43,11 +46,22 @@ POINT_BYTES = 65
 
 PRIME = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-GENERATOR = EccPoint(
-    0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
-    0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5,
-    curve="P-256",
-)
+
+
+@cache
+def generator() -> EccPoint:
+    """SEC 2, section 2.4.2."""
+    return _point(
+        0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
+        0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5,
+    )
+
+
+def _point(x: int, y: int) -> EccPoint:
+    """Raises: ValueError off the curve. Imported here: processes of a study with a dealer need no curve."""
+    from Crypto.PublicKey.ECC import EccPoint
+
+    return EccPoint(x, y, curve="P-256")
 
 
 def send_seeds(seed: bytes, count: int, session: bytes, peer: str) -> Protocol[list[tuple[bytes, bytes]]]:
@@ -62,8 +76,8 @@ def send_seeds(seed: bytes, count: int, session: bytes, peer: str) -> Protocol[l
     """
     stream = Stream(derive(seed, "base ot", "sender"))
     r = _scalar(stream)
-    meeting = GENERATOR * _scalar(stream)  # C
-    offer = encode_point(meeting) + encode_point(GENERATOR * r)
+    meeting = generator() * _scalar(stream)  # C
+    offer = encode_point(meeting) + encode_point(generator() * r)
     (reply,) = yield Message(OFFER, offer, 2, 8 * POINT_BYTES)
     check_reply(reply, silence(OFFER), peer)
     (reply,) = yield silence(CHOICE)
@@ -92,7 +106,7 @@ def receive_seeds(seed: bytes, choices: Sequence[int], session: bytes, peer: str
     encodings, seeds = [], []
     for number, choice in enumerate(choices):
         k = _scalar(stream)
-        own = GENERATOR * k
+        own = generator() * k
         encodings.append(encode_point((own, meeting + -own)[choice]))
         seeds.append(_hash(session, number, offer, encodings[-1], choice, masked * k))
     (reply,) = yield Message(CHOICE, b"".join(encodings), len(encodings), 8 * POINT_BYTES)
@@ -126,7 +140,7 @@ def decode_point(data: bytes, culprit: str, step: str) -> EccPoint:
     if x == y == 0:
         raise _not_a_key("what the library reads as infinity", culprit, step)
     try:
-        return EccPoint(x, y, curve="P-256")
+        return _point(x, y)
     except ValueError:
         raise _not_a_key("a point off the curve", culprit, step) from None
 

@@ -120,7 +120,7 @@ class Sizes:
             return pairings
         return max_degree(self.edges, self.records, self.study.degree)
 
-    @property
+    @cached_property
     def sensitivities(self) -> tuple[int, ...]:
         """δ_max·Δf in units of each kernel: what replacing one record changes in its sum, at most."""
         return tuple(self.max_degree * kernel.sensitivity_units for kernel in self.study.parsed_kernels)

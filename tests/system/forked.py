@@ -1,0 +1,132 @@
+"""Processes of the command `umpc` that need not import it again: each is forked from one that has.
+
+A process takes half a second of CPU to import numpy, gRPC and duckdb before it does anything, which is most of what a
+small study costs, and these tests start hundreds. `Forked` is a `subprocess.Popen` whose process comes from a source
+process that has imported everything and done nothing: a process of its own all the same, with its own id, files,
+environment, signals, memory and end. Whoever tests the start itself uses `subprocess`, as test_demo.py does, and so
+does `Forked` with any other command.
+
+This process is made the reaper of orphans (prctl(2), PR_SET_CHILD_SUBREAPER): the source forks twice, so that the
+new process becomes our own child, and everything that `Popen` knows about children holds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import importlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from functools import cache
+
+import umpc
+from umpc.cli.deployment import UMPC
+
+PR_SET_CHILD_SUBREAPER = 36
+MOST_BYTES = 1 << 20
+COMMON = ("umpc.transport.services", "cryptography.hazmat.backends.openssl.backend", "umpc.cli.main", "umpc.failpoints")
+IMPORTED = {
+    "approve": ("umpc.cli.approve", "umpc.node.config", "umpc.node.approvals"),
+    "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
+    "node": ("umpc.cli.serve", "umpc.node.server"),
+    "study": ("umpc.cli.study", "umpc.cli.show", "umpc.coordinator.client", "umpc.coordinator.studyfile"),
+}
+"""What the source of a command imports; each has its own, so that no process finds what only another needs."""
+
+
+class Forked(subprocess.Popen):
+    """As `subprocess.Popen`, for a command that begins with `UMPC`."""
+
+    def _execute_child(self, args, *rest):
+        if tuple(args[: len(UMPC)]) != UMPC:
+            return super()._execute_child(args, *rest)
+        _, preexec, _, passed, folder, environment, *_ = rest
+        assert not preexec and not passed and folder is None, "not for forked processes"
+        pipes = rest[9:15]
+        stdin, _, _, stdout, _, stderr = pipes
+        environment = dict(os.environ if environment is None else environment)
+        self.pid = fork(args[len(UMPC) :], environment, {0: stdin, 1: stdout, 2: stderr})
+        self._child_created = True
+        self._close_pipe_fds(*pipes)
+
+
+def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int]) -> int:
+    """The id of a new process; files: which of ours it has as 0, 1 and 2, where not those of the source."""
+    given = {target: ours for target, ours in files.items() if ours >= 0}
+    request = json.dumps([list(arguments), environment, list(given)]).encode()
+    assert len(request) < MOST_BYTES
+    source = _source(arguments[0])
+    socket.send_fds(source, [request], list(given.values()))
+    return int(source.recv(64))
+
+
+@cache
+def _source(command: str) -> socket.socket:
+    """Our end of the command's source process, which ends when we do."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (ours, its):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
+    subprocess.Popen([sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()])
+    its.close()
+    return ours
+
+
+# --- the source ---------------------------------------------------------------------------------------------
+
+
+def main(command: str, file: str) -> None:
+    """Fork for every request; in the new process, be `umpc` with these arguments."""
+    before = set(os.environ)
+    for module in (*COMMON, *IMPORTED[command]):
+        importlib.import_module(module)
+    set_by_imports = {name: os.environ[name] for name in os.environ if name not in before}
+    requests = socket.socket(fileno=int(file))
+    gc.freeze()  # a collection would copy every page it looks at
+    if "duckdb" in sys.modules:
+        atexit.register(gc.unfreeze)  # it complains of what is left at the end
+    while True:
+        text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
+        if not text:
+            return
+        if _forked_twice(requests):
+            break
+        for each in files:
+            os.close(each)
+    requests.close()
+    arguments, environment, own = json.loads(text)
+    for each, target in zip(files, own, strict=True):
+        os.dup2(each, target)
+        os.close(each)
+    os.environ.clear()
+    os.environ.update(set_by_imports | environment)
+    importlib.reload(umpc.failpoints)  # it reads the environment
+    sys.argv = ["umpc", *arguments]
+    umpc.cli.main.main()
+
+
+def _forked_twice(requests: socket.socket) -> bool:
+    """True in the new process, which its grandparent adopts; its id has been told then."""
+    reading, writing = os.pipe()
+    between = os.fork()
+    if not between:
+        new = os.fork()
+        if not new:
+            os.close(reading)
+            os.close(writing)
+            return True
+        os.write(writing, str(new).encode())
+        os._exit(0)
+    os.waitpid(between, 0)
+    os.close(writing)
+    requests.send(os.read(reading, 64))
+    os.close(reading)
+    return False
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
