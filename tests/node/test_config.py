@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from umpc.errors import ConfigError
-from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config, template
+from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config
 from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
+from umpc.node.template import template
 
 HEAD = 'name = "a"\nidentity = "id"\n'
 DATA = '[data]\npath = "bank.csv"\n'

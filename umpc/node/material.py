@@ -1,4 +1,5 @@
-"""Material from the dealer, read ahead up to a window, used once, never on disk."""
+"""Material from the dealer, read ahead up to a window, used once. Only a study that is prepared ahead keeps it on disk
+(`spool.py`)."""
 
 from __future__ import annotations
 
@@ -95,6 +96,11 @@ class MaterialReader:
             self._held_bytes -= len(frame.payload)
             self._changed.notify_all()
         return frame.payload
+
+    async def end(self) -> None:
+        """All has come, and the dealer knows it: hung up before, it would take this node for lost, and tell others."""
+        if await self._read() is not None:
+            raise self._violation("sent more than all material")
 
     def close(self) -> None:
         self._call.cancel()
