@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from umpc.errors import LedgerError, LocalProtocolError, PreparationError, PreparationLost, RemoteProtocolError
 from umpc.mpc.rounds import run_in_memory
 from umpc.node.parking import ParkedAttempt, Parking
 from umpc.node.spool import Spool
+from umpc.node.work import Work
+from umpc.study import Participant
 
 from ..studies import LOUD, clear_sums
 from .sessions import Run
@@ -108,6 +112,30 @@ def test_a_coordinator_that_alters_something_is_blamed(parked):
     for openings in (parked.openings[:2], [*parked.openings[:2], bytes(32)]):
         with pytest.raises(RemoteProtocolError, match="openings"):
             parked.begin(openings)
+
+
+def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
+    """A study that moved is the same study; and a peer may still know the preparation's links by the attempt's id."""
+    calls = []
+
+    async def dial(study, peer, meeting):
+        calls.append((study.nodes[peer].address, peer, meeting))
+        return SimpleNamespace(close=lambda: None)
+
+    study = parked.session.study
+    moved = changed_addresses(study)
+    assert moved.hash == study.hash
+    work = Work(SimpleNamespace(dial=dial), None)
+    asyncio.run(work.resume(parked, moved))
+    work.close()
+    assert [call[:2] for call in calls] == [("moved:1", 1), ("moved:2", 2)]
+    assert len({meeting for *_, meeting in calls} | {parked.attempt.id}) == 2
+    assert work.bytes_offline == parked.bytes_offline
+
+
+def changed_addresses(study):
+    nodes = tuple(Participant(node.name, f"moved:{number}") for number, node in enumerate(study.nodes))
+    return msgspec.structs.replace(study, nodes=nodes)
 
 
 # --- the store ----------------------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ class StudyRun:
             attempt = parked.begin((await self._expect(m.Begin)).openings)
             self.step = "prepare"
             failpoint("before-resume")
-            await self._work.resume(parked)
+            await self._work.resume(parked, self.study)
             await self._send(m.Prepared(attempt.id, parked.bytes_offline, ahead=True))
             await self._evaluate()
             await self._release(parked.session, parked.delta)

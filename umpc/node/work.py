@@ -48,8 +48,8 @@ class Site:
     parking: Parking
     load: Callable[[Study], Records]
     permit: Callable[[Study, int], None]
-    dial: Callable[[Attempt, int, bytes], Awaitable[PeerLink]]
-    await_link: Callable[[Attempt, int, bytes], Awaitable[PeerLink]]
+    dial: Callable[[Study, int, bytes], Awaitable[PeerLink]]
+    await_link: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     open_material: Callable[[Attempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]]
     open_spool: Callable[[Study, int], Spool]
 
@@ -88,7 +88,7 @@ class Work:
             else:
                 seed = os.urandom(32)
             await self.in_thread(session.receive_seed, seed)
-            await self._connect(attempt.id)
+            await self._connect(attempt.study, attempt.id)
             rounds = self._rounds = Rounds(session, self._links, self._reader, self.in_thread, self._tell)
             await together(rounds.set_up(peer) for peer in session.peers)
             failpoint("after-set-up")
@@ -108,12 +108,12 @@ class Work:
         )
         return self.site.open_spool(attempt.study, sum(sizes))
 
-    async def _connect(self, meeting: bytes) -> None:
+    async def _connect(self, study: Study, meeting: bytes) -> None:
         session = self.session
 
         async def link(peer: int) -> None:
             connect = self.site.dial if session.index < peer else self.site.await_link
-            self._links[peer] = await connect(session.attempt, peer, meeting)
+            self._links[peer] = await connect(study, peer, meeting)
             self._links[peer].window = session.attempt.program.window
 
         await together(link(peer) for peer in session.peers)
@@ -141,12 +141,15 @@ class Work:
         self._parked = True
         return ParkedAttempt(self.session, self._openings, self._chunks, self._spool, self.bytes_offline, delta)
 
-    async def resume(self, parked: ParkedAttempt) -> None:
-        """Links of a meeting of its own: those of the preparation are gone, and may still be known to a peer."""
+    async def resume(self, parked: ParkedAttempt, study: Study) -> None:
+        """Links of a meeting of its own: those of the preparation are gone, and may still be known to a peer.
+
+        study: as it was proposed for the run, perhaps with other addresses.
+        """
         self.session, self._chunks, self._spool = parked.session, parked.chunks, parked.spool
         self._received_before = parked.bytes_offline
-        async with asyncio.timeout(parked.session.study.seconds_per_step):
-            await self._connect(digest(b"umpc links of a prepared run 1", parked.attempt.id))
+        async with asyncio.timeout(study.seconds_per_step):
+            await self._connect(study, digest(b"umpc links of a prepared run 1", parked.attempt.id))
         self._rounds = Rounds(self.session, self._links, self._spool, self.in_thread, self._tell)
 
     # ---- evaluate ------------------------------------------------------------------------------------------
