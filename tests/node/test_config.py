@@ -108,6 +108,25 @@ def test_epsilon_is_exact(site, written, value):
 
 
 @pytest.mark.parametrize(
+    ("written", "most", "seconds"),
+    [("", 4, 86_400), ("most = 0", 0, 86_400), ("hours = 0.5", 4, 1800), ("most = 1\nhours = 168", 1, 604_800)],
+)
+def test_what_may_be_prepared(site, written, most, seconds):
+    config = load(site, HEAD + DATA + BUDGET + f"[prepare]\n{written}")
+    assert (config.most_prepared, config.prepared_seconds) == (most, seconds)
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "169", "nan", "inf", "true", '"1"'])
+def test_hours_refused(site, written):
+    refused(site, HEAD + DATA + BUDGET + f"[prepare]\nhours = {written}", "'prepare.hours'", "at most 168", "came")
+
+
+@pytest.mark.parametrize("written", ["-1", "1.5", "true"])
+def test_numbers_of_prepared_studies_refused(site, written):
+    refused(site, HEAD + DATA + BUDGET + f"[prepare]\nmost = {written}", "'prepare.most'", "0 or more", "came")
+
+
+@pytest.mark.parametrize(
     "written",
     [
         "0",
