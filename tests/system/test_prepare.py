@@ -9,8 +9,10 @@ import asyncio
 import itertools
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,30 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
     return sizes
 
 
+def files(lab: Lab) -> set[str]:
+    """All that has a name, but for the coordinator's own."""
+    return {path.name for path in lab.folder.iterdir()} - {"study.toml"}
+
+
+@contextmanager
+def waking(lab: Lab, name: str) -> Iterator[None]:
+    """A process that stops itself again and again goes on every 10 ms: slow, and not gone."""
+    over, pid = threading.Event(), lab.served[name].process.pid
+
+    def wake() -> None:
+        while not over.wait(0.01):
+            os.kill(pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=wake)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        os.kill(pid, signal.SIGCONT)
+
+
 def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
     for name in names or lab.names:
         assert wait_until(lambda name=name: not beside(lab, name).account.open), f"{name} keeps a reservation"
@@ -97,10 +123,10 @@ def here(tmp_path_factory) -> Iterator[Lab]:
 
 def test_the_command_prepares_runs_and_replays(here):
     study = {"name": "command", "epsilon": LOUD, "edges": "all"}
-    before = {path.name for path in here.folder.iterdir()} | {"study.toml"}
+    before = files(here)
     prepared = here.run(command="prepare", **study)
     assert prepared.code == 0, prepared.error
-    assert {path.name for path in here.folder.iterdir()} == before
+    assert files(here) == before
     for name in here.names:
         assert beside(here, name).account.open
         assert waiting_files(here, name) == [prepared.report["bytes_by_node"][name]]
@@ -161,7 +187,7 @@ def test_the_rules_are_asked_again_at_the_run(here):
 
 def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here, caplog):
     before = {name: spent(here, name) for name in here.names}
-    names = {path.name for path in here.folder.iterdir()}
+    names = files(here)
     prepare(here, name="killed")
     here.served["node-2"].process.kill()
     here.served["node-2"].process.wait()
@@ -170,7 +196,7 @@ def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here
     assert beside(here, "node-1").account.open, "a run that reached nobody uses nothing up"
     again(here, "node-2")
     assert not beside(here, "node-2").account.open
-    assert {path.name for path in here.folder.iterdir()} == names
+    assert files(here) == names
     assert {name: spent(here, name) for name in here.names} == before
     report = run(here, name="killed")
     assert not report.prepared and "node-2 no longer has what was prepared" in caplog.text
@@ -193,7 +219,7 @@ def test_an_evaluation_that_fails_uses_it_up(here):
 
 @pytest.mark.parametrize("point", ["during-spool", "before-park"])
 def test_a_node_that_dies_while_it_prepares_leaves_nothing(here, point):
-    names = {path.name for path in here.folder.iterdir()}
+    names = files(here)
     again(here, "node-2", point)
     with pytest.raises(PeerLost, match="node-2"):
         prepare(here, name=point)
@@ -201,7 +227,7 @@ def test_a_node_that_dies_while_it_prepares_leaves_nothing(here, point):
     assert wait_until(lambda: not beside(here, "node-1").account.open)
     again(here, "node-2")
     nothing_waits(here)
-    assert {path.name for path in here.folder.iterdir()} == names
+    assert files(here) == names
 
 
 def test_a_node_that_ends_returns_what_it_reserved(here):
@@ -230,13 +256,17 @@ def test_limits_of_number_and_time(here):
 
 
 def test_without_the_dealer_and_in_bounded_memory(here):
-    """More material than the window goes to disk; then the dealer ends, and the run does not miss it."""
+    """More material than the window goes to disk, at one node slowly; then the dealer ends, and the run does not mind.
+
+    The faster node has everything first, and must not hang up on the dealer before the slower one has it too.
+    """
     for name in here.names:
         here.table(name).write_text("age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700)))
     again(here, "node-1")
-    again(here, "node-2")
+    again(here, "node-2", "during-spool:stop")
     memory = {name: peak_memory(here, name) for name in here.names}
-    preparation = prepare(here, name="large", edges="all")
+    with waking(here, "node-2"):
+        preparation = prepare(here, name="large", edges="all")
     stop([here.served["dealer"].process])
     assert min(preparation.bytes_by_node.values()) > 2 * WINDOW
     report = run(here, name="large", edges="all")
@@ -244,7 +274,7 @@ def test_without_the_dealer_and_in_bounded_memory(here):
     measured_as_predicted(report)
     nothing_waits(here)
     grown = {name: (peak_memory(here, name) - memory[name]) >> 20 for name in here.names}
-    assert max(grown.values()) < 100, grown
+    assert max(grown.values()) < 120, grown
 
 
 def peak_memory(lab: Lab, name: str) -> int:
