@@ -62,11 +62,9 @@ def here(tmp_path_factory) -> Iterator[Lab]:
 
 
 def start_again(lab: Lab, name: str, failpoint: str = "", epsilon: str = "10", more: str = "") -> None:
-    """failpoint: where it is killed, or "point:stop"."""
     if name in lab.served:
         stop([lab.served[name].process])
-    armed = failpoint if ":" in failpoint else f"{failpoint}:kill"
-    lab.deployment._environment = {name: {"UMPC_FAILPOINT": armed}} if failpoint else {}
+    lab.deployment._environment = {name: {"UMPC_FAILPOINT": f"{failpoint}:kill"}} if failpoint else {}
     lab.deployment.start_node(name, lab.table(name), epsilon, more=more)
     lab.served.update(lab.deployment.wait_until_ready())
 

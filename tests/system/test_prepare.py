@@ -9,15 +9,14 @@ import asyncio
 import itertools
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from umpc.cli.deployment import stop
+from umpc.coordinator import links
 from umpc.coordinator.client import Preparation, prepare_study, run_study
 from umpc.coordinator.report import Report
 from umpc.coordinator.studyfile import load_study_file
@@ -65,25 +64,6 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
 def files(lab: Lab) -> set[str]:
     """All that has a name, but for the coordinator's own."""
     return {path.name for path in lab.folder.iterdir()} - {"study.toml"}
-
-
-@contextmanager
-def waking(lab: Lab, name: str) -> Iterator[None]:
-    """A process that stops itself again and again goes on every 10 ms: slow, and not gone."""
-    over, pid = threading.Event(), lab.served[name].process.pid
-
-    def wake() -> None:
-        while not over.wait(0.01):
-            os.kill(pid, signal.SIGCONT)
-
-    thread = threading.Thread(target=wake)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        os.kill(pid, signal.SIGCONT)
 
 
 def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
@@ -185,7 +165,8 @@ def test_the_rules_are_asked_again_at_the_run(here):
     assert not run(here, name="ruled").prepared
 
 
-def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here, caplog):
+def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here, caplog, monkeypatch):
+    monkeypatch.setattr(links, "CONNECT_SECONDS", 1)
     before = {name: spent(here, name) for name in here.names}
     names = files(here)
     prepare(here, name="killed")
@@ -256,17 +237,13 @@ def test_limits_of_number_and_time(here):
 
 
 def test_without_the_dealer_and_in_bounded_memory(here):
-    """More material than the window goes to disk, at one node slowly; then the dealer ends, and the run does not mind.
-
-    The faster node has everything first, and must not hang up on the dealer before the slower one has it too.
-    """
+    """More material than the window goes to disk; then the dealer ends, and the run does not miss it."""
     for name in here.names:
         here.table(name).write_text("age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700)))
     again(here, "node-1")
-    again(here, "node-2", "during-spool:stop")
+    again(here, "node-2")
     memory = {name: peak_memory(here, name) for name in here.names}
-    with waking(here, "node-2"):
-        preparation = prepare(here, name="large", edges="all")
+    preparation = prepare(here, name="large", edges="all")
     stop([here.served["dealer"].process])
     assert min(preparation.bytes_by_node.values()) > 2 * WINDOW
     report = run(here, name="large", edges="all")

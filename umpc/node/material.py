@@ -97,11 +97,6 @@ class MaterialReader:
             self._changed.notify_all()
         return frame.payload
 
-    async def end(self) -> None:
-        """All has come, and the dealer knows it: hung up before, it would take this node for lost, and tell others."""
-        if await self._read() is not None:
-            raise self._violation("sent more than all material")
-
     def close(self) -> None:
         self._call.cancel()
         self._closing = asyncio.ensure_future(self._channel.close())

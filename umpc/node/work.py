@@ -128,13 +128,12 @@ class Work:
             link.rounds_used.clear()
 
     async def _fetch_all(self) -> None:
-        """All material onto the disk; then the dealer has seen this node take everything, and is let go."""
+        """All material onto the disk. The dealer is let go with the run, when every node has all of its own."""
         for done in range(len(self._chunks)):
             await self.in_thread(self._spool.add, await self._reader.next())
             failpoint("during-spool")
             if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                 await self._tell(done + 1, len(self._chunks))
-        await self._reader.end()
 
     def park(self, delta) -> ParkedAttempt:
         """What a later run takes up. Spool and session are no longer this run's."""
