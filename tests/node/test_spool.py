@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def test_payloads_come_back_in_order_and_once(spool):
     assert [spool.take() for _ in PAYLOADS] == PAYLOADS
     with pytest.raises(LocalProtocolError, match="one more"):
         spool.take()
+
+
+@pytest.mark.parametrize("window", [0, 18_020, 250_000])
+def test_what_is_read_ahead_comes_first_and_once_too(spool, window):
+    async def all_of_them() -> list[bytes]:
+        await filled(spool).read_ahead(window)
+        assert spool.bytes_waiting >= sum(map(len, PAYLOADS)) - window
+        return [await spool.next() for _ in PAYLOADS]
+
+    assert asyncio.run(all_of_them()) == PAYLOADS
+    with pytest.raises(LocalProtocolError, match="one more"):
+        asyncio.run(spool.next())
 
 
 def test_the_file_has_no_name_and_is_gone_with_the_spool(spool, tmp_path):

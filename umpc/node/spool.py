@@ -14,6 +14,7 @@ import ctypes
 import os
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,7 @@ class Spool:
         self._cipher: AESGCM | None = AESGCM(os.urandom(32))
         self._ends = [0]
         self._taken = 0
+        self._at_hand: deque[bytes] = deque()
         self._lock = threading.Lock()
         with _disk_refuses():
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
@@ -59,9 +61,15 @@ class Spool:
                     sealed, end = sealed[written:], end + written
             self._ends.append(end)
 
+    async def read_ahead(self, window: int) -> None:
+        """Take what fits into a window, so that it is at hand when the data come."""
+        while self._taken + 1 < len(self._ends) and window >= self._ends[self._taken + 1] - self._ends[self._taken]:
+            self._at_hand.append(await asyncio.to_thread(self.take))
+            window -= len(self._at_hand[-1]) + TAG_BYTES
+
     async def next(self) -> bytes:
-        """As `take`, off the event loop."""
-        return await asyncio.to_thread(self.take)
+        """The next payload, at hand or off the disk."""
+        return self._at_hand.popleft() if self._at_hand else await asyncio.to_thread(self.take)
 
     def take(self) -> bytes:
         """The next payload; whatever happens, it is never handed out again."""
@@ -84,6 +92,7 @@ class Spool:
         """Key and file are gone; a second time does nothing."""
         with self._lock:  # nobody may still read or free a place of a file that is no longer ours
             self._cipher = None
+            self._at_hand.clear()
             self._file.close()
 
     def _open(self) -> AESGCM:

@@ -20,7 +20,7 @@ from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.material import dealt_bytes
 from umpc.mpc.prg import digest
 from umpc.node.ledger import Ledger
-from umpc.node.material import MaterialReader
+from umpc.node.material import WINDOW_BYTES, MaterialReader
 from umpc.node.parking import ParkedAttempt, Parking
 from umpc.node.peers import PeerLink
 from umpc.node.records import Records
@@ -149,6 +149,8 @@ class Work:
         self._received_before = parked.bytes_offline
         async with asyncio.timeout(study.seconds_per_step):
             await self._connect(study, digest(b"umpc links of a prepared run 1", parked.attempt.id))
+            if self._spool:
+                await self._spool.read_ahead(WINDOW_BYTES)
         self._rounds = Rounds(self.session, self._links, self._spool, self.in_thread, self._tell)
 
     # ---- evaluate ------------------------------------------------------------------------------------------
