@@ -13,6 +13,7 @@ import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeVar
 
 from umpc.failpoints import failpoint
@@ -135,7 +136,7 @@ class Work:
             if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                 await self._tell(done + 1, len(self._chunks))
 
-    def park(self, delta) -> ParkedAttempt:
+    def park(self, delta: Fraction) -> ParkedAttempt:
         """What a later run takes up. Spool and session are no longer this run's."""
         self._parked = True
         return ParkedAttempt(self.session, self._openings, self._chunks, self._spool, self.bytes_offline, delta)
