@@ -24,7 +24,7 @@ from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefuse
 from umpc.transport.authority import load_identity
 
 from .conftest import TABLE, Lab
-from .test_ledger_crash import beside, kinds, start_again, wait_until
+from .test_ledger_crash import beside, kinds, share_of, start_again, wait_until
 
 LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
@@ -196,6 +196,21 @@ def test_an_evaluation_that_fails_uses_it_up(here):
     assert spent(here, "node-1") == before
     again(here, "node-2")
     assert not run(here, name="failed").prepared
+
+
+@pytest.mark.parametrize(("point", "charged"), [("charge-before-commit", False), ("after-charge", True)])
+def test_a_prepared_run_is_charged_before_its_share_leaves(here, point, charged):
+    """As any run (`test_ledger_crash.py`): killed before the charge is on disk a node has released nothing."""
+    before = spent(here, "node-2")
+    again(here, "node-2", point)
+    prepare(here, name=point)
+    with pytest.raises(PeerLost, match=r"node-2.*some nodes may have charged"):
+        run(here, name=point)
+    assert here.served["node-2"].process.wait(10) == -signal.SIGKILL, "the point was not reached"
+    assert (share_of(here, "node-2", point) is not None) == charged
+    again(here, "node-2")
+    nothing_waits(here)
+    assert float(spent(here, "node-2") - before) == 0.01 * charged
 
 
 @pytest.mark.parametrize("point", ["during-spool", "before-park"])
