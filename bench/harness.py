@@ -46,10 +46,10 @@ class Site:
     fields: Sequence[FieldText]
     runs: int = field(default=0)
 
-    def study(self, addresses: Mapping[str, str] | None = None, **changes) -> dict:
+    def study(self, addresses: Mapping[str, str] | None = None, prepare: bool = False, **changes) -> dict:
         """One study, a coordinator's process of its own: its report, with `wall`, its seconds from start to end.
 
-        addresses: where to find the servers, if not where they listen.
+        addresses: where to find the servers, if not where they listen. prepare: ahead, before the run.
         """
         self.runs += 1
         at = addresses or {name: served.address for name, served in self.served.items()}
@@ -58,12 +58,17 @@ class Site:
         facts["columns"] = [each.name for each in self.fields]
         facts["nodes"] = [(name, at[name]) for name in self.names]
         file = write_study_file(self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes))
+        if prepare:
+            self._command("prepare", file)
         started = time.perf_counter()
-        command = [*UMPC, "study", "run", str(file), "--format", "json"]
-        ended = subprocess.run(command, capture_output=True, text=True)
+        report = self._command("run", file)
+        return report | {"wall": time.perf_counter() - started}
+
+    def _command(self, command: str, file: Path) -> dict:
+        ended = subprocess.run([*UMPC, "study", command, str(file), "--format", "json"], capture_output=True, text=True)
         if ended.returncode:
             raise SystemExit(f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}")
-        return json.loads(ended.stdout) | {"wall": time.perf_counter() - started}
+        return json.loads(ended.stdout)
 
     def memory(self) -> dict[str, int]:
         """Peak bytes of every process so far."""

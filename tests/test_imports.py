@@ -40,7 +40,7 @@ MAY_IMPORT = {
         "umpc.mpc.sizes.Member",
     ),
     "umpc/transport/": ("grpc", "cryptography", "umpc.transport", "umpc.errors", "umpc.proto"),
-    "umpc/node/": (*PROCESS, "duckdb", "umpc.dp", "umpc.node"),
+    "umpc/node/": (*PROCESS, "duckdb", "cryptography.hazmat", "cryptography.exceptions", "umpc.dp", "umpc.node"),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
     "umpc/simulation.py": ("numpy", "umpc.coordinator", "umpc.dealer", "umpc.node", "umpc.mpc", "umpc.study"),
@@ -56,6 +56,7 @@ SHELLS = (
     "umpc/node/peers.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
+    "umpc/coordinator/links.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )

@@ -33,7 +33,9 @@ UmpcError
 │   ├── PeerUnavailable         could not be reached
 │   ├── PeerLost                was there and went away
 │   └── StepTimeout
-└── StudyAborted                another participant ended the study
+├── StudyAborted                another participant ended the study
+└── PreparationError            a site cannot keep a study that is prepared ahead
+    └── PreparationLost         a study was prepared ahead, but not every site still has that
 
 A message says what was expected, what came, from whom, and what to do now. It never holds a data value,
 a share, a key or a noise value: everything that only a site's administrator may read goes into `detail`,
@@ -186,6 +188,14 @@ class StepTimeout(TransportError):
 
 class StudyAborted(UmpcError):
     exit_code = 60
+
+
+class PreparationError(UmpcError):
+    exit_code = 70
+
+
+class PreparationLost(PreparationError):
+    exit_code = 71
 
 
 def error_classes() -> dict[str, type[UmpcError]]:

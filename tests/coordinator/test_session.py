@@ -56,7 +56,9 @@ def released_sums(attempt: bytes) -> list[m.Released]:
 
 
 def test_it_proposes_the_studys_own_bytes():
-    assert decode_study(CoordinatorSession(STUDY).propose().study) == STUDY
+    propose = CoordinatorSession(STUDY).propose()
+    assert decode_study(propose.study) == STUDY and not propose.ahead
+    assert CoordinatorSession(STUDY).propose(ahead=True) == m.Propose(propose.study, ahead=True)
 
 
 def test_everybody_hears_everybody():

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from umpc.errors import ConfigError
-from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config, template
+from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config
 from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
+from umpc.node.template import template
 
 HEAD = 'name = "a"\nidentity = "id"\n'
 DATA = '[data]\npath = "bank.csv"\n'
@@ -104,6 +105,25 @@ def test_what_the_configuration_names_can_be_loaded(site):
 )
 def test_epsilon_is_exact(site, written, value):
     assert load(site, HEAD + DATA + f"[budget]\nepsilon = {written}").epsilon == Fraction(value)
+
+
+@pytest.mark.parametrize(
+    ("written", "most", "seconds"),
+    [("", 4, 86_400), ("most = 0", 0, 86_400), ("hours = 0.5", 4, 1800), ("most = 1\nhours = 168", 1, 604_800)],
+)
+def test_what_may_be_prepared(site, written, most, seconds):
+    config = load(site, HEAD + DATA + BUDGET + f"[prepare]\n{written}")
+    assert (config.most_prepared, config.prepared_seconds) == (most, seconds)
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "169", "nan", "inf", "true", '"1"'])
+def test_hours_refused(site, written):
+    refused(site, HEAD + DATA + BUDGET + f"[prepare]\nhours = {written}", "'prepare.hours'", "at most 168", "came")
+
+
+@pytest.mark.parametrize("written", ["-1", "1.5", "true"])
+def test_numbers_of_prepared_studies_refused(site, written):
+    refused(site, HEAD + DATA + BUDGET + f"[prepare]\nmost = {written}", "'prepare.most'", "0 or more", "came")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from umpc.errors import ConfigError
-from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config, template
+from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config
+from umpc.node.template import template
 
 
 @pytest.fixture

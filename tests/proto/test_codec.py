@@ -28,17 +28,19 @@ shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, study.MAX_SUMS)).flat
 )
 released = records.flatmap(lambda r: st.builds(m.Released, b32, shares, st.just(r), st.integers(0, r)))
 coordinator_messages = st.one_of(
-    st.builds(m.Propose, st.binary(max_size=50)),
+    st.builds(m.Propose, st.binary(max_size=50), st.booleans()),
     st.builds(m.Agree, st.lists(members, max_size=3).map(tuple)),
     st.builds(m.Begin, st.lists(b32, max_size=3).map(tuple)),
     st.builds(m.Evaluate),
+    st.builds(m.Park),
     st.builds(m.Release),
     st.builds(m.Abort, line, line),
 )
 node_messages = st.one_of(
     st.builds(m.Accepted, b32, members),
     st.builds(m.Opened, b32),
-    st.builds(m.Prepared, b32, u64),
+    st.builds(m.Prepared, b32, u64, st.booleans()),
+    st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),
     st.builds(m.Ready, u64, u64, u32),
     released,
     st.builds(m.Progress, line, u64, u64),

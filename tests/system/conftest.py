@@ -97,21 +97,21 @@ class Lab:
         }
         return write_study_file(self.folder, **{**values, **changes})
 
-    def coordinate(self, file: Path) -> subprocess.Popen:
-        """The coordinator's process, running."""
+    def coordinate(self, file: Path, command: str = "run") -> subprocess.Popen:
+        """The coordinator's process, running; command: run or prepare."""
         environment = {**os.environ, **self._environment.get("coordinator", {})}
         return Forked(
-            [*UMPC, "study", "run", str(file), "--format", "json"],
+            [*UMPC, "study", command, str(file), "--format", "json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
         )
 
-    def run(self, **changes) -> Outcome:
+    def run(self, *, command: str = "run", **changes) -> Outcome:
         """Run a study to its end, which must come within a minute."""
         started = time.monotonic()
-        process = self.coordinate(self.study_file(**changes))
+        process = self.coordinate(self.study_file(**changes), command)
         try:
             output, error = process.communicate(timeout=60)
         finally:

@@ -61,11 +61,11 @@ def here(tmp_path_factory) -> Iterator[Lab]:
         lab.stop()
 
 
-def start_again(lab: Lab, name: str, failpoint: str = "") -> None:
+def start_again(lab: Lab, name: str, failpoint: str = "", epsilon: str = "10", more: str = "") -> None:
     if name in lab.served:
         stop([lab.served[name].process])
     lab.deployment._environment = {name: {"UMPC_FAILPOINT": f"{failpoint}:kill"}} if failpoint else {}
-    lab.deployment.start_node(name, lab.table(name), "10")
+    lab.deployment.start_node(name, lab.table(name), epsilon, more=more)
     lab.served.update(lab.deployment.wait_until_ready())
 
 

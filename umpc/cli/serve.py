@@ -39,7 +39,7 @@ def node() -> None:
 @click.option("--name", required=True, help="The node's name, as in its certificate.")
 def template(name: str) -> None:
     """Print a commented node.toml to start from."""
-    from umpc.node.config import template as text
+    from umpc.node.template import template as text
 
     click.echo(text(name), nl=False)
 
@@ -69,7 +69,7 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
             f"{config} names this node {loaded.name!r}, its certificate is for {identity.name!r}; make them agree"
         )
     budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
-    with contextlib.closing(Ledger(*budget, anchor=loaded.anchor)) as ledger:
+    with contextlib.closing(Ledger(*budget, anchor=loaded.anchor)) as ledger, contextlib.ExitStack() as ending:
         balance = ledger.balance()
         logging.getLogger("umpc.node").info(
             "budget of data set %r: %s in all, %s spent, %s left (%s)",
@@ -77,7 +77,9 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
         )
 
         def add(server, finished) -> None:
-            rpc.add_NodeServicer_to_server(NodeServer(loaded, identity, ledger, finished), server)
+            node = NodeServer(loaded, identity, ledger, finished)
+            ending.callback(node.close)  # before the ledger is closed
+            rpc.add_NodeServicer_to_server(node, server)
 
         asyncio.run(_serve(identity, loaded.listen, ALLOWED, add, studies, leash))
 

@@ -6,12 +6,18 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from umpc.coordinator.report import Report
+
+if TYPE_CHECKING:
+    from umpc.coordinator.client import Preparation
+    from umpc.study import Study
 
 Tell = Callable[[str, int, int], None]
 NOISE = {
@@ -77,6 +83,21 @@ def print_report(report: Report, style: str, extra: dict | None = None) -> None:
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
 
+def print_preparation(study: Study, preparation: Preparation, style: str) -> None:
+    """What waits where and until when, as a line for people, or as one JSON object for programs."""
+    until = datetime.now().astimezone() + timedelta(seconds=preparation.seconds)
+    sizes = preparation.bytes_by_node
+    if style == "json":
+        facts = {"study": study.name, "study_hash": study.hash.hex(), "bytes_by_node": sizes}
+        print(json.dumps({**facts, "until": until.isoformat(timespec="seconds")}))
+        return
+    where = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+    print(
+        f"study {study.name!r} is prepared: {sum(sizes.values()):,} bytes wait until {until:%Y-%m-%d %H:%M} ({where}); "
+        f"epsilon {study.epsilon} is reserved"
+    )
+
+
 def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     rows = [("private estimate", _number(report.estimate), "replayed: stored shares" if report.replayed else "")]
     if report.note:
@@ -113,7 +134,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         (
             "seconds offline",
             f"{report.seconds_offline:.3f}",
-            "joint seed, E, material or transfers",
+            "of this run; prepared before" if report.prepared else "joint seed, E, material or transfers",
         ),
         ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
     ]

@@ -19,7 +19,7 @@ FORMAT = click.option("--format", "style", type=click.Choice(["table", "json"]),
 
 @click.group()
 def study() -> None:
-    """Run a study, or check it without running it.
+    """Run a study, prepare it ahead, or check it without running it.
 
     \b
     Example of study.toml:
@@ -77,6 +77,35 @@ def run(file: Path, style: str) -> None:
     with ProgressShow() as tell:
         report = asyncio.run(run_study(entries.study(identity.name), identity, tell))
     print_report(report, style)
+
+
+@study.command()
+@click.argument("file", type=FILE)
+@FORMAT
+def prepare(file: Path, style: str) -> None:
+    """Do all of the study in FILE that needs no data, so that its run takes moments.
+
+    The nodes agree on the edges, fetch all material from the dealer and draw the noise; this waits at each node, once,
+    in memory and in an encrypted file without a name. `umpc study run` of the same FILE then uses it, without the
+    dealer. Epsilon is reserved while it waits, by default for 24 hours, and charged by the run alone. Each site's
+    records are those of now; its rules are asked again at the run. Prepared again, the earlier preparation is dropped;
+    where one node no longer has it, because it was started again, the run does everything itself.
+
+    \b
+    umpc study prepare study.toml && umpc study run study.toml
+    """
+    from umpc.cli.show import ProgressShow, print_preparation
+    from umpc.coordinator.client import prepare_study
+    from umpc.coordinator.studyfile import load_study_file
+    from umpc.transport.authority import load_identity
+
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    entries = load_study_file(file)
+    identity = load_identity(entries.identity, "coordinator")
+    wanted = entries.study(identity.name)
+    with ProgressShow() as tell:
+        preparation = asyncio.run(prepare_study(wanted, identity, tell))
+    print_preparation(wanted, preparation, style)
 
 
 @study.command()

@@ -7,45 +7,69 @@ waits for a peer that is gone.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
+from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.report import Measured, Report
 from umpc.coordinator.session import CoordinatorSession
-from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
+from umpc.errors import AlreadyReleased, PreparationLost, UmpcError
 from umpc.mpc import messages as m
-from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Participant, Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import grpc, rpc
-from umpc.transport.status import error_of, lost
+from umpc.transport.status import error_of
 
+log = logging.getLogger("umpc.coordinator")
 T = TypeVar("T")
-CONNECT_SECONDS = 5
-GRACE_SECONDS = 0.5
-"""How long the first failure waits for a better one: the process that died itself, not who missed it."""
-ABORT_SECONDS = 1
-"""How long a node that is told of the end may take to hang up."""
-
-Tell = Callable[[str, int, int], None]
-"""step, done, total → nothing: progress, for people."""
 
 
-async def run_study(study: Study, identity: Identity, tell: Tell = lambda step, done, total: None) -> Report:
-    """Run a study to its report.
+@dataclass(frozen=True)
+class Preparation:
+    """What waits at the nodes for a study's run: bytes on each one's disk, for so many seconds."""
+
+    bytes_by_node: dict[str, int]
+    seconds: int
+
+
+def silent(step: str, done: int, total: int) -> None:
+    pass
+
+
+async def run_study(study: Study, identity: Identity, tell: Tell = silent) -> Report:
+    """Run a study to its report; what was prepared for it is used, if all nodes still have that.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
+    try:
+        return await _lead(study, identity, tell, Conductor.conduct)
+    except PreparationLost as error:
+        # Whoever had something has dropped it, so this is a run like any other.
+        log.warning("%s", error.message)
+        return await _lead(study, identity, tell, Conductor.conduct)
+
+
+async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -> Preparation:
+    """Have all nodes do everything that needs no data, and keep it for the study's run.
+
+    Raises: UmpcError naming who failed; then nothing waits anywhere, or what waits is of no use and lapses.
+    """
+    return await _lead(study, identity, tell, Conductor.park)
+
+
+async def _lead(study: Study, identity: Identity, tell: Tell, lead: Callable[[Conductor], Awaitable[T]]) -> T:
+    """Over streams to all nodes, which end with it."""
     session = CoordinatorSession(study)
     started = time.perf_counter()
     links = [NodeLink(node, tell) for node in study.nodes]
     try:
-        await _each(links, "connect", lambda link: link.open(identity))
-        return await Conductor(session, links, tell, started).conduct()
+        await each(links, "connect", lambda link: link.open(identity))
+        return await lead(Conductor(session, links, tell, started))
     except UmpcError as error:
         await asyncio.gather(*(link.abort(error) for link in links))
         raise
@@ -84,15 +108,14 @@ class Conductor:
         self.seconds = session.study.seconds_per_step
 
     async def conduct(self) -> Report:
+        """A run, from the start or from what was prepared: the nodes know."""
         answers = await self._ask("propose", self.session.propose(), m.Accepted, m.Released)
         agree = self.session.agree(answers)
         if agree is None:
             return self.session.replay(answers, Measured(replayed=True, seconds_total=self._elapsed(self.started)))
         opened = await self._ask("agree", agree, m.Opened)
         offline = time.perf_counter()
-        begin = await asyncio.to_thread(self.session.begin, opened)
-        prepared = await self._ask("prepare", begin, m.Prepared)
-        self.session.check_prepared(prepared)
+        prepared = await self._prepare(opened)
         online = time.perf_counter()
         ready = await self._ask("evaluate", m.Evaluate(), m.Ready)
         released = await self._ask("release", m.Release(), m.Released)
@@ -103,8 +126,29 @@ class Conductor:
             seconds_online=self._elapsed(online),
             seconds_offline=online - offline,
             seconds_total=self._elapsed(self.started),
+            prepared=all(answer.ahead for answer in prepared),
         )
         return await asyncio.to_thread(self.session.finish, released, measured)
+
+    async def park(self) -> Preparation:
+        """All steps before the data, which then wait at the nodes."""
+        answers = await self._ask("propose", self.session.propose(ahead=True), m.Accepted, m.Released)
+        agree = self.session.agree(answers)
+        if agree is None:
+            raise AlreadyReleased(
+                f"the study {self.session.study.name!r} was released before, so there is nothing to prepare; `umpc "
+                f"study run` shows its stored result at no cost"
+            )
+        await self._prepare(await self._ask("agree", agree, m.Opened))
+        parked = await self._ask("park", m.Park(), m.Parked)
+        sizes = {link.node.name: answer.bytes for link, answer in zip(self.links, parked, strict=True)}
+        return Preparation(sizes, min(answer.seconds for answer in parked))
+
+    async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
+        begin = await asyncio.to_thread(self.session.begin, opened)
+        prepared = await self._ask("prepare", begin, m.Prepared)
+        self.session.check_prepared(prepared)
+        return prepared
 
     async def _ask(self, step: str, message: m.CoordinatorMessage, *kinds: type[T]) -> list[T]:
         """Send to all nodes, and wait for everybody's answer of one of these kinds."""
@@ -118,131 +162,8 @@ class Conductor:
             self.tell(step, answered, len(self.links))
             return answer
 
-        return await _each(self.links, step, ask)
+        return await each(self.links, step, ask)
 
     @staticmethod
     def _elapsed(since: float) -> float:
         return time.perf_counter() - since
-
-
-class NodeLink:
-    """The stream to one node.
-
-    A task of its own reads the stream, because cancelling a read of gRPC cancels the call, and a call that is cancelled
-    can no longer say why.
-    """
-
-    def __init__(self, node: Participant, tell: Tell):
-        self.node, self.tell = node, tell
-        self._channel: grpc.aio.Channel | None = None
-        self._call = None
-        self._answers: asyncio.Queue[m.NodeMessage | UmpcError] = asyncio.Queue()
-        self._reader: asyncio.Task | None = None
-        self._step = "connect"
-
-    async def open(self, identity: Identity) -> None:
-        self._channel = await connect(identity, self.node.name, "node", self.node.address, CONNECT_SECONDS)
-        self._call = rpc.NodeStub(self._channel).Study()
-        self._reader = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        """Everything the node says, and at last why it says no more."""
-        try:
-            while (message := await self._call.read()) is not grpc.aio.EOF:
-                await self._answers.put(codec.decode_node(message))
-            await self._answers.put(lost(self.node.name, self._step))
-        except grpc.aio.AioRpcError as error:
-            await self._answers.put(error_of(error, self.node.name, self._step))
-        except EncodingError as error:
-            await self._answers.put(self._violation(error.message))
-
-    async def ask(self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float) -> T:
-        """One step. Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError."""
-        self._step = step
-        try:
-            async with asyncio.timeout(seconds):
-                with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                    await self._call.write(codec.encode_coordinator(message))  # the reader knows why it fails
-                return await self._answer(kinds)
-        except TimeoutError as error:
-            raise StepTimeout(
-                f"{self.node.name} did not finish step {step} within {seconds:.0f} s", culprit=self.node.name, step=step
-            ) from error
-
-    async def _answer(self, kinds: tuple[type[T], ...]) -> T:
-        while True:
-            answer = await self._answers.get()
-            match answer:
-                case m.Progress(step, done, total):
-                    self.tell(f"{step} {self.node.name}", done, total)
-                case m.Failure():
-                    raise codec.error_of(answer)
-                case UmpcError():
-                    raise answer
-                case _ if isinstance(answer, kinds):
-                    return answer
-                case _:
-                    raise self._violation(f"sent {type(answer).__name__}")
-
-    async def abort(self, error: UmpcError) -> None:
-        """Tell the node why the study ends; a node that is gone is not waited for."""
-        if self._call is None or self._call.done():
-            return
-        reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}")
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
-            async with asyncio.timeout(ABORT_SECONDS):
-                await self._call.write(codec.encode_coordinator(reason))
-                await self._call.done_writing()
-                await asyncio.wait({self._reader})
-
-    async def close(self) -> None:
-        """Hang up: a node that has answered gets a moment to finish what it does."""
-        if self._call is not None:
-            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                await self._call.done_writing()
-            await asyncio.wait({self._reader}, timeout=ABORT_SECONDS)
-            self._call.cancel()
-            await asyncio.wait({self._reader})
-        if self._channel is not None:
-            await self._channel.close()
-
-    def _violation(self, what: str) -> RemoteProtocolError:
-        name = self.node.name
-        return RemoteProtocolError(f"{name} broke the protocol: {what}", culprit=name, step=self._step)
-
-
-async def _each(links: list[NodeLink], step: str, job: Callable) -> list:
-    """The job for all nodes at once. The first failure waits a moment for a more telling one, then ends all."""
-    tasks = [asyncio.create_task(job(link)) for link in links]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        if any(task.done() and task.exception() for task in tasks):
-            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-            failed = {link.node.name: t.exception() for link, t in zip(links, tasks, strict=True) if t.done()}
-            raise most_telling({name: error for name, error in failed.items() if error}, step)
-        return [task.result() for task in tasks]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def most_telling(failures: dict[str, BaseException], step: str) -> UmpcError:
-    """Of the nodes' failures the one to show: a refusal, then who died, then who only missed somebody.
-
-    A node that tells of a failure is alive, so a peer that misses it saw a consequence.
-    """
-    for error in failures.values():
-        if not isinstance(error, UmpcError):
-            raise error
-    alive = {name for name, error in failures.items() if error.culprit != name}
-
-    def rank(error: UmpcError) -> tuple[bool, bool, bool]:
-        return isinstance(error, StudyAborted), isinstance(error, PeerLost), error.culprit in alive
-
-    error = min(failures.values(), key=rank)
-    charged = "some nodes may have charged epsilon" if step == "release" else "no epsilon was charged"
-    error.message = f"{error.message.rstrip('.')}. Nothing was released and {charged}."
-    error.args = (error.message,)
-    error.step = error.step or step
-    return error

@@ -30,6 +30,7 @@ class Measured:
     seconds_offline: float = 0.0
     seconds_total: float = 0.0
     replayed: bool = False
+    prepared: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Report:
     why. noise_std: its standard deviation from the noise, in its own unit; low, high: its 95 % interval from the noise.
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
     2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
+    prepared: everything before the data was done by `umpc study prepare`; bytes_offline counts it, seconds_offline not.
     joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it.
     """
 
@@ -87,6 +89,7 @@ class Report:
     seconds_offline: float
     seconds_total: float
     replayed: bool
+    prepared: bool
     study_hash: str
     joint_seed: str
     records_by_node: list[int]

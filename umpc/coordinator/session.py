@@ -26,8 +26,9 @@ class CoordinatorSession:
         self._members: tuple[Member, ...] | None = None
         self._attempt: Attempt | None = None
 
-    def propose(self) -> m.Propose:
-        return m.Propose(self.study.encode())
+    def propose(self, *, ahead: bool = False) -> m.Propose:
+        """ahead: to prepare the study now, and run it later."""
+        return m.Propose(self.study.encode(), ahead)
 
     def agree(self, answers: Sequence[m.Accepted | m.Released]) -> m.Agree | None:
         """Everybody's members to everybody; None where every node has released this study before.

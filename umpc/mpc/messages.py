@@ -6,6 +6,7 @@
 | Agree | Opened | agree |
 | Begin | Prepared | prepare |
 | Evaluate | Ready | evaluate |
+| Park, in place of Evaluate | Parked | park |
 | Release | Released | release |
 
 A node may send Progress at any time and ends with Failure; a coordinator ends with Abort or by closing the stream.
@@ -20,7 +21,10 @@ from umpc.mpc.sizes import Member
 
 @dataclass(frozen=True)
 class Propose:
+    """ahead: to prepare the study now and run it later."""
+
     study: bytes
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,11 @@ class Release:
 
 
 @dataclass(frozen=True)
+class Park:
+    pass
+
+
+@dataclass(frozen=True)
 class Abort:
     culprit: str
     reason: str
@@ -68,8 +77,19 @@ class Opened:
 
 @dataclass(frozen=True)
 class Prepared:
+    """ahead: it was, before this run."""
+
     attempt: bytes
     bytes_received: int
+    ahead: bool = False
+
+
+@dataclass(frozen=True)
+class Parked:
+    """bytes: that wait on the node's disk, for at most so many seconds."""
+
+    bytes: int
+    seconds: int
 
 
 @dataclass(frozen=True)
@@ -107,5 +127,5 @@ class Failure:
     step: str
 
 
-CoordinatorMessage = Propose | Agree | Begin | Evaluate | Release | Abort
-NodeMessage = Accepted | Opened | Prepared | Ready | Released | Progress | Failure
+CoordinatorMessage = Propose | Agree | Begin | Evaluate | Park | Release | Abort
+NodeMessage = Accepted | Opened | Prepared | Parked | Ready | Released | Progress | Failure

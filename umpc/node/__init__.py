@@ -10,9 +10,13 @@
 | `anchor.py` | the ledger's key, and the anchor that notices an older copy |
 | `amounts.py` | which epsilon and delta a ledger takes, and its refusal |
 | `config.py` | the site's configuration file |
+| `template.py` | its example, with every key |
 | `policy.py` | what the administrator allows, rule by rule |
 | `approvals.py` | studies that wait for a person's decision |
 | `run.py` | one study from proposal to release: the session's steps with their network and ledger |
+| `work.py` | an attempt's links, material and rounds: make ready, go on with what was prepared, evaluate |
+| `parking.py` | attempts that are prepared and wait for their run, each taken once |
+| `spool.py` | their material on disk, encrypted, read once |
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `tasks.py` | several tasks at once, of which the first failure counts |
 | `server.py` | the gRPC shell: who may call, and the end of everything that a peer's end ends |

@@ -1,7 +1,7 @@
 """A node's configuration: one TOML file that its administrator writes.
 
-`template` is the documentation of every key. Paths are relative to the file's own folder. Everything that can
-be wrong is found when the node starts, as a ConfigError that names file and key. Numbers stay exact: epsilon
+The template (`template.py`) is the documentation of every key. Paths are relative to the file's own folder. Everything
+that can be wrong is found when the node starts, as a ConfigError that names file and key. Numbers stay exact: epsilon
 0.1 is one tenth. The section [policy] is read again at every proposal (`server.py`).
 """
 
@@ -22,9 +22,10 @@ from umpc.node.records import TableSource
 from umpc.ustat.statistics import LIBRARY
 
 KEYS = {
-    "": ("name", "listen", "identity", "ledger", "data", "budget", "policy"),
+    "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "policy"),
     "data": ("path", "delimiter", "missing", "clip", "name"),
     "budget": ("epsilon", "delta", "anchor"),
+    "prepare": ("most", "hours"),
     "policy": tuple(field.name for field in fields(Policy)),
 }
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
@@ -42,7 +43,7 @@ DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,
 class NodeConfig:
     """What a node needs to start. Paths are absolute and exist, except perhaps the ledger's and its anchor's file.
 
-    anchor: None says beside the ledger.
+    anchor: None says beside the ledger. most_prepared: studies that may wait, prepared ahead, for so many seconds.
     """
 
     file: Path
@@ -57,6 +58,8 @@ class NodeConfig:
     policy: Policy = ANYTHING
     delta: Fraction = DEFAULT_DELTA
     anchor: Path | None = None
+    most_prepared: int = 4
+    prepared_seconds: float = 86_400
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """The keys by which a later reading differs, other than the policy's."""
@@ -66,6 +69,7 @@ class NodeConfig:
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {"source": "data.path, data.delimiter or data.missing", "clip": "data.clip", "dataset": "data.name"}
+SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
 """Where an entry stands in the file, if it is not a key of its own name at the top."""
 
 
@@ -74,6 +78,7 @@ def load_node_config(path: Path) -> NodeConfig:
     file = Path(path).resolve()
     top = _Section(file, "", _parse(file))
     data, budget, policy = top.section("data"), top.section("budget"), top.section("policy", optional=True)
+    prepare = top.section("prepare", optional=True)
     name = top.text("name", NAME, NAME_EXPECTED)
     source = TableSource(data.existing("path"), data.delimiter(), data.missing())
     return NodeConfig(
@@ -89,6 +94,8 @@ def load_node_config(path: Path) -> NodeConfig:
         policy=_policy(policy),
         delta=budget.delta(),
         anchor=budget.anchor(),
+        most_prepared=prepare.count("most", NodeConfig.most_prepared),
+        prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
     )
 
 
@@ -106,51 +113,6 @@ def _policy(section: _Section) -> Policy:
         **{key: section.texts(key, "|".join(kinds), names(", ".join(kinds))) for key, kinds in KINDS.items()},
         approval=section.flag("approval"),
     )
-
-
-def template(name: str) -> str:
-    """A commented example for a node of this name; `load_node_config` takes it once its paths exist."""
-    if not re.fullmatch(NAME, name):
-        raise ConfigError(f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another")
-    return TEMPLATE.replace("@name@", name)
-
-
-TEMPLATE = """\
-# The configuration of one umpc node. Paths are relative to this file's folder.
-
-name = "@name@"                    # as in the study's list of participants and in cert.pem
-listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes reach this one
-identity = "site"                  # the folder of `umpc ca request`, with ca.pem, cert.pem and key.pem
-# ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
-
-[data]
-path = "data.csv"                  # .csv, .tsv or .parquet, with the columns' names in the first line
-# delimiter = ";"                  # default: whichever of , ; tab | splits the first line most
-# missing = ["", "NA"]             # a row with one of these in a field of the study is left out
-clip = false                       # true: move values beyond the study's bounds to the nearer bound
-# name = "data"                    # the data set's name in the ledger; default: the file's name
-
-[budget]
-epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
-# delta = "1e-9"                   # for all studies together, exact; noise drawn under shares costs a little of it
-# anchor = "@name@-ledger.anchor"  # where the ledger's last row is noted; best on another disk, see `umpc budget`
-
-[policy]                           # read at every proposal, without a restart; a missing key allows anything
-# coordinators = ["coordinator"]   # names in the certificates of those who may ask
-# statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over any fields
-# kernels = ["0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
-#                                  # hashes, from `umpc kernels explain`; with statistics: what either allows
-# fields = ["age", "balance"]      # names of fields that may be used
-# max_epsilon = 1                  # of one study; exact, as under [budget]
-# min_records = 100                # complete records in this node's table, for the study's fields
-# min_nodes = 3                    # of a study
-# min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
-# protocol = ["u-mpc"]             # what may leave: one noisy sum, "u-mpc", or a noisy value of every pair, "bell-2pc"
-# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial"
-# backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled"
-# preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
-# approval = true                  # a person must accept each study: `umpc approve --help`
-"""
 
 
 def _parse(file: Path) -> dict:
@@ -193,12 +155,20 @@ class _Section:
             raise self._wrong(key, expected, texts)
         return frozenset(texts)
 
-    def count(self, key: str) -> int:
+    def count(self, key: str, default: int = 0) -> int:
         expected = "a whole number, 0 or more"
-        value = self._typed(key, int, expected, 0)
+        value = self._typed(key, int, expected, default)
         if isinstance(value, bool) or value < 0:
             raise self._wrong(key, expected, value)
         return value
+
+    def hours(self, key: str, default: float) -> float:
+        """In seconds."""
+        expected = "hours, a number above 0 and at most 168"
+        value = self._typed(key, (int, Decimal), expected, Decimal(default) / 3600)
+        if isinstance(value, bool) or not Decimal(value).is_finite() or not 0 < value <= 168:
+            raise self._wrong(key, expected, value)
+        return float(value * 3600)
 
     def text(self, key: str, pattern: str, expected: str, default: str | None = None) -> str:
         value = self._typed(key, str, expected, default)

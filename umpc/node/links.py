@@ -10,9 +10,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
-from umpc.mpc.attempt import Attempt
 from umpc.node.peers import PeerLink
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import grpc, rpc
@@ -24,7 +24,7 @@ UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""
 
 Place = tuple[bytes, str]
-"""(attempt, peer's name)"""
+"""(meeting, peer's name). A meeting is an attempt's, by its id; the run of what was prepared has one of its own."""
 
 
 @dataclass
@@ -84,14 +84,14 @@ class Links:
                 task.cancel()
             link.fail(lost(caller, "evaluate"))
 
-    async def wait_for(self, attempt: Attempt, peer: int) -> PeerLink:
+    async def wait_for(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
         """The link of a peer that comes earlier in the study, once it has dialled."""
-        name = attempt.members[peer].name
-        place = (attempt.id, name)
+        name = study.nodes[peer].name
+        place = (meeting_id, name)
         meeting = self._meetings.setdefault(place, Meeting())
         meeting.wanted.set()
         try:
-            async with asyncio.timeout(attempt.study.seconds_per_step):
+            async with asyncio.timeout(study.seconds_per_step):
                 link = await asyncio.shield(meeting.link)
         except TimeoutError as error:
             raise StepTimeout(
@@ -102,9 +102,9 @@ class Links:
                 self._meetings.pop(place, None)
         return link
 
-    async def dial(self, attempt: Attempt, peer: int) -> PeerLink:
+    async def dial(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
         """A link to a peer that comes later in the study."""
-        node = attempt.study.nodes[peer]
+        node = study.nodes[peer]
         channel = await connect(self.identity, node.name, "node", node.address, CONNECT_SECONDS)
         call = rpc.NodeStub(channel).Peer()
         background: set[asyncio.Task] = set()
@@ -114,7 +114,7 @@ class Links:
             background.add(asyncio.ensure_future(channel.close()))
 
         try:
-            await call.write(pb.PeerMessage(hello=pb.PeerHello(attempt=attempt.id)))
+            await call.write(pb.PeerMessage(hello=pb.PeerHello(attempt=meeting_id)))
             if (await call.read()) is grpc.aio.EOF:
                 raise lost(node.name, "prepare")
         except grpc.aio.AioRpcError as error:

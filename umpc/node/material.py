@@ -1,4 +1,5 @@
-"""Material from the dealer, read ahead up to a window, used once, never on disk."""
+"""Material from the dealer, read ahead up to a window, used once. Only a study that is prepared ahead keeps it on disk
+(`spool.py`)."""
 
 from __future__ import annotations
 

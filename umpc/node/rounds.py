@@ -14,6 +14,7 @@ from umpc.mpc.rounds import Message, Protocol, check_reply
 from umpc.node.material import MaterialReader
 from umpc.node.peers import PeerLink
 from umpc.node.session import NodeSession
+from umpc.node.spool import Spool
 from umpc.node.tasks import task_group
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class Rounds:
         self,
         session: NodeSession,
         links: Mapping[int, PeerLink],
-        material: MaterialReader | None,
+        material: MaterialReader | Spool | None,
         in_thread: Callable[..., Awaitable],
         tell: Callable[[int, int], Awaitable[None]],
     ):

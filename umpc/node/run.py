@@ -1,7 +1,8 @@
 """One study at one node, from proposal to release: the session's steps with their network and ledger.
 
 The order that matters (docs/protocol.md): reserve before anything is computed; charge, on disk, before the first byte
-of the noisy share leaves; give a reservation back on every failure before the charge, never after.
+of the noisy share leaves; give a reservation back on every failure before the charge, never after. A study that is
+prepared ahead ends before the data, and its reservation waits with it (`parking.py`); its run takes both, once.
 """
 
 from __future__ import annotations
@@ -10,23 +11,17 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeVar
 
 from umpc.agreement import delta_of
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
-from umpc.mpc.attempt import Attempt, Chunk
 from umpc.node.amounts import exact_delta
-from umpc.node.ledger import Ledger
-from umpc.node.material import MaterialReader
-from umpc.node.peers import PeerLink
-from umpc.node.records import Records
-from umpc.node.rounds import Rounds
+from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
-from umpc.node.tasks import together
+from umpc.node.work import Site, Work
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Study, decode_study
@@ -34,27 +29,10 @@ from umpc.study import Study, decode_study
 log = logging.getLogger("umpc.node")
 T = TypeVar("T")
 
-DONE = object()
 PATIENCE_SECONDS = 10
 """How much longer than a step a node waits for the coordinator, which waits for the slowest node itself."""
 PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to say what it wants."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """What a run needs of its process.
-
-    load: the study's records. dial: a link to a peer that comes later in the study. await_link: the link that an
-    earlier peer dials. open_material: the stream from the dealer.
-    """
-
-    name: str
-    ledger: Ledger
-    load: Callable[[Study], Records]
-    dial: Callable[[Attempt, int], Awaitable[PeerLink]]
-    await_link: Callable[[Attempt, int], Awaitable[PeerLink]]
-    open_material: Callable[[Attempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]]
 
 
 class StudyRun:
@@ -69,14 +47,15 @@ class StudyRun:
     ):
         self.site, self.coordinator = site, coordinator
         self._receive, self._send = receive, send
-        self._compute = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
-        self._links: dict[int, PeerLink] = {}
-        self._material: MaterialReader | None = None
-        self._pump: asyncio.Task | None = None
+        self._work = Work(site, self._tell)
         self.study: Study | None = None
         self.step = "propose"
         self.answered = False
-        """The share is out: whatever the coordinator does now, the study is complete here."""
+        """The share is out, or the study is parked: whatever the coordinator does now, this run is complete here."""
+        self.parked: ParkedAttempt | None = None
+        """What waits for another run: this one ended, the study did not."""
+        self.aborted = False
+        """The coordinator said that the study ends, even if it is parked."""
 
     async def run(self) -> None:
         """All steps. Raises: UmpcError; whatever happens, an uncharged reservation is given back."""
@@ -93,13 +72,11 @@ class StudyRun:
                 step=self.step,
             ) from error
         finally:
-            self._close()
+            self._work.close()
 
     def _timeout(self) -> StepTimeout:
         """A step took too long: whoever was waited for is named, else this node itself."""
-        waited_for = [link.peer for link in self._links.values() if link.is_awaited]
-        if self._material is not None and (self._material.is_awaited or self.step == "prepare"):
-            waited_for.append(self._material.dealer)
+        waited_for = self._work.waited_for(self.step)
         missing = f", waiting for {', '.join(waited_for)}" if waited_for else ""
         return StepTimeout(
             f"step {self.step} did not end within {self.study.seconds_per_step} s{missing}; give it more with "
@@ -113,13 +90,22 @@ class StudyRun:
         self.study = await asyncio.to_thread(decode_study, propose.study)
         self._check_caller()
         released = await asyncio.to_thread(self.site.ledger.released, self.study.hash)
+        parked = self.site.parking.take(self.study.hash)
+        if parked is not None and not propose.ahead:
+            await self._run_parked(parked)
+            return
+        if parked is not None:
+            self._settle(parked)
+            log.info("study %s is prepared anew: what waited is dropped", self._label)
         if released is not None:
             await self._release_again(released.share)
         else:
-            await self._run_attempt()
+            await self._run_attempt(propose.ahead)
 
-    async def _run_attempt(self) -> None:
+    async def _run_attempt(self, ahead: bool) -> None:
         study, ledger = self.study, self.site.ledger
+        if ahead:
+            self.site.parking.check_room()
         failpoint("before-reserve")
         records = await asyncio.to_thread(self.site.load, study)
         # Not in a thread: no cancellation may come in between.
@@ -127,110 +113,110 @@ class StudyRun:
         failpoint("after-reserve")
         try:
             session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
-            who = f"study {self._label} of {self.coordinator}"
-            log.info("%s accepted: %d records, %d rows dropped", who, records.count, records.dropped)
-            await asyncio.to_thread(lambda: [kernel.interval for kernel in study.parsed_kernels])  # may take seconds
-            for kernel in study.parsed_kernels:
-                low, high = kernel.interval.low, kernel.interval.high
-                log.info(
-                    "kernel %s of hash %s, range [%s, %s], delta f %s",
-                    kernel.text,
-                    kernel.hash[:16],
-                    low,
-                    high,
-                    high - low,
-                )
+            await self._log_study(records.count, records.dropped)
             await self._send(m.Accepted(study.hash, session.accept()))
-            await self._agree(session)
-            await self._prepare(session)
-            await self._evaluate(session)
-            await self._release(session, records.count)
+            agree = await self._expect(m.Agree)
+            failpoint("agree")
+            await self._send(m.Opened(session.agree(agree.members)))
+            delta = await self._prepare(session, ahead)
+            if ahead:
+                await self._park(delta)
+            else:
+                await self._evaluate()
+                await self._release(session, delta)
         finally:
-            ledger.cancel(study.hash)
+            if self.parked is None:
+                ledger.cancel(study.hash)
 
-    async def _agree(self, session: NodeSession) -> None:
-        agree = await self._expect(m.Agree)
-        failpoint("agree")
-        await self._send(m.Opened(session.agree(agree.members)))
+    async def _log_study(self, count: int, dropped: int) -> None:
+        who = f"study {self._label} of {self.coordinator}"
+        log.info("%s accepted: %d records, %d rows dropped", who, count, dropped)
+        kernels = self.study.parsed_kernels
+        await asyncio.to_thread(lambda: [kernel.interval for kernel in kernels])  # may take seconds
+        for kernel in kernels:
+            low, high = kernel.interval.low, kernel.interval.high
+            facts = kernel.text, kernel.hash[:16], low, high, high - low
+            log.info("kernel %s of hash %s, range [%s, %s], delta f %s", *facts)
 
-    async def _prepare(self, session: NodeSession) -> None:
+    async def _prepare(self, session: NodeSession, ahead: bool) -> Fraction:
+        """Everything before the data. Returns: the delta that is now reserved too."""
         begin = await self._expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
-        attempt = await self._in_thread(session.begin, begin.openings)
-        self._delta = exact_delta(await self._in_thread(delta_of, attempt.sizes))
-        self.site.ledger.reserve_delta(self.study.hash, self._delta)  # not in a thread, as epsilon
+        attempt = await self._work.in_thread(session.begin, begin.openings)
+        delta = exact_delta(await self._work.in_thread(delta_of, attempt.sizes))
+        self.site.ledger.reserve_delta(self.study.hash, delta)  # not in a thread, as epsilon
         failpoint("after-reserve-delta")
-        self._chunks = await self._in_thread(lambda: list(attempt.chunks_of(session.index)))
-        async with asyncio.timeout(self.study.seconds_per_step):
-            if attempt.needs_dealer:
-                self._material = await self.site.open_material(attempt, begin.openings, self._chunks)
-                seed = await self._material.seed()
-                self._pump = asyncio.create_task(self._material.pump())
-            else:
-                seed = os.urandom(32)
-            await self._in_thread(session.receive_seed, seed)
-            await self._connect(session, attempt)
-            self._rounds = Rounds(session, self._links, self._material, self._in_thread, self._tell)
-            await together(self._rounds.set_up(peer) for peer in session.peers)
-            failpoint("after-set-up")
-            await self._draw_noise()
-            if self._material:
-                await self._material.prefetched()
+        await self._work.ready(session, begin.openings, ahead=ahead)
         failpoint("after-prepare")
-        await self._send(m.Prepared(attempt.id, self._material.bytes_received if self._material else 0))
+        await self._send(m.Prepared(attempt.id, self._work.bytes_offline))
+        return delta
 
-    async def _draw_noise(self) -> None:
-        """The committee's part, before any data are touched; counted as preparation."""
-        noise = [chunk for chunk in self._chunks if chunk.noise]
-        self._chunks = self._chunks[len(noise) :]
-        await self._rounds.evaluate(noise)
-        self._sent_before = sum(link.bytes_sent for link in self._links.values())
-        for link in self._links.values():
-            link.rounds_used.clear()
+    async def _park(self, delta: Fraction) -> None:
+        """Leave the prepared attempt, and its reservation, to a later run."""
+        await self._expect(m.Park)
+        self.step = "park"
+        failpoint("before-park")
+        parked, parking = self._work.park(delta), self.site.parking
+        try:
+            parking.put(parked)
+        except UmpcError:
+            parked.close()
+            raise
+        self.parked, self.answered = parked, True  # before the answer: the coordinator may hang up as soon as it has it
+        waiting = parked.spool.bytes_waiting if parked.spool else 0
+        try:
+            await self._send(m.Parked(waiting, int(parking.seconds)))
+        except BaseException:
+            parking.drop(parked, "could not be told of")
+            raise
+        log.info("study %s is prepared: %d bytes wait for its run", self._label, waiting)
 
-    async def _connect(self, session: NodeSession, attempt: Attempt) -> None:
-        async def link(peer: int) -> None:
-            connect = self.site.dial if session.index < peer else self.site.await_link
-            self._links[peer] = await connect(attempt, peer)
-            self._links[peer].window = attempt.program.window
+    async def _run_parked(self, parked: ParkedAttempt) -> None:
+        """The run of what was prepared, in the same words; whatever happens, it is used up."""
+        try:
+            await asyncio.to_thread(self.site.permit, self.study, parked.session.records)
+            log.info("study %s of %s goes on as it was prepared", self._label, self.coordinator)
+            await self._send(m.Accepted(self.study.hash, parked.session.accept()))
+            await self._send(m.Opened(parked.agree((await self._expect(m.Agree)).members)))
+            attempt = parked.begin((await self._expect(m.Begin)).openings)
+            self.step = "prepare"
+            failpoint("before-resume")
+            await self._work.resume(parked, self.study)
+            await self._send(m.Prepared(attempt.id, parked.bytes_offline, ahead=True))
+            await self._evaluate()
+            await self._release(parked.session, parked.delta)
+        finally:
+            self._settle(parked)
 
-        await together(link(peer) for peer in session.peers)
+    def _settle(self, parked: ParkedAttempt) -> None:
+        """A parked attempt that was taken is over: its material is gone, and its reservation unless it was charged."""
+        parked.close()
+        self.site.ledger.cancel(self.study.hash)
 
-    async def _evaluate(self, session: NodeSession) -> None:
+    async def _evaluate(self) -> None:
         await self._expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")
-        async with asyncio.timeout(self.study.seconds_per_step):
-            await together(self._rounds.exchange_fields(peer) for peer in session.peers)
-            failpoint("after-fields")
-            await self._rounds.evaluate(self._chunks)
-            inner = session.inner_steps()
-            while await self._in_thread(next, inner, DONE) is not DONE:
-                pass
+        await self._work.evaluate()
         failpoint("before-ready")
-        rounds = len({used for link in self._links.values() for used in link.rounds_used})
-        sent = sum(link.bytes_sent for link in self._links.values()) - self._sent_before
-        received = self._sent_before + (self._material.bytes_received if self._material else 0)
-        await self._send(m.Ready(sent, received, rounds))
+        await self._send(m.Ready(self._work.bytes_online, self._work.bytes_offline, self._work.rounds_used))
         failpoint("after-ready")
 
     async def _tell(self, done: int, total: int) -> None:
         await self._send(m.Progress(self.step, done, total))
 
-    async def _release(self, session: NodeSession, records: int) -> None:
+    async def _release(self, session: NodeSession, delta: Fraction) -> None:
         await self._expect(m.Release)
         self.step = "release"
         failpoint("release-asked")
         share = session.release()
-        message = m.Released(session.attempt.id, share, records, session.accept().first_class)
+        message = m.Released(session.attempt.id, share, session.records, session.accept().first_class)
         stored = codec.encode_node(message).SerializeToString()
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
         failpoint("after-charge")
-        log.info(
-            "study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, self._delta
-        )
+        log.info("study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, delta)
         await self._send(message)
         self.answered = True
         failpoint("after-send")
@@ -271,19 +257,6 @@ class StudyRun:
             )
         return message
 
-    async def _in_thread(self, function: Callable[..., T], *arguments) -> T:
-        """Computation off the event loop, one at a time, in order."""
-        return await asyncio.get_running_loop().run_in_executor(self._compute, function, *arguments)
-
     @property
     def _label(self) -> str:
         return f"{self.study.name!r} ({self.study.hash.hex()[:8]})"
-
-    def _close(self) -> None:
-        if self._pump:
-            self._pump.cancel()
-        if self._material:
-            self._material.close()
-        for link in self._links.values():
-            link.close()
-        self._compute.shutdown(wait=False, cancel_futures=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 import time
 from collections.abc import Awaitable, Callable
 
@@ -21,6 +22,7 @@ from umpc.errors import (
     ConfigError,
     LedgerError,
     PeerLost,
+    PreparationError,
     StudyAborted,
     TooManySchemas,
     UmpcError,
@@ -32,9 +34,12 @@ from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.ledger import Ledger
 from umpc.node.links import CONNECT_SECONDS, Links
 from umpc.node.material import MaterialReader
+from umpc.node.parking import Parking
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
-from umpc.node.run import Site, StudyRun
+from umpc.node.run import StudyRun
+from umpc.node.spool import Spool
+from umpc.node.work import Site
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Study
@@ -56,7 +61,7 @@ SCHEMAS = 32
 SETTLE_SECONDS = 0.1
 """A configuration that has changed is read until two readings so far apart agree: an editor may write in pieces."""
 CAUSE_SECONDS = 2
-"""How long a node that lost a peer waits to hear the reason."""
+"""How long a node that lost a peer waits to hear the reason, and one that parked a study, whether the others did."""
 
 
 class NodeServer(rpc.NodeServicer):
@@ -70,8 +75,22 @@ class NodeServer(rpc.NodeServicer):
         self.approvals = Approvals(approvals_beside(config.ledger))
         self._read = config
         self._schemas: set[tuple] = set()
-        links = self.links
-        self.site = Site(identity.name, ledger, self._load, links.dial, links.wait_for, self._open_material)
+        self.parking = Parking(ledger, config.most_prepared, config.prepared_seconds)
+        self.site = Site(
+            name=identity.name,
+            ledger=ledger,
+            parking=self.parking,
+            load=self._load,
+            permit=self._permit,
+            dial=self.links.dial,
+            await_link=self.links.wait_for,
+            open_material=self._open_material,
+            open_spool=self._open_spool,
+        )
+
+    def close(self) -> None:
+        """What waits for a run is dropped; the ledger must still be open."""
+        self.parking.close()
 
     # ---- calls from outside -----------------------------------------------------------------------------
 
@@ -100,6 +119,8 @@ class NodeServer(rpc.NodeServicer):
         error: UmpcError | None = None
         try:
             await steps
+            if run.parked is not None:  # what one node could not park the others need not keep
+                await asyncio.wait({listener}, timeout=CAUSE_SECONDS)
         except UmpcError as failure:
             error = failure
             with contextlib.suppress(PeerLost):
@@ -110,9 +131,11 @@ class NodeServer(rpc.NodeServicer):
         finally:
             steps.cancel()
             listener.cancel()
+            if run.parked is not None and run.aborted:
+                self.parking.drop(run.parked, "was given up by the coordinator")
             if error is not None:
                 self._log_failure(run, error)
-            if run.study is not None:
+            if run.study is not None and (run.parked is None or run.aborted):
                 self.finished(error)
             await asyncio.gather(steps, listener, return_exceptions=True)
 
@@ -123,14 +146,23 @@ class NodeServer(rpc.NodeServicer):
 
     def _load(self, study: Study) -> Records:
         """The study's records, if the site's policy allows it. Raises: also PolicyRefused, ApprovalPending."""
-        name, policy = self.identity.name, self._policy()
-        policy.check(study, name)
-        self.approvals.require(study, name, approval=policy.approval)
+        name, policy = self.identity.name, self._permitting(study)
         fields = [field.schema() for field in study.fields]
         self._count_schema(tuple(study.fields))
         records = load_records(self.config.source, fields, node=name, clip=self.config.clip)
         policy.check_records(records.count, name)
         return records
+
+    def _permit(self, study: Study, records: int) -> None:
+        """The rules once more, for a study whose records were read before. Raises: PolicyRefused, ApprovalPending."""
+        self._permitting(study).check_records(records, self.identity.name)
+
+    def _permitting(self, study: Study) -> Policy:
+        """The rules, which allow the study."""
+        policy = self._policy()
+        policy.check(study, self.identity.name)
+        self.approvals.require(study, self.identity.name, approval=policy.approval)
+        return policy
 
     def _policy(self) -> Policy:
         """The rules that the configuration has now; all else in it counts as it was at the start."""
@@ -163,6 +195,18 @@ class NodeServer(rpc.NodeServicer):
         node = attempt.study.index_of(self.identity.name)
         return MaterialReader(channel, attempt, openings, node, chunks)
 
+    def _open_spool(self, study: Study, size: int) -> Spool:
+        """Raises: PreparationError where it would take more than half of what the disk has left."""
+        folder = self.config.ledger.parent
+        free = shutil.disk_usage(folder).free
+        if size > free // 2:
+            raise PreparationError(
+                f"the material of this study takes {size:,} bytes, for which its disk has no room; run the study "
+                f"without preparation, or have its administrator make room",
+                detail=f"{free:,} bytes are free in {folder}, of which at most half are taken",
+            )
+        return Spool(folder, study.dealer.name)
+
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
         name = f"study {run.study.name!r}" if run.study else "a study"
         log.warning("%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message)
@@ -179,6 +223,7 @@ async def _listen(
         while True:
             message = await receive()
             if isinstance(message, m.Abort):
+                run.aborted = True
                 raise StudyAborted(message.reason or "the coordinator ended the study", culprit=message.culprit or None)
             await inbox.put(message)
     except UmpcError as failure:

@@ -20,6 +20,7 @@ MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
 MAX_DEGREE = 8
 MAX_TEXT = 4000
+MAX_SECONDS = 366 * 86_400
 _STEP_NAMES = {number: name for name, number in STEPS.items()}
 
 
@@ -92,14 +93,16 @@ def decode_openings(openings: Any) -> tuple[bytes, ...]:
 
 def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
     match message:
-        case m.Propose(study):
-            return pb.CoordinatorMessage(propose=pb.Propose(study=study))
+        case m.Propose(study, ahead):
+            return pb.CoordinatorMessage(propose=pb.Propose(study=study, ahead=ahead))
         case m.Agree(members):
             return pb.CoordinatorMessage(agree=pb.Agree(members=[encode_member(member) for member in members]))
         case m.Begin(openings):
             return pb.CoordinatorMessage(begin=pb.Begin(openings=openings))
         case m.Evaluate():
             return pb.CoordinatorMessage(evaluate=pb.Evaluate())
+        case m.Park():
+            return pb.CoordinatorMessage(park=pb.Park())
         case m.Release():
             return pb.CoordinatorMessage(release=pb.Release())
         case m.Abort(culprit, reason):
@@ -109,13 +112,15 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
 def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
     match message.WhichOneof("body"):
         case "propose":
-            return m.Propose(message.propose.study)
+            return m.Propose(message.propose.study, message.propose.ahead)
         case "agree":
             return m.Agree(decode_members(message.agree.members))
         case "begin":
             return m.Begin(decode_openings(message.begin.openings))
         case "evaluate":
             return m.Evaluate()
+        case "park":
+            return m.Park()
         case "release":
             return m.Release()
         case "abort":
@@ -129,8 +134,11 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             return pb.NodeMessage(accepted=pb.Accepted(study_hash=study_hash, member=encode_member(member)))
         case m.Opened(opening):
             return pb.NodeMessage(opened=pb.Opened(opening=opening))
-        case m.Prepared(attempt, bytes_received):
-            return pb.NodeMessage(prepared=pb.Prepared(attempt=attempt, bytes_received=bytes_received))
+        case m.Prepared(attempt, bytes_received, ahead):
+            prepared = pb.Prepared(attempt=attempt, bytes_received=bytes_received, ahead=ahead)
+            return pb.NodeMessage(prepared=prepared)
+        case m.Parked(size, seconds):
+            return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
             return pb.NodeMessage(ready=pb.Ready(bytes_sent=sent, bytes_received=received, rounds=rounds))
         case m.Released(attempt, share, records, first_class):
@@ -151,7 +159,12 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Opened(_sized(message.opened.opening, 32, "opening"))
         case "prepared":
             body = message.prepared
-            return m.Prepared(_sized(body.attempt, 32, "attempt"), body.bytes_received)
+            return m.Prepared(_sized(body.attempt, 32, "attempt"), body.bytes_received, body.ahead)
+        case "parked":
+            body = message.parked
+            if body.seconds > MAX_SECONDS:
+                raise EncodingError(f"material waits at most {MAX_SECONDS} seconds, {body.seconds} came")
+            return m.Parked(body.bytes, body.seconds)
         case "ready":
             body = message.ready
             return m.Ready(body.bytes_sent, body.bytes_received, body.rounds)

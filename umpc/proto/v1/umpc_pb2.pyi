@@ -49,26 +49,30 @@ class HelloReply(_message.Message):
     def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class CoordinatorMessage(_message.Message):
-    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort")
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     EVALUATE_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     ABORT_FIELD_NUMBER: _ClassVar[int]
+    PARK_FIELD_NUMBER: _ClassVar[int]
     propose: Propose
     agree: Agree
     begin: Begin
     evaluate: Evaluate
     release: Release
     abort: Abort
-    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ...) -> None: ...
+    park: Park
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ...) -> None: ...
 
 class Propose(_message.Message):
-    __slots__ = ("study",)
+    __slots__ = ("study", "ahead")
     STUDY_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_FIELD_NUMBER: _ClassVar[int]
     study: bytes
-    def __init__(self, study: _Optional[bytes] = ...) -> None: ...
+    ahead: bool
+    def __init__(self, study: _Optional[bytes] = ..., ahead: _Optional[bool] = ...) -> None: ...
 
 class Agree(_message.Message):
     __slots__ = ("members",)
@@ -90,6 +94,10 @@ class Release(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Park(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class Abort(_message.Message):
     __slots__ = ("culprit", "reason")
     CULPRIT_FIELD_NUMBER: _ClassVar[int]
@@ -99,7 +107,7 @@ class Abort(_message.Message):
     def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +115,7 @@ class NodeMessage(_message.Message):
     RELEASED_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
+    PARKED_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -114,7 +123,8 @@ class NodeMessage(_message.Message):
     released: Released
     progress: Progress
     failure: Failure
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+    parked: Parked
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class")
@@ -157,12 +167,22 @@ class Opened(_message.Message):
     def __init__(self, opening: _Optional[bytes] = ...) -> None: ...
 
 class Prepared(_message.Message):
-    __slots__ = ("attempt", "bytes_received")
+    __slots__ = ("attempt", "bytes_received", "ahead")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     bytes_received: int
-    def __init__(self, attempt: _Optional[bytes] = ..., bytes_received: _Optional[int] = ...) -> None: ...
+    ahead: bool
+    def __init__(self, attempt: _Optional[bytes] = ..., bytes_received: _Optional[int] = ..., ahead: _Optional[bool] = ...) -> None: ...
+
+class Parked(_message.Message):
+    __slots__ = ("bytes", "seconds")
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    bytes: int
+    seconds: int
+    def __init__(self, bytes: _Optional[int] = ..., seconds: _Optional[int] = ...) -> None: ...
 
 class Ready(_message.Message):
     __slots__ = ("bytes_sent", "bytes_received", "rounds")

@@ -1,0 +1,274 @@
+"""Studies prepared ahead, over real processes: the run takes what waits, once, and whatever fails leaves nothing.
+
+The coordinator is a process of its own where that is tested, else it runs here: starting one takes longer than a study.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from umpc.cli.deployment import stop
+from umpc.coordinator import links
+from umpc.coordinator.client import Preparation, prepare_study, run_study
+from umpc.coordinator.report import Report
+from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
+from umpc.transport.authority import load_identity
+
+from .conftest import TABLE, Lab
+from .test_ledger_crash import beside, kinds, share_of, start_again, wait_until
+
+LOUD = "1000000000000"
+"""An epsilon under which there is no noise."""
+BUDGET = "9000000000000"
+WINDOW = 32 << 20
+"""What a node may hold of its material in memory."""
+
+
+def ask(lab: Lab, job, **changes):
+    entries = load_study_file(lab.study_file(**{"epsilon": "0.01", **changes}))
+    identity = load_identity(entries.identity, "coordinator")
+    return asyncio.run(job(entries.study(identity.name), identity))
+
+
+def prepare(lab: Lab, **changes) -> Preparation:
+    return ask(lab, prepare_study, **changes)
+
+
+def run(lab: Lab, **changes) -> Report:
+    return ask(lab, run_study, **changes)
+
+
+def again(lab: Lab, name: str, failpoint: str = "", more: str = "[policy]\n") -> None:
+    start_again(lab, name, failpoint, BUDGET, more)
+
+
+def waiting_files(lab: Lab, name: str) -> list[int]:
+    """Sizes of files without a name that the node has open beside its ledger."""
+    folder, sizes = Path(f"/proc/{lab.served[name].process.pid}/fd"), []
+    for link in folder.iterdir():
+        target = os.readlink(link)
+        if target.startswith(str(lab.folder)) and target.endswith("(deleted)"):
+            sizes.append(link.stat().st_size)
+    return sizes
+
+
+def files(lab: Lab) -> set[str]:
+    """All that has a name, but for the coordinator's own."""
+    return {path.name for path in lab.folder.iterdir()} - {"study.toml"}
+
+
+def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
+    for name in names or lab.names:
+        assert wait_until(lambda name=name: not beside(lab, name).account.open), f"{name} keeps a reservation"
+        assert waiting_files(lab, name) == []
+
+
+def spent(lab: Lab, name: str):
+    return beside(lab, name).account.spent.epsilon
+
+
+def clear_sum() -> int:
+    """Kendall's sum over all pairs of the two nodes' tables, which are the same."""
+    rows = [tuple(map(float, line.split(","))) for line in TABLE.splitlines()[1:]] * 2
+
+    def sign(value: float) -> int:
+        return (value > 0) - (value < 0)
+
+    return sum(sign(a[0] - b[0]) * sign(a[1] - b[1]) for a, b in itertools.combinations(rows, 2))
+
+
+def measured_as_predicted(report: Report) -> None:
+    assert report.bytes_offline == report.bytes_offline_predicted > 0
+    assert report.bytes_online == report.bytes_online_predicted > 0
+    assert report.rounds == report.rounds_predicted
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory) -> Iterator[Lab]:
+    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
+    try:
+        yield lab.start(epsilon=BUDGET, more="[policy]\n")
+    finally:
+        lab.stop()
+
+
+def test_the_command_prepares_runs_and_replays(here):
+    study = {"name": "command", "epsilon": LOUD, "edges": "all"}
+    before = files(here)
+    prepared = here.run(command="prepare", **study)
+    assert prepared.code == 0, prepared.error
+    assert files(here) == before
+    for name in here.names:
+        assert beside(here, name).account.open
+        assert waiting_files(here, name) == [prepared.report["bytes_by_node"][name]]
+    first = here.run(**study)
+    assert first.code == 0, first.error
+    report = Report.from_dict(first.report)
+    assert report.prepared and "no longer" not in first.error
+    assert round(report.estimate * report.edges) == clear_sum()
+    measured_as_predicted(report)
+    nothing_waits(here)
+    again = run(here, **study)
+    assert again.replayed and again.estimate == report.estimate
+    with pytest.raises(AlreadyReleased, match="shows its stored result"):
+        prepare(here, **study)
+    usual = run(here, **{**study, "name": "usual"})
+    assert not usual.prepared and usual.estimate == report.estimate
+    measured_as_predicted(usual)
+
+
+def test_noise_of_each_node_and_pairs_without_a_dealer(here):
+    garbled = {"dealer": None, "backend": "garbled", "preprocessing": "none"}
+    for number, changes in enumerate(({"noise": "distributed"}, garbled)):
+        study = {"name": f"kind-{number}", "epsilon": LOUD, "edges": "all", **changes}
+        preparation = prepare(here, **study)
+        assert (sum(preparation.bytes_by_node.values()) > 0) == ("dealer" not in changes)
+        assert preparation.seconds == 86_400
+        report = run(here, **study)
+        assert report.prepared and round(report.estimate * report.edges) == clear_sum()
+        measured_as_predicted(report)
+    nothing_waits(here)
+
+
+def test_prepared_again_the_earlier_one_is_dropped(here):
+    before = {name: spent(here, name) for name in here.names}
+    first, second = prepare(here, name="twice"), prepare(here, name="twice")
+    for name in here.names:
+        assert [float(cost.epsilon) for cost in beside(here, name).account.open.values()] == [0.01]
+        assert waiting_files(here, name) == [second.bytes_by_node[name]]
+    assert first.bytes_by_node.keys() == second.bytes_by_node.keys()
+    assert run(here, name="twice").prepared
+    nothing_waits(here)
+    assert all(float(spent(here, name) - before[name]) == 0.01 for name in here.names)
+
+
+def test_the_rules_are_asked_again_at_the_run(here):
+    prepare(here, name="ruled")
+    config = here.folder / "node-1.toml"
+    text = config.read_text()
+    config.write_text(text + 'statistics = ["mean"]\n')
+    try:
+        with pytest.raises(PolicyRefused, match="node-1"):
+            run(here, name="ruled")
+        nothing_waits(here)
+    finally:
+        config.write_text(text)
+    assert not run(here, name="ruled").prepared
+
+
+def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here, caplog, monkeypatch):
+    monkeypatch.setattr(links, "CONNECT_SECONDS", 1)
+    before = {name: spent(here, name) for name in here.names}
+    names = files(here)
+    prepare(here, name="killed")
+    here.served["node-2"].process.kill()
+    here.served["node-2"].process.wait()
+    with pytest.raises(PeerUnavailable, match="node-2"):
+        run(here, name="killed")
+    assert beside(here, "node-1").account.open, "a run that reached nobody uses nothing up"
+    again(here, "node-2")
+    assert not beside(here, "node-2").account.open
+    assert files(here) == names
+    assert {name: spent(here, name) for name in here.names} == before
+    report = run(here, name="killed")
+    assert not report.prepared and "node-2 no longer has what was prepared" in caplog.text
+    measured_as_predicted(report)
+    nothing_waits(here)
+    assert all(float(spent(here, name) - before[name]) == 0.01 for name in here.names)
+
+
+def test_an_evaluation_that_fails_uses_it_up(here):
+    before = spent(here, "node-1")
+    again(here, "node-2", "after-fields")
+    prepare(here, name="failed")
+    with pytest.raises(PeerLost, match=r"node-2.*no epsilon was charged"):
+        run(here, name="failed")
+    nothing_waits(here, ["node-1"])
+    assert spent(here, "node-1") == before
+    again(here, "node-2")
+    assert not run(here, name="failed").prepared
+
+
+@pytest.mark.parametrize(("point", "charged"), [("charge-before-commit", False), ("after-charge", True)])
+def test_a_prepared_run_is_charged_before_its_share_leaves(here, point, charged):
+    """As any run (`test_ledger_crash.py`): killed before the charge is on disk a node has released nothing."""
+    before = spent(here, "node-2")
+    again(here, "node-2", point)
+    prepare(here, name=point)
+    with pytest.raises(PeerLost, match=r"node-2.*some nodes may have charged"):
+        run(here, name=point)
+    assert here.served["node-2"].process.wait(10) == -signal.SIGKILL, "the point was not reached"
+    assert (share_of(here, "node-2", point) is not None) == charged
+    again(here, "node-2")
+    nothing_waits(here)
+    assert float(spent(here, "node-2") - before) == 0.01 * charged
+
+
+@pytest.mark.parametrize("point", ["during-spool", "before-park"])
+def test_a_node_that_dies_while_it_prepares_leaves_nothing(here, point):
+    names = files(here)
+    again(here, "node-2", point)
+    with pytest.raises(PeerLost, match="node-2"):
+        prepare(here, name=point)
+    assert here.served["node-2"].process.wait(10) == -signal.SIGKILL, "the point was not reached"
+    assert wait_until(lambda: not beside(here, "node-1").account.open)
+    again(here, "node-2")
+    nothing_waits(here)
+    assert files(here) == names
+
+
+def test_a_node_that_ends_returns_what_it_reserved(here):
+    prepare(here, name="ended")
+    stop([here.served["node-2"].process])
+    assert kinds(here, "node-2")[-3:] == ["reserve", "delta", "cancel"]
+    assert "ends with the node" in here.log("node-2")
+    again(here, "node-2")
+    assert not run(here, name="ended").prepared
+
+
+def test_limits_of_number_and_time(here):
+    """node-2 keeps one study, for three seconds."""
+    again(here, "node-2", more="[prepare]\nmost = 1\nhours = 1e-3")
+    started = time.monotonic()
+    assert prepare(here, name="timed").seconds == 3
+    with pytest.raises(PreparationError, match=r"node-2: 1 prepared studies wait there.*run one of them"):
+        prepare(here, name="one-too-many")
+    assert len(beside(here, "node-1").account.open) == 1, "node-1 keeps what nobody else has"
+    assert wait_until(lambda: not beside(here, "node-2").account.open)
+    assert time.monotonic() - started >= 3.6
+    assert "was not run in time" in here.log("node-2")
+    assert not run(here, name="timed").prepared
+    again(here, "node-2")
+    nothing_waits(here)
+
+
+def test_without_the_dealer_and_in_bounded_memory(here):
+    """More material than the window goes to disk; then the dealer ends, and the run does not miss it."""
+    for name in here.names:
+        here.table(name).write_text("age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700)))
+    again(here, "node-1")
+    again(here, "node-2")
+    memory = {name: peak_memory(here, name) for name in here.names}
+    preparation = prepare(here, name="large", edges="all")
+    stop([here.served["dealer"].process])
+    assert min(preparation.bytes_by_node.values()) > 2 * WINDOW
+    report = run(here, name="large", edges="all")
+    assert report.prepared
+    measured_as_predicted(report)
+    nothing_waits(here)
+    grown = {name: (peak_memory(here, name) - memory[name]) >> 20 for name in here.names}
+    assert max(grown.values()) < 120, grown
+
+
+def peak_memory(lab: Lab, name: str) -> int:
+    status = Path(f"/proc/{lab.served[name].process.pid}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:"))

@@ -1,0 +1,57 @@
+"""The example of a node's configuration, with every key and what it does: what `umpc node template` prints."""
+
+from __future__ import annotations
+
+import re
+
+from umpc.errors import ConfigError
+from umpc.node.config import NAME, NAME_EXPECTED
+
+
+def template(name: str) -> str:
+    """A commented example for a node of this name; `config.load_node_config` takes it once its paths exist."""
+    if not re.fullmatch(NAME, name):
+        raise ConfigError(f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another")
+    return TEMPLATE.replace("@name@", name)
+
+
+TEMPLATE = """\
+# The configuration of one umpc node. Paths are relative to this file's folder.
+
+name = "@name@"                    # as in the study's list of participants and in cert.pem
+listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes reach this one
+identity = "site"                  # the folder of `umpc ca request`, with ca.pem, cert.pem and key.pem
+# ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
+
+[data]
+path = "data.csv"                  # .csv, .tsv or .parquet, with the columns' names in the first line
+# delimiter = ";"                  # default: whichever of , ; tab | splits the first line most
+# missing = ["", "NA"]             # a row with one of these in a field of the study is left out
+clip = false                       # true: move values beyond the study's bounds to the nearer bound
+# name = "data"                    # the data set's name in the ledger; default: the file's name
+
+[budget]
+epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
+# delta = "1e-9"                   # for all studies together, exact; noise drawn under shares costs a little of it
+# anchor = "@name@-ledger.anchor"  # where the ledger's last row is noted; best on another disk, see `umpc budget`
+
+[prepare]                          # of `umpc study prepare`; what waits is on the ledger's disk, encrypted
+# most = 4                         # studies that may wait for their run at once; 0: none. Their epsilon is reserved
+# hours = 24                       # for which one waits; then its epsilon is free again
+
+[policy]                           # read at every proposal, without a restart; a missing key allows anything
+# coordinators = ["coordinator"]   # names in the certificates of those who may ask
+# statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over any fields
+# kernels = ["0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
+#                                  # hashes, from `umpc kernels explain`; with statistics: what either allows
+# fields = ["age", "balance"]      # names of fields that may be used
+# max_epsilon = 1                  # of one study; exact, as under [budget]
+# min_records = 100                # complete records in this node's table, for the study's fields
+# min_nodes = 3                    # of a study
+# min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
+# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial"
+# backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled"
+# protocol = ["u-mpc"]             # what may leave: one noisy sum, "u-mpc", or a noisy value of every pair, "bell-2pc"
+# preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
+# approval = true                  # a person must accept each study: `umpc approve --help`
+"""
