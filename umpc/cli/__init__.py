@@ -14,5 +14,6 @@
 | `demo.py` | `umpc demo`: everything on this machine |
 | `deployment.py` | the demo's processes: starting, waiting for, stopping |
 | `table.py` | the demo's table: reading, splitting, the exact value |
+| `page.py` | a report as one HTML file |
 | `show.py` | progress, and a report as a table or as JSON |
 """

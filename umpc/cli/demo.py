@@ -57,6 +57,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--backend", type=click.Choice(BACKENDS), help="How pairs of two sites are evaluated; default: shared.")
 @click.option("--preprocessing", type=click.Choice(PREPROCESSINGS), help="With --backend garbled: none, no dealer.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--html", "page", type=FILE, help="Also write the report as one HTML file that needs no network.")
 @click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
 def demo(
     csv_file: Path | None,
@@ -76,6 +77,7 @@ def demo(
     backend: str | None,
     preprocessing: str | None,
     style: str,
+    page: Path | None,
     keep: Path | None,
 ) -> None:
     """Run everything on this machine: a table split over nodes, and one private statistic.
@@ -114,6 +116,10 @@ def demo(
     from umpc.cli.show import print_report
 
     print_report(report, style, extra)
+    if page:
+        from umpc.cli.page import save_page
+
+        save_page(report, page)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from umpc.transport.authority import Identity
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+HTML = click.option("--html", "page", type=FILE, help="Also write the report as one HTML file that needs no network.")
 FORMAT = click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 
 
@@ -61,11 +62,13 @@ def study() -> None:
 @study.command()
 @click.argument("file", type=FILE)
 @FORMAT
-def run(file: Path, style: str) -> None:
+@HTML
+def run(file: Path, style: str, page: Path | None) -> None:
     """Run the study in FILE and print its report.
 
     The same study asked again gets the same stored result and costs nothing; a new name makes it a new study.
     """
+    from umpc.cli.page import save_page
     from umpc.cli.show import ProgressShow, print_report
     from umpc.coordinator.client import run_study
     from umpc.coordinator.studyfile import load_study_file
@@ -77,6 +80,8 @@ def run(file: Path, style: str) -> None:
     with ProgressShow() as tell:
         report = asyncio.run(run_study(entries.study(identity.name), identity, tell))
     print_report(report, style)
+    if page:
+        save_page(report, page)
 
 
 @study.command()

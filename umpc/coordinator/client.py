@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
-from umpc.coordinator.report import Measured, Report
+from umpc.coordinator.report import Measured, Moment, Report
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import AlreadyReleased, PreparationLost, UmpcError
 from umpc.mpc import messages as m
@@ -106,6 +106,7 @@ class Conductor:
     def __init__(self, session: CoordinatorSession, links: list[NodeLink], tell: Tell, started: float):
         self.session, self.links, self.tell, self.started = session, links, tell, started
         self.seconds = session.study.seconds_per_step
+        self.moments: list[Moment] = []
 
     async def conduct(self) -> Report:
         """A run, from the start or from what was prepared: the nodes know."""
@@ -127,6 +128,7 @@ class Conductor:
             seconds_offline=online - offline,
             seconds_total=self._elapsed(self.started),
             prepared=all(answer.ahead for answer in prepared),
+            timeline=tuple(sorted(self.moments, key=lambda moment: self.session.names.index(moment.node))),
         )
         return await asyncio.to_thread(self.session.finish, released, measured)
 
@@ -157,7 +159,9 @@ class Conductor:
 
         async def ask(link: NodeLink) -> T:
             nonlocal answered
+            asked = self._elapsed(self.started)
             answer = await link.ask(step, message, kinds, self.seconds + 5)
+            self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
             answered += 1
             self.tell(step, answered, len(self.links))
             return answer

@@ -20,6 +20,16 @@ from umpc.ustat.sampling import pairings_of
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A step at one node, in seconds from the beginning: when it was asked, and had answered."""
+
+    step: str
+    node: str
+    asked: float
+    answered: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """What the run cost, as the processes counted it."""
 
@@ -31,6 +41,7 @@ class Measured:
     seconds_total: float = 0.0
     replayed: bool = False
     prepared: bool = False
+    timeline: tuple[Moment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,8 @@ class Report:
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
     2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
     prepared: everything before the data was done by `umpc study prepare`; bytes_offline counts it, seconds_offline not.
-    joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it.
+    joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it. timeline: when the
+    coordinator asked which node for what, and was answered; node after node, in the study's order.
     """
 
     study: str
@@ -94,6 +106,7 @@ class Report:
     joint_seed: str
     records_by_node: list[int]
     first_class_by_node: list[int]
+    timeline: list[Moment]
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -101,7 +114,9 @@ class Report:
     @classmethod
     def from_dict(cls, values: dict) -> Report:
         known = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**{**known, "sums": [SumReport(**entry) for entry in values["sums"]]})
+        known["sums"] = [SumReport(**entry) for entry in values["sums"]]
+        known["timeline"] = [Moment(**entry) for entry in values["timeline"]]
+        return cls(**known)
 
 
 def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured) -> Report:
@@ -143,7 +158,7 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         joint_seed=attempt.seed.hex() if attempt else "",
         records_by_node=[member.records for member in attempt.members] if attempt else [],
         first_class_by_node=[member.first_class for member in attempt.members] if attempt else [],
-        **asdict(measured),
+        **{**asdict(measured), "timeline": list(measured.timeline)},
     )
 
 
