@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.cost import sent_by_round
 from umpc.node.amounts import exact_delta
 from umpc.node.ledger import Ledger
 from umpc.node.material import MaterialReader
@@ -188,6 +190,7 @@ class StudyRun:
         self._sent_before = sum(link.bytes_sent for link in self._links.values())
         for link in self._links.values():
             link.rounds_used.clear()
+            link.sent.clear()
 
     async def _connect(self, session: NodeSession, attempt: Attempt) -> None:
         async def link(peer: int) -> None:
@@ -210,9 +213,9 @@ class StudyRun:
                 pass
         failpoint("before-ready")
         rounds = len({used for link in self._links.values() for used in link.rounds_used})
-        sent = sum(link.bytes_sent for link in self._links.values()) - self._sent_before
+        sent = sum((link.sent for link in self._links.values()), Counter())
         received = self._sent_before + (self._material.bytes_received if self._material else 0)
-        await self._send(m.Ready(sent, received, rounds))
+        await self._send(m.Ready(sent_by_round(sent), received, rounds))
         failpoint("after-ready")
 
     async def _tell(self, done: int, total: int) -> None:
