@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from umpc.cli.deployment import UMPC, Deployment, Served, ended_with_us
+from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile import write_study_file
 from umpc.study import FieldText
@@ -59,7 +59,7 @@ class Site:
         facts["nodes"] = [(name, at[name]) for name in self.names]
         file = write_study_file(self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes))
         started = time.perf_counter()
-        command = [*UMPC, "study", "run", str(file), "--format", "json"]
+        command = [*Deployment.command, "study", "run", str(file), "--format", "json"]
         ended = subprocess.run(command, capture_output=True, text=True)
         if ended.returncode:
             raise SystemExit(f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}")

@@ -58,7 +58,8 @@ class Report:
     estimate: what the study's estimator makes of the released means; None where that cannot be told, and `note` says
     why. noise_std: its standard deviation from the noise, in its own unit; low, high: its 95 % interval from the noise.
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
-    2025, D.1: E_inc). bytes_online: what a node sends to its peers on data, and its share. epsilon is against replacing one record. replayed: stored shares of an earlier run.
+    2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
+    bytes_online: what nodes send to their peers on data, and their shares.
     joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it.
     """
 
