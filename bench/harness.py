@@ -65,6 +65,10 @@ class Site:
             raise SystemExit(f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}")
         return json.loads(ended.stdout) | {"wall": time.perf_counter() - started}
 
+    def processor_seconds(self) -> dict[str, float]:
+        """Of every process so far."""
+        return {name: processor_seconds(each.process.pid) for name, each in self.served.items()}
+
     def memory(self) -> dict[str, int]:
         """Peak bytes of every process so far."""
         return {name: peak_memory(each.process.pid) for name, each in self.served.items()}
@@ -92,6 +96,12 @@ def peak_memory(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10
     return 0
+
+
+def processor_seconds(pid: int) -> float:
+    """Seconds that a process has taken of all processors."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def cores() -> int:
