@@ -42,7 +42,7 @@ def study(nodes: int, records: int) -> tuple[dict, tuple[str, ...]]:
         memory = max(size for name, size in here.memory().items() if name != "dealer")
     seconds = [f"{report[f'seconds_{part}']:.2f} s" for part in ("total", "offline", "online")]
     most = max(sockets[name] for name in here.names)
-    sent = report["bytes_online"] // nodes
+    sent = max(report["bytes_online_by_node"])
     row = (f"{nodes} × {records}", *seconds, str(report["rounds"]), str(most), f"{sent:,}", f"{memory / 2**20:.0f} MiB")
     return report, row
 
@@ -75,3 +75,7 @@ def _sockets(pid: int) -> int:
         except OSError:  # closed in between
             continue
     return found
+
+
+if __name__ == "__main__":
+    main()

@@ -41,7 +41,7 @@ def main() -> None:
             taken = _read(folder, len(here.served) + 1)
     wall = report["seconds_total"]
     title = f"{source}: Kendall, |E| = {report['edges']:,}, {nodes} nodes: {wall:.2f} s on {cores()} cores"
-    show(f"{title}; seconds of a processor", ("at", *PROCESSES.values(), "of the cores' time"), _rows(taken, wall))
+    show(f"{title}; seconds of a processor", ("at", *PROCESSES.values(), "of all of it"), _rows(taken, wall))
 
 
 def _read(folder: Path, processes: int) -> dict[str, Counter[str]]:
@@ -57,15 +57,16 @@ def _read(folder: Path, processes: int) -> dict[str, Counter[str]]:
 
 
 def _rows(taken: dict[str, Counter[str]], wall: float) -> list[tuple[str, ...]]:
-    total, room = sum(taken.values(), Counter()), wall * cores()
-    rows = [
-        (label, *(f"{seconds[label]:.2f}" for seconds in taken.values()), f"{spent / room:.1%}")
-        for label, spent in total.most_common()
-        if spent >= WORTH_A_LINE * room
-    ]
+    total = sum(taken.values(), Counter())
     used = total.total()
-    rows.append(("all of it", *(f"{seconds.total():.2f}" for seconds in taken.values()), f"{used / room:.1%}"))
-    return [*rows, ("waiting, and others", *[""] * len(taken), f"{1 - used / room:.1%}")]
+    rows = [
+        (label, *(f"{seconds[label]:.2f}" for seconds in taken.values()), f"{spent / used:.1%}")
+        for label, spent in total.most_common()
+        if spent >= WORTH_A_LINE * used
+    ]
+    rows.append(("all of it", *(f"{seconds.total():.2f}" for seconds in taken.values()), f"{used:.2f} s"))
+    idle = 1 - used / (wall * cores())
+    return [*rows, ("waiting, or others' work, of the cores", *[""] * len(taken), f"{idle:.1%}")]
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-
+from bench.table import show
 from umpc.cli.prediction import attempt_over
 from umpc.dealer.session import DealerSession
 from umpc.mpc.frames import frame_of
@@ -18,7 +18,6 @@ from umpc.mpc.prg import Stream
 from umpc.mpc.ring import RINGS
 from umpc.mpc.rounds import run_in_memory
 from umpc.mpc.zero_shares import KeyAgreement, zero_shares
-from umpc.node.session import NodeSession
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
@@ -39,7 +38,8 @@ MANY = 200
 
 @dataclass(frozen=True)
 class Work:
-    """key: agreed with another node. drawn: an edge of E. cell: of E, with its chunk in the common order. connection: one side of it. message: one side of it.
+    """key: agreed with another node. drawn: an edge of E. cell: of E, with its chunk in the common order. connection,
+    message: one side of it.
 
     dealt, evaluated: a chunk of few edges, at the dealer and at each owner; dealt_edge, evaluated_edge: an edge more.
     fields: masked records sent to a peer and taken from it.
@@ -98,13 +98,15 @@ def _chunks(study_of: Callable[[int], Study]) -> tuple[float, ...]:
     """(dealt, evaluated) of a chunk, then of an edge more, then fields of a link's side."""
     nodes, *sizes = FEW
     found = [_rounds(study_of(nodes), records) for records in sizes]
-    (dealt, evaluated, fields, edges), (more_dealt, more_evaluated, _, more_edges) = found
-    dealt_edge, evaluated_edge = ((b - a) / (more_edges - edges) for a, b in ((dealt, more_dealt), (evaluated, more_evaluated)))
+    (dealt, evaluated, fields, edges, _), (more_dealt, more_evaluated, _, more_edges, _) = found
+    dealt_edge, evaluated_edge = (
+        (b - a) / (more_edges - edges) for a, b in ((dealt, more_dealt), (evaluated, more_evaluated))
+    )
     return dealt - edges * dealt_edge, evaluated - edges * evaluated_edge, dealt_edge, evaluated_edge, fields
 
 
-def _rounds(study: Study, records: int) -> tuple[float, float, float, float]:
-    """Seconds of a chunk at the dealer and at an owner, of a link's fields at one side, and edges of a chunk."""
+def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int]:
+    """Seconds of a chunk at the dealer and at an owner, of a link's fields at one side; edges of a chunk; chunks."""
     stream = Stream(bytes(32))
     tables = [
         {field.name: (stream.words(records) >> 1).astype("int64") % 100 for field in study.schema} for _ in study.nodes
@@ -116,7 +118,10 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float]:
     started = time.process_time()
     dealt = [dict(dealer.deal_one(chunk)) for chunk in chunks]
     at_dealer = time.process_time() - started
-    fresh = [session.cells.__class__(attempt, i, session.columns, dealer.seed_frame(i).payload, {}) for i, session in enumerate(nodes)]
+    fresh = [
+        session.cells.__class__(attempt, i, session.columns, dealer.seed_frame(i).payload, {})
+        for i, session in enumerate(nodes)
+    ]
     started, links = time.process_time(), 0
     for sender, cells in enumerate(fresh):
         for peer in attempt.peers(sender):
@@ -126,12 +131,19 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float]:
     started = time.process_time()
     tree_hash = attempt.tree_hash()
     for chunk, frames in zip(chunks, dealt, strict=True):
-        _, sent = run_in_memory([fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties])
+        _, sent = run_in_memory(
+            [fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties]
+        )
         for line in sent:
             codec.decode_frame(codec.encode_frame(frame_of(line.message, chunk.place, chunk.number)))
     at_owners = time.process_time() - started
     edges = sum(chunk.count for chunk in chunks)
-    return at_dealer / len(chunks), at_owners / len(chunks) / 2, at_links / links, edges / len(chunks)
+    return (
+        *(taken / len(chunks) for taken in (at_dealer, at_owners / 2)),
+        at_links / links,
+        edges / len(chunks),
+        len(chunks),
+    )
 
 
 class _Echo(rpc.NodeServicer):
@@ -176,3 +188,20 @@ async def _transport() -> tuple[float, float]:
         await channel.close()
     await server.stop(0)
     return connections / LINKS / 2, messages / MESSAGES / 4
+
+
+def main() -> None:
+    """What it would gain to evaluate the small cells of 64 nodes together: one chunk each, beside one cell of all."""
+    from bench.simulated import study_of
+
+    rows = []
+    for nodes, records in ((64, 100), (2, 6_300)):
+        dealt, evaluated, _, edges, chunks = _rounds(study_of(nodes), records)
+        shown = (f"{chunks * dealt:.2f} s", f"{2 * chunks * evaluated:.2f} s")
+        rows.append((f"{nodes} × {records:,}", f"{chunks:,}", f"{chunks * edges:,.0f}", *shown))
+    columns = ("nodes × records", "chunks", "edges", "dealing", "evaluating, all nodes")
+    show("The same number of edges in many cells and in one; seconds of a processor", columns, rows)
+
+
+if __name__ == "__main__":
+    main()

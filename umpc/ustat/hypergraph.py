@@ -274,8 +274,12 @@ def _by_owners(owners: np.ndarray, rows: np.ndarray, nodes: int) -> dict[Owners,
     shape = (nodes,) * len(owners)
     code = np.ravel_multi_index(tuple(owners), shape).astype(np.min_scalar_type(prod(shape)))  # 16 bits sort fastest
     order = np.argsort(code, kind="stable")
-    codes, starts = np.unique(code[order], return_index=True)
-    cells: dict[Owners, Cell] = {}
-    for value, part in zip(codes, np.split(order, starts[1:]), strict=True):
-        cells[tuple(int(node) for node in np.unravel_index(value, shape))] = SampledCell(rows[:, part])
-    return cells
+    code = code[order]
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1]) if len(code) else np.empty(0, dtype=np.int64)
+    found = zip(*np.unravel_index(code[starts].astype(np.int64), shape), strict=True)
+    rows = rows[:, order]
+    stops = [*starts[1:], len(code)]
+    return {
+        tuple(map(int, owners)): SampledCell(rows[:, start:stop])
+        for owners, start, stop in zip(found, starts, stops, strict=False)
+    }
