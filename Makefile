@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
-.PHONY: help demo test audit bench native oracles lint proto install clean
+.PHONY: help demo test audit bench profile native oracles lint proto install clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8)
 bench: $(VENV)/.dev  ## every figure beside its target; compiles the sign gate first if there is a compiler
 	@if command -v cc > /dev/null; then $(MAKE) --no-print-directory native; fi
 	$(BIN)/python -m bench
+
+profile: $(VENV)/.demo  ## where the time of a complete job goes, by process and kind of work
+	$(BIN)/python -m bench.profile
 
 # Needs a C compiler, which nothing else here does.
 native: $(VENV)/.demo  ## optional: the sign gate compiled for this processor, used from then on (UMPC_NATIVE=0: not)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from umpc.cli.deployment import UMPC, Deployment, Served, ended_with_us
+from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile import write_study_file
 from umpc.study import FieldText
@@ -65,10 +65,16 @@ class Site:
         return report | {"wall": time.perf_counter() - started}
 
     def _command(self, command: str, file: Path) -> dict:
-        ended = subprocess.run([*UMPC, "study", command, str(file), "--format", "json"], capture_output=True, text=True)
+        ended = subprocess.run(
+            [*Deployment.command, "study", command, str(file), "--format", "json"], capture_output=True, text=True
+        )
         if ended.returncode:
             raise SystemExit(f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}")
         return json.loads(ended.stdout)
+
+    def processor_seconds(self) -> dict[str, float]:
+        """Of every process so far."""
+        return {name: processor_seconds(each.process.pid) for name, each in self.served.items()}
 
     def memory(self) -> dict[str, int]:
         """Peak bytes of every process so far."""
@@ -97,6 +103,12 @@ def peak_memory(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10
     return 0
+
+
+def processor_seconds(pid: int) -> float:
+    """Seconds that a process has taken of all processors."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def cores() -> int:

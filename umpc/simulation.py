@@ -5,16 +5,18 @@ For tests, audits and predictions. Nothing here protects anything: all secrets s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from umpc.coordinator.report import Measured, Report
+from umpc.coordinator.report import Measured, Report, count_online
 from umpc.coordinator.session import CoordinatorSession
 from umpc.dealer.session import DealerSession
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
+from umpc.mpc.cost import sent_by_round
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
@@ -59,7 +61,7 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
         m.Released(attempt.id, share, node.records, node.accept().first_class)
         for attempt, share, node in zip(attempts, transcript.shares, nodes, strict=True)
     ]
-    report = coordinator.finish(released, _measure(transcript))
+    report = coordinator.finish(released, _measure(transcript, [node.name for node in study.nodes]))
     return Simulated(report, coordinator.attempt, transcript, nodes)
 
 
@@ -110,10 +112,13 @@ def _set_up(names: Sequence[str], nodes: Sequence[NodeSession], transcript: Tran
                     transcript.offline.append((*link, frame_of(line.message, (first, second), 0)))
 
 
-def _measure(transcript: Transcript) -> Measured:
+def _measure(transcript: Transcript, names: Sequence[str]) -> Measured:
+    sent = {name: Counter() for name in names}
+    for sender, _, frame in transcript.online:
+        sent[sender][frame.step, frame.round] += frame.wire_bytes
     steps = {frame.round_of_study for _, _, frame in transcript.online}
     return Measured(
         rounds=len(steps) + 1,
-        bytes_online=sum(f.wire_bytes for _, _, f in transcript.online) + sum(map(len, transcript.shares)),
+        **count_online([sent_by_round(own) for own in sent.values()], [len(share) for share in transcript.shares]),
         bytes_offline=sum(f.wire_bytes for _, _, f in transcript.offline),
     )

@@ -13,9 +13,10 @@ import pytest
 
 from umpc.agreement import attempt_of, noise_of
 from umpc.coordinator import report as report_module
-from umpc.coordinator.report import Measured, Report, build_report, noisy_sums
+from umpc.coordinator.report import Measured, Report, build_report, count_online, noisy_sums
 from umpc.mpc.attempt import commit
 from umpc.mpc.cost import predict
+from umpc.mpc.messages import Sent
 from umpc.mpc.sizes import Member, Sizes
 from umpc.study import FieldText, Participant, Study
 from umpc.ustat import sampling
@@ -34,7 +35,7 @@ STUDY = Study(
     nodes=(Participant("north", "north:1"), Participant("south", "south:1")),
 )
 OPENING = bytes(32)
-MEASURED = Measured(3, 100, 200, 0.5, 0.25, 1.0, False)
+MEASURED = Measured(3, [60, 40], {"masked_fields": 80, "open 1": 12, "reveal": 8}, 200, 0.5, 0.25, 1.0, False)
 
 
 def attempt(study: Study = STUDY, counts=(4, 6)):
@@ -89,6 +90,10 @@ def test_every_number_follows_from_study_and_attempt():
     assert (report.seconds_online, report.seconds_offline, report.seconds_total) == (0.5, 0.25, 1.0)
     assert report.rounds_predicted == cost.rounds
     assert (report.bytes_online_predicted, report.bytes_offline_predicted) == (cost.bytes_online, cost.bytes_offline)
+    assert (report.bytes_online_by_node, sum(report.bytes_online_by_step.values())) == ([60, 40], 100)
+    assert sum(report.bytes_online_by_node_predicted) == cost.bytes_online
+    assert list(report.bytes_online_by_step_predicted) == ["masked_fields", "open 1", "reveal"]
+    assert sum(report.bytes_online_by_step_predicted.values()) == cost.bytes_online
     assert report.study_hash == STUDY.hash.hex() and report.joint_seed == run.seed.hex()
     assert report.records_by_node == [4, 6] and not report.replayed
     (entry,) = report.sums
@@ -118,7 +123,7 @@ def test_the_sampling_bound_of_pairs_holds_over_all_numberings(kernel, edges):
     """All 720 numberings of 6 records; with regular graphs the degenerate kernel's variance is the bound's, exactly."""
     study = msgspec.structs.replace(STUDY, edges=str(edges))
     sizes = Sizes(study, 6)
-    graph = sampling._circulant(6, edges)
+    graph = sampling._circulant(6, edges).T
     order = np.array(list(permutations(range(6))))
     means = kernel[order[:, graph[:, 0]], order[:, graph[:, 1]]].mean(axis=1)
     pairs = kernel[np.triu_indices(6, 1)]
@@ -183,6 +188,15 @@ def test_a_total_is_scaled_by_the_number_of_possible_sets():
 def test_all_pairs_leave_no_sampling_error(counts):
     every = msgspec.structs.replace(STUDY, edges="all")
     assert build_report(every, shares(0, 2, 4), attempt(every, counts), MEASURED).sampling_std_bound == 0
+
+
+def test_bytes_are_counted_by_node_and_by_step_in_the_order_of_the_rounds():
+    north = (Sent("masked_fields", 0, 10), Sent("open", 1, 3), Sent("open", 10, 5))
+    south = (Sent("open", 2, 7), Sent("labels", 0, 1))
+    counted = count_online([north, south, ()], [4, 4, 8])
+    assert counted["bytes_online_by_node"] == [22, 12, 8]
+    steps = {"masked_fields": 10, "open 1": 3, "open 2": 7, "open 10": 5, "labels": 1, "reveal": 16}
+    assert list(counted["bytes_online_by_step"].items()) == list(steps.items())
 
 
 def test_a_replay_needs_only_the_sizes():

@@ -117,6 +117,9 @@ def check(study, counts, tables=None) -> None:
     ), label
     assert (report.rounds_predicted, report.bytes_online_predicted) == (cost.rounds, cost.bytes_online)
     assert report.bytes_offline_predicted == cost.bytes_offline
+    assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
+    assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
+    assert sum(report.bytes_online_by_node) == sum(report.bytes_online_by_step.values()) == report.bytes_online
     if study.epsilon == LOUD:
         sums = zip(clear_sums(study, tables, run.attempt.hypergraph), study.parsed_kernels, strict=True)
         assert [float(total * kernel.unit / report.edges) for total, kernel in sums] == [s.mean for s in report.sums]

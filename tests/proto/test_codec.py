@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from umpc import study
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
 from umpc.mpc import messages as m
-from umpc.mpc.frames import MAX_PAYLOAD, STEPS, Frame
+from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, Frame
 from umpc.mpc.sizes import Member
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -27,6 +27,9 @@ shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, study.MAX_SUMS)).flat
     lambda s: st.binary(min_size=s[0] * s[1], max_size=s[0] * s[1])
 )
 released = records.flatmap(lambda r: st.builds(m.Released, b32, shares, st.just(r), st.integers(0, r)))
+sent = st.dictionaries(st.tuples(st.sampled_from(sorted(BETWEEN_NODES)), u32), u64, max_size=5).map(
+    lambda found: tuple(m.Sent(*place, found[place]) for place in sorted(found, key=lambda p: (STEPS[p[0]], p[1])))
+)
 coordinator_messages = st.one_of(
     st.builds(m.Propose, st.binary(max_size=50), st.booleans()),
     st.builds(m.Agree, st.lists(members, max_size=3).map(tuple)),
@@ -41,7 +44,7 @@ node_messages = st.one_of(
     st.builds(m.Opened, b32),
     st.builds(m.Prepared, b32, u64, st.booleans()),
     st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),
-    st.builds(m.Ready, u64, u64, u32),
+    st.builds(m.Ready, sent, u64, u32),
     released,
     st.builds(m.Progress, line, u64, u64),
     st.builds(m.Failure, line, line, line, line),
@@ -282,3 +285,21 @@ def test_text_from_outside_is_one_printable_line_of_bounded_length():
     assert abort.reason.isprintable() and len(abort.reason) == codec.MAX_TEXT
     failure = codec.decode_node(codec.encode_node(m.Failure("StudyError", hostile, hostile, "prepare")))
     assert failure.message.startswith("first second [31m x")
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        ([(STEPS["open"], number) for number in range(codec.MAX_SENT + 1)], "at most 256 rounds, bytes of 257 came"),
+        ([(STEPS["open"], 2), (STEPS["open"], 1)], "out of order"),
+        ([(STEPS["open"], 1), (STEPS["open"], 1)], "a round twice"),
+        ([(STEPS["open"], 1), (STEPS["masked_fields"], 0)], "out of order"),
+        ([(0, 0)], "bytes of step 0 came"),
+        ([(STEPS["material"], 0)], "bytes of step 2 came, which is none between nodes"),
+        ([(99, 0)], "bytes of step 99 came"),
+    ],
+)
+def test_bytes_by_round_are_of_known_steps_in_order_and_few(sent, reason):
+    rounds = [pb.Sent(step=step, round=number, bytes=1) for step, number in sent]
+    with pytest.raises(EncodingError, match=reason):
+        codec.decode_node(pb.NodeMessage(ready=pb.Ready(sent=rounds)))

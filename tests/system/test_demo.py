@@ -58,6 +58,8 @@ def test_the_noise_of_a_private_demo_is_what_the_report_says(nodes):
     assert report.keys() >= KEYS
     assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
     assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
+    assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert (report["nodes"], report["rounds"], report["edges"], report["max_degree"]) == (nodes, 3, 1138, 4)
 

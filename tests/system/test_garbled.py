@@ -25,6 +25,8 @@ def test_a_demo_without_a_dealer_is_exact_over_e_at_its_predicted_cost(options, 
     report = result(*GARBLED, *options, "--epsilon", "1e9", "--keep", str(tmp_path / "kept"))
     assert report["estimate"] == report["exact_over_edges"]
     assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
+    assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert report["rounds"] == report["rounds_predicted"] == 3
     assert (report["backend"], report["preprocessing"]) == ("garbled", "none")

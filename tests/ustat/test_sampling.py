@@ -96,7 +96,7 @@ def test_any_balanced_graph_under_a_random_numbering_gives_the_same_variance():
     """docs/decisions/0006, exactly: a hexagon (what is used), two triangles, a path with a chord's worth of edges."""
     value = np.random.default_rng(5).integers(0, 100, (6, 6))
     value = value + value.T
-    hexagon = _circulant(6, 6)
+    hexagon = _circulant(6, 6).T
     triangles = np.array([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)])
     star = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2)])
 

@@ -19,6 +19,8 @@ from umpc.errors import PeerUnavailable, UmpcError
 
 UMPC = (sys.executable, "-m", "umpc.cli.main")
 START_SECONDS = 60
+STARTING = 8
+"""Processes that start at once: more would only share the cores until the first of them is late."""
 STOP_SECONDS = 5
 
 
@@ -84,6 +86,7 @@ class Deployment:
         self._authority = Authority.create(folder / "authority")
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
         self._waiting: list[tuple[str, subprocess.Popen, Path]] = []
+        self._ready: dict[str, Served] = {}
 
     def start_dealer(self, name: str = "dealer") -> None:
         self._authority.issue(name, "dealer", self.folder / name)
@@ -105,6 +108,8 @@ class Deployment:
         self._start(name, ["node", "start", "--config", str(config)])
 
     def _start(self, name: str, arguments: list[str]) -> None:
+        if len(self._waiting) >= STARTING:
+            self._await_started()
         log = self.folder / f"{name}.log"
         with log.open("ab") as file:
             process = self.popen(
@@ -119,15 +124,18 @@ class Deployment:
 
     def wait_until_ready(self) -> dict[str, Served]:
         """All processes that were started since the last call. Raises: PeerUnavailable with the process's own words."""
+        self._await_started()
+        served, self._ready = self._ready, {}
+        return served
+
+    def _await_started(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        served = {}
         for name, process, log in self._waiting:
             line = _first_line(process, deadline)
             if not line.startswith("ready: "):
                 raise _why_not_ready(name, process, log)
-            served[name] = Served(name, line.split()[-1], process, log)
+            self._ready[name] = Served(name, line.split()[-1], process, log)
         self._waiting = []
-        return served
 
 
 def _first_line(process: subprocess.Popen, deadline: float) -> str:

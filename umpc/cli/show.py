@@ -129,6 +129,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         ("edges of several owners", report.backend, EVALUATED[report.backend]),
         ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
         ("bytes online", f"{report.bytes_online:,}", f"predicted {report.bytes_online_predicted:,}"),
+        *_network(report),
         ("bytes offline", f"{report.bytes_offline:,}", f"predicted {report.bytes_offline_predicted:,}"),
         ("seconds online", f"{report.seconds_online:.3f}", "first message on data to last share, charge included"),
         (
@@ -137,6 +138,19 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
             "of this run; prepared before" if report.prepared else "joint seed, E, material or transfers",
         ),
         ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
+    ]
+
+
+def _network(report: Report) -> list[tuple[str, str, str]]:
+    """Who sent how much, and when: all that is in the report in two lines."""
+    nodes, steps = report.bytes_online_by_node, report.bytes_online_by_step
+    are_equal = nodes == report.bytes_online_by_node_predicted and steps == report.bytes_online_by_step_predicted
+    by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
+    fewest, most = (f"{choose(nodes, default=0):,}" for choose in (min, max))
+    note = "by node and by step as predicted" if are_equal else "by node or by step not as predicted: see --format json"
+    return [
+        ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
+        ("  of each step", "", by_step),
     ]
 
 

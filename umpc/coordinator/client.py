@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
-from umpc.coordinator.report import Measured, Moment, Report
+from umpc.coordinator.report import Measured, Moment, Report, count_online
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import AlreadyReleased, PreparationLost, UmpcError
 from umpc.mpc import messages as m
@@ -122,7 +122,7 @@ class Conductor:
         released = await self._ask("release", m.Release(), m.Released)
         measured = Measured(
             rounds=max(answer.rounds for answer in ready) + 1,
-            bytes_online=sum(answer.bytes_sent for answer in ready) + sum(len(answer.share) for answer in released),
+            **count_online([answer.sent for answer in ready], [len(answer.share) for answer in released]),
             bytes_offline=sum(answer.bytes_received for answer in ready),
             seconds_online=self._elapsed(online),
             seconds_offline=online - offline,

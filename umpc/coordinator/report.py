@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
+from itertools import chain
 from math import sqrt
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from umpc.agreement import delta_of, noise_of, noise_tails
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost, predict
+from umpc.mpc.frames import STEPS
+from umpc.mpc.messages import Sent
 from umpc.mpc.ring import Ring
 from umpc.mpc.sizes import Sizes
 from umpc.study import Study
@@ -31,10 +34,11 @@ class Moment:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the run cost, as the processes counted it."""
+    """What the run cost, as the processes counted it. Bytes of nodes in the study's order; of steps, round by round."""
 
     rounds: int = 0
-    bytes_online: int = 0
+    bytes_online_by_node: list[int] = field(default_factory=list)
+    bytes_online_by_step: dict[str, int] = field(default_factory=dict)
     bytes_offline: int = 0
     seconds_online: float = 0.0
     seconds_offline: float = 0.0
@@ -42,6 +46,10 @@ class Measured:
     replayed: bool = False
     prepared: bool = False
     timeline: tuple[Moment, ...] = ()
+
+    @property
+    def bytes_online(self) -> int:
+        return sum(self.bytes_online_by_node)
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,7 @@ class Report:
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
     2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
     prepared: everything before the data was done by `umpc study prepare`; bytes_offline counts it, seconds_offline not.
+    bytes_online: what nodes send to their peers on data, and their shares.
     joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it. timeline: when the
     coordinator asked which node for what, and was answered; node after node, in the study's order.
     """
@@ -95,6 +104,10 @@ class Report:
     rounds_predicted: int
     bytes_online: int
     bytes_online_predicted: int
+    bytes_online_by_node: list[int]
+    bytes_online_by_node_predicted: list[int]
+    bytes_online_by_step: dict[str, int]
+    bytes_online_by_step_predicted: dict[str, int]
     bytes_offline: int
     bytes_offline_predicted: int
     seconds_online: float
@@ -113,7 +126,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict) -> Report:
-        known = {field.name: values[field.name] for field in fields(cls)}
+        known = {each.name: values[each.name] for each in fields(cls)}
         known["sums"] = [SumReport(**entry) for entry in values["sums"]]
         known["timeline"] = [Moment(**entry) for entry in values["timeline"]]
         return cls(**known)
@@ -123,7 +136,8 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
     """Add up the shares and say what the numbers mean. `run` is the attempt, or for a replay just the sizes."""
     attempt = run if isinstance(run, Attempt) else None
     sizes = attempt.sizes if attempt else run
-    cost = predict(attempt) if attempt else Cost(0, 0, 0)
+    cost = predict(attempt) if attempt else Cost(0, (), (), 0)
+    online = count_online(cost.sent, cost.revealed)
     sums = _sums(study, shares, sizes)
     errors = [entry.noise_std for entry in sums], [entry.sampling_std_bound for entry in sums]
     result = estimate(study.estimator, [entry.mean for entry in sums], *errors, sizes.sets)
@@ -152,7 +166,9 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         backend=study.backend,
         preprocessing=study.preprocessing,
         rounds_predicted=cost.rounds,
+        bytes_online=measured.bytes_online,
         bytes_online_predicted=cost.bytes_online,
+        **{f"{name}_predicted": value for name, value in online.items()},
         bytes_offline_predicted=cost.bytes_offline,
         study_hash=study.hash.hex(),
         joint_seed=attempt.seed.hex() if attempt else "",
@@ -160,6 +176,18 @@ def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, me
         first_class_by_node=[member.first_class for member in attempt.members] if attempt else [],
         **{**asdict(measured), "timeline": list(measured.timeline)},
     )
+
+
+def count_online(sent: Sequence[Sequence[Sent]], revealed: Sequence[int]) -> dict[str, list[int] | dict[str, int]]:
+    """Bytes by node and by step, as `Measured` has them. sent: of each node. revealed: the size of its share."""
+    by_node = [sum(each.bytes for each in own) + share for own, share in zip(sent, revealed, strict=True)]
+    by_step: dict[str, int] = {}
+    for each in sorted(chain(*sent), key=lambda each: (STEPS[each.step], each.round)):
+        label = f"{each.step} {each.round or ''}".rstrip()
+        by_step[label] = by_step.get(label, 0) + each.bytes
+    if revealed:
+        by_step["reveal"] = sum(revealed)
+    return {"bytes_online_by_node": by_node, "bytes_online_by_step": by_step}
 
 
 def _sums(study: Study, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:

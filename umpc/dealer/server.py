@@ -16,6 +16,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from weakref import WeakValueDictionary
 
 from umpc import __version__
 from umpc.agreement import attempt_of
@@ -24,6 +25,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.frames import Frame
+from umpc.mpc.prg import digest
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import decode_study
@@ -49,6 +51,8 @@ class DealerServer(rpc.DealerServicer):
         self.identity, self.finished = identity, finished
         self._running: dict[bytes, AttemptRun] = {}
         self._dealt: set[bytes] = set()
+        self._deriving: dict[bytes, asyncio.Task[Attempt]] = {}
+        self._attempts: WeakValueDictionary[bytes, Attempt] = WeakValueDictionary()
 
     async def Hello(self, request: pb.HelloRequest, context) -> pb.HelloReply:
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
@@ -57,7 +61,7 @@ class DealerServer(rpc.DealerServicer):
         caller = peer_of(context).name
         run, index, complete = None, 0, False
         try:
-            attempt = await asyncio.to_thread(self._attempt_of, request)
+            attempt = await self._derived(request)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frame in run.frames(index):
@@ -69,6 +73,23 @@ class DealerServer(rpc.DealerServicer):
         finally:
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))
+
+    async def _derived(self, request: pb.DealRequest) -> Attempt:
+        """The attempt of a request: derived once for all nodes that send the same bytes, kept no longer than they."""
+        key = digest(request.SerializeToString(deterministic=True))
+        if key in self._attempts:
+            return self._attempts[key]
+        if key not in self._deriving:
+            self._deriving[key] = asyncio.create_task(self._derive(key, request))
+        return await asyncio.shield(self._deriving[key])
+
+    async def _derive(self, key: bytes, request: pb.DealRequest) -> Attempt:
+        try:
+            attempt = await asyncio.to_thread(self._attempt_of, request)
+            self._attempts[key] = attempt
+            return attempt
+        finally:
+            del self._deriving[key]
 
     def _attempt_of(self, request: pb.DealRequest) -> Attempt:
         """The attempt, derived from its parts, so that every node of it derives the same one."""

@@ -5,12 +5,15 @@ Tests hold measured traffic equal to these numbers, byte for byte.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cells import backend_of
-from umpc.mpc.frames import frame_bytes
+from umpc.mpc.frames import STEPS, frame_bytes
 from umpc.mpc.material import dealt_bytes
+from umpc.mpc.messages import Sent
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import Message
 from umpc.ustat.hypergraph import Owners
@@ -18,43 +21,60 @@ from umpc.ustat.hypergraph import Owners
 
 @dataclass(frozen=True)
 class Cost:
-    """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included."""
+    """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included.
+
+    sent: what each node sends its peers on data, round by round. revealed: bytes of each node's share.
+    """
 
     rounds: int
-    bytes_online: int
+    sent: tuple[tuple[Sent, ...], ...]
+    revealed: tuple[int, ...]
     bytes_offline: int
+
+    @property
+    def bytes_online(self) -> int:
+        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed)
 
 
 def predict(attempt: Attempt) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, offline all that goes before the data."""
-    nodes = len(attempt.members)
-    set_up, fields = _links(attempt)
-    released = sum(attempt.released_values(node) for node in range(nodes))
-    online = released * attempt.ring.bytes * len(attempt.study.kernels) + fields
-    offline = set_up
-    offline += nodes * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) if attempt.needs_dealer else 0
+    nodes = range(len(attempt.members))
+    sent: list[Counter[tuple[str, int]]] = [Counter() for _ in nodes]
+    offline = _links(attempt, sent)
+    offline += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) * attempt.needs_dealer
     for chunk in attempt.chunks():
         plan = attempt.plan(chunk)
         for party in plan.everybody:
-            shapes = (plan.shape(number, party, chunk.count) for number in range(1, plan.rounds + 1))
-            sent = (plan.parties - 1) * sum(_bytes(shape, chunk.place, chunk.number) for shape in shapes)
-            online, offline = (online, offline + sent) if chunk.noise else (online + sent, offline)
+            for number in range(1, plan.rounds + 1):
+                shape = plan.shape(number, party, chunk.count)
+                size = (plan.parties - 1) * _bytes(shape, chunk.place, chunk.number)
+                if chunk.noise:
+                    offline += size
+                else:
+                    sent[chunk.parties[party]][shape.step, shape.round] += size
             if attempt.needs_dealer:
                 size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
                 offline += frame_bytes("material", chunk.place, chunk.number, chunk.count, width, size)
-    return Cost(attempt.rounds, online, offline)
+    revealed = [attempt.released_values(node) * attempt.ring.bytes * len(attempt.study.kernels) for node in nodes]
+    return Cost(attempt.rounds, tuple(map(sent_by_round, sent)), tuple(revealed), offline)
 
 
-def _links(attempt: Attempt) -> tuple[int, int]:
+def sent_by_round(sent: Mapping[tuple[str, int], int]) -> tuple[Sent, ...]:
+    """Bytes by (step, round), in the order in which a node says them; rounds in which it is silent are left out."""
+    order = sorted(sent, key=lambda place: (STEPS[place[0]], place[1]))
+    return tuple(Sent(*place, sent[place]) for place in order if sent[place])
+
+
+def _links(attempt: Attempt, sent: list[Counter[tuple[str, int]]]) -> int:
     """What every node sends to every node with which it shares an edge: to set up, and in round 1."""
-    backend, set_up, fields = backend_of(attempt.study), 0, 0
-    for node in range(len(attempt.members)):
+    backend, set_up = backend_of(attempt.study), 0
+    for node, own in enumerate(sent):
         for peer in attempt.hypergraph.neighbours(node):
             link = (min(node, peer), max(node, peer))
             set_up += sum(_bytes(shape, link, 0) for shape in backend.set_up_shapes(attempt, node, peer))
-            shapes = enumerate(backend.field_shapes(attempt, node, peer))
-            fields += sum(_bytes(shape, link, number) for number, shape in shapes)
-    return set_up, fields
+            for number, shape in enumerate(backend.field_shapes(attempt, node, peer)):
+                own[shape.step, shape.round] += _bytes(shape, link, number)
+    return set_up
 
 
 def _bytes(shape: Message, owners: Owners, number: int) -> int:

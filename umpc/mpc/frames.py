@@ -27,6 +27,7 @@ STEPS = {
     "coins": 11,
 }
 """The names of the steps and their numbers on the wire."""
+BETWEEN_NODES = frozenset(STEPS) - {"node_seed", "material"}
 TOGETHER = {"ot_extend": ("labels", 0)}
 """Steps that are of the same round as another: both nodes of a link send at once."""
 

@@ -93,8 +93,19 @@ class Parked:
 
 
 @dataclass(frozen=True)
+class Sent:
+    """Bytes of the frames of one step's round, to all peers together."""
+
+    step: str
+    round: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Ready:
-    bytes_sent: int
+    """sent: on data, in ascending order of (number of the step, round). bytes_received: before the data."""
+
+    sent: tuple[Sent, ...]
     bytes_received: int
     rounds: int
 

@@ -20,6 +20,8 @@ from umpc.transport.status import error_of, lost, status_of
 
 CONNECT_SECONDS = 5
 HELLO_SECONDS = 10
+DIALS_AT_ONCE = 16
+"""Handshakes that a node begins at once: they take both sides' processors, and who waits for one answers no ping."""
 UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""
 
@@ -39,6 +41,7 @@ class Links:
     def __init__(self, identity: Identity):
         self.identity = identity
         self._meetings: dict[Place, Meeting] = {}
+        self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
 
     async def serve(self, caller: str, context: grpc.aio.ServicerContext) -> None:
         """A peer's call, for as long as its link lives."""
@@ -105,7 +108,8 @@ class Links:
     async def dial(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
         """A link to a peer that comes later in the study."""
         node = study.nodes[peer]
-        channel = await connect(self.identity, node.name, "node", node.address, CONNECT_SECONDS)
+        async with self._dialling:
+            channel = await connect(self.identity, node.name, "node", node.address, CONNECT_SECONDS)
         call = rpc.NodeStub(channel).Peer()
         background: set[asyncio.Task] = set()
 

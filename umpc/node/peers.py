@@ -7,6 +7,7 @@ equal, and blames the peer for a different one.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
@@ -106,7 +107,8 @@ class PeerLink:
         close: Callable[[], None],
     ):
         self.peer, self.close = peer, close
-        self.bytes_sent = 0
+        self.sent: Counter[tuple[str, int]] = Counter()
+        """Bytes by (step, round)."""
         self.rounds_used: set[tuple[str, int]] = set()
         self.window: int | None = None
         """With so many bytes waiting no more is read, unless somebody waits for what has not come."""
@@ -116,7 +118,7 @@ class PeerLink:
 
     async def send(self, frame: Frame) -> None:
         """One message of a round. Raises: PeerLost."""
-        self.bytes_sent += frame.wire_bytes
+        self.sent[frame.step, frame.round] += frame.wire_bytes
         self.rounds_used.add(frame.round_of_study)
         try:
             async with self._sending:
@@ -131,6 +133,10 @@ class PeerLink:
         frame = await self._mailbox.get(key)
         self.rounds_used.add(frame.round_of_study)
         return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
+
+    @property
+    def bytes_sent(self) -> int:
+        return self.sent.total()
 
     @property
     def is_awaited(self) -> bool:

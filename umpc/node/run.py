@@ -200,7 +200,7 @@ class StudyRun:
         failpoint("before-evaluate")
         await self._work.evaluate()
         failpoint("before-ready")
-        await self._send(m.Ready(self._work.bytes_online, self._work.bytes_offline, self._work.rounds_used))
+        await self._send(m.Ready(self._work.bytes_online_by_round, self._work.bytes_offline, self._work.rounds_used))
         failpoint("after-ready")
 
     async def _tell(self, done: int, total: int) -> None:

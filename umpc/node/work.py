@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from typing import TypeVar
 
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.cost import sent_by_round
 from umpc.mpc.material import dealt_bytes
+from umpc.mpc.messages import Sent
 from umpc.mpc.prg import digest
 from umpc.node.ledger import Ledger
 from umpc.node.material import WINDOW_BYTES, MaterialReader
@@ -127,6 +130,7 @@ class Work:
         self._sent_before = self._sent()
         for link in self._links.values():
             link.rounds_used.clear()
+            link.sent.clear()
 
     async def _fetch_all(self) -> None:
         """All material onto the disk. The dealer is let go with the run, when every node has all of its own."""
@@ -174,8 +178,8 @@ class Work:
         return self._received_before + self._sent_before + (self._reader.bytes_received if self._reader else 0)
 
     @property
-    def bytes_online(self) -> int:
-        return self._sent() - self._sent_before
+    def bytes_online_by_round(self) -> tuple[Sent, ...]:
+        return sent_by_round(sum((link.sent for link in self._links.values()), Counter()))
 
     @property
     def rounds_used(self) -> int:

@@ -5,6 +5,7 @@ Raises everywhere: EncodingError, saying what was expected and what came.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -12,7 +13,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.mpc import messages as m
-from umpc.mpc.frames import MAX_PAYLOAD, STEPS, Frame
+from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, Frame
 from umpc.mpc.sizes import Member
 from umpc.proto.v1 import umpc_pb2 as pb
 
@@ -21,6 +22,8 @@ MAX_RECORDS = 1 << 40
 MAX_DEGREE = 8
 MAX_TEXT = 4000
 MAX_SECONDS = 366 * 86_400
+MAX_SENT = 256
+"""Rounds of a study that a node counts its bytes by, at most."""
 _STEP_NAMES = {number: name for name, number in STEPS.items()}
 
 
@@ -140,7 +143,8 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
-            return pb.NodeMessage(ready=pb.Ready(bytes_sent=sent, bytes_received=received, rounds=rounds))
+            by_round = [pb.Sent(step=STEPS[each.step], round=each.round, bytes=each.bytes) for each in sent]
+            return pb.NodeMessage(ready=pb.Ready(sent=by_round, bytes_received=received, rounds=rounds))
         case m.Released(attempt, share, records, first_class):
             released = pb.Released(attempt=attempt, share=share, records=records, first_class=first_class)
             return pb.NodeMessage(released=released)
@@ -167,7 +171,7 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Parked(body.bytes, body.seconds)
         case "ready":
             body = message.ready
-            return m.Ready(body.bytes_sent, body.bytes_received, body.rounds)
+            return m.Ready(_decode_sent(body.sent), body.bytes_received, body.rounds)
         case "released":
             body = message.released
             if len(body.share) % 4 or len(body.share) > MAX_PAYLOAD:
@@ -180,6 +184,18 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             body = message.failure
             return m.Failure(*(_line(text) for text in (body.error, body.message, body.culprit, body.step)))
     raise EncodingError("an empty or unknown message came from a node")
+
+
+def _decode_sent(sent: Any) -> tuple[m.Sent, ...]:
+    if len(sent) > MAX_SENT:
+        raise EncodingError(f"a study has at most {MAX_SENT} rounds, bytes of {len(sent)} came")
+    places = [(each.step, each.round) for each in sent]
+    if any(before >= after for before, after in pairwise(places)):
+        raise EncodingError("bytes by round came out of order, or a round twice")
+    unknown = [step for step, _ in places if _STEP_NAMES.get(step) not in BETWEEN_NODES]
+    if unknown:
+        raise EncodingError(f"bytes of step {unknown[0]} came, which is none between nodes")
+    return tuple(m.Sent(_STEP_NAMES[each.step], each.round, each.bytes) for each in sent)
 
 
 def failure_of(error: UmpcError) -> m.Failure:

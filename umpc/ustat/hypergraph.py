@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, permutations
 from math import comb, prod
 from typing import NamedTuple, Protocol
 
@@ -153,17 +153,25 @@ class Hypergraph:
         """The cells with at least two different owners, in canonical order."""
         return {owners: self.cells[owners] for owners in sorted(self.cells) if len(set(owners)) > 1}
 
+    @cached_property
+    def _meetings(self) -> dict[int, dict[int, list[Owners]]]:
+        """node → other node → the cells of both. Among N nodes that all meet, cells are as many as N²."""
+        meetings: dict[int, dict[int, list[Owners]]] = {}
+        for owners in self.shared_cells:
+            for node, other in permutations(sorted(set(owners)), 2):
+                meetings.setdefault(node, {}).setdefault(other, []).append(owners)
+        return meetings
+
     def neighbours(self, node: int) -> tuple[int, ...]:
         """The other nodes that share an edge with this one, ascending."""
-        return tuple(sorted({other for owners in self.cells if node in owners for other in owners} - {node}))
+        return tuple(sorted(self._meetings.get(node, {})))
 
     def shared_records(self, node: int, other: int) -> np.ndarray:
         """The records of `node` that are in an edge together with a record of another node: int64, ascending."""
         shared = np.zeros(self.counts[node], dtype=bool)
-        for owners, cell in self.shared_cells.items():
-            if other in owners:
-                for slot in _slots(owners, node):
-                    shared[cell.records(slot)] = True
+        for owners in self._meetings.get(node, {}).get(other, ()):
+            for slot in _slots(owners, node):
+                shared[self.shared_cells[owners].records(slot)] = True
         return np.flatnonzero(shared)
 
     def degrees(self, node: int) -> np.ndarray:
@@ -266,8 +274,12 @@ def _by_owners(owners: np.ndarray, rows: np.ndarray, nodes: int) -> dict[Owners,
     shape = (nodes,) * len(owners)
     code = np.ravel_multi_index(tuple(owners), shape).astype(np.min_scalar_type(prod(shape)))  # 16 bits sort fastest
     order = np.argsort(code, kind="stable")
-    codes, starts = np.unique(code[order], return_index=True)
-    cells: dict[Owners, Cell] = {}
-    for value, part in zip(codes, np.split(order, starts[1:]), strict=True):
-        cells[tuple(int(node) for node in np.unravel_index(value, shape))] = SampledCell(rows[:, part])
-    return cells
+    code = code[order]
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1]) if len(code) else np.empty(0, dtype=np.int64)
+    found = zip(*np.unravel_index(code[starts].astype(np.int64), shape), strict=True)
+    rows = rows[:, order]
+    stops = [*starts[1:], len(code)]
+    return {
+        tuple(map(int, owners)): SampledCell(rows[:, start:stop])
+        for owners, start, stop in zip(found, starts, stops, strict=False)
+    }

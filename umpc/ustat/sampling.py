@@ -122,7 +122,8 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndar
         raise RangeError(f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}")
     order = np.argsort(words(records), kind="stable")
     if degree == 2:
-        return np.sort(order[_circulant(records, count)], axis=1)
+        one, other = (order[places] for places in _circulant(records, count))
+        return np.stack([np.minimum(one, other), np.maximum(one, other)]).T
     total = comb(records, degree)
     if 2 * count > total:  # degrees of the complement differ as little; a sparse set is levelled in fewer steps
         return _complement(balanced(records, total - count, words, degree), records, degree)
@@ -164,7 +165,7 @@ def _biregular(zeros: int, ones: int, count: int) -> np.ndarray:
 
 
 def _circulant(records: int, count: int) -> np.ndarray:
-    """A graph on 0..n−1 with so many edges and degrees that differ by at most 1: (count, 2) int64.
+    """A graph on 0..n−1 with so many edges and degrees that differ by at most 1: (2, count) int64.
 
     Edges {p, p + j mod n} of one offset j < n/2 give every vertex two edges; offset n/2 gives it one. Whole offsets
     first. The rest comes from the cycle of offset 1, its even places before its odd ones: a matching first, and then,
@@ -174,15 +175,16 @@ def _circulant(records: int, count: int) -> np.ndarray:
     places = np.arange(records)
     offsets = (records - 1) // 2
     if whole == offsets:  # the rest, if there is one, is part of the matching of offset n/2
-        last = np.column_stack([places[:rest], places[:rest] + records // 2])
-        first_offset = 1
+        last, offset, first_offset = places[:rest], records // 2, 1
     else:
-        partial = np.concatenate([places[::2], places[1::2]])[:rest]
-        last = np.column_stack([partial, partial + 1])
+        last, offset = np.concatenate([places[::2], places[1::2]])[:rest], 1
         first_offset = 2 if rest else 1
-    jumps = np.repeat(np.arange(first_offset, first_offset + whole), records)
-    start = np.tile(places, whole)
-    return np.concatenate([np.column_stack([start, start + jumps]), last]) % records
+    start = np.concatenate([np.tile(places, whole), last])
+    end = start + offset
+    offsets = np.arange(first_offset, first_offset + whole)
+    np.add(places, offsets[:, None], out=end[: whole * records].reshape(whole, records))
+    np.subtract(end, records, out=end, where=end >= records)
+    return np.stack([start, end])
 
 
 def _distinct(records: int, count: int, words: Words, degree: int) -> np.ndarray:

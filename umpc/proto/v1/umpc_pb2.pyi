@@ -185,14 +185,24 @@ class Parked(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., seconds: _Optional[int] = ...) -> None: ...
 
 class Ready(_message.Message):
-    __slots__ = ("bytes_sent", "bytes_received", "rounds")
-    BYTES_SENT_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("bytes_received", "rounds", "sent")
     BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     ROUNDS_FIELD_NUMBER: _ClassVar[int]
-    bytes_sent: int
+    SENT_FIELD_NUMBER: _ClassVar[int]
     bytes_received: int
     rounds: int
-    def __init__(self, bytes_sent: _Optional[int] = ..., bytes_received: _Optional[int] = ..., rounds: _Optional[int] = ...) -> None: ...
+    sent: _containers.RepeatedCompositeFieldContainer[Sent]
+    def __init__(self, bytes_received: _Optional[int] = ..., rounds: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ...) -> None: ...
+
+class Sent(_message.Message):
+    __slots__ = ("step", "round", "bytes")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    step: Step
+    round: int
+    bytes: int
+    def __init__(self, step: _Optional[_Union[Step, str]] = ..., round: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("step", "done", "total")

@@ -1,0 +1,164 @@
+"""`umpc` with clocks in it: `python -m bench.clocked node start …`, as `python -m umpc.cli.main node start …`.
+
+The functions below book the processor time of their thread, without that of others among them that they call. Counts
+while the folder UMPC_CLOCKED holds a file `counting`, and then, or at its end, writes seconds by category into it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+CATEGORIES = {
+    "AES": ("mpc.prg:FixedKeyHash.into", "mpc.prg:Stream.bytes"),
+    "other hashing": ("mpc.prg:derive", "mpc.prg:digest"),
+    "packing": (
+        *("mpc.ring:pack", "mpc.ring:unpack", "mpc.comparison:ComparisonKeys.encode"),
+        *("mpc.comparison:ComparisonKeys.decode", "mpc.material:DealtPart.encode", "mpc.material:DealtPart.decode"),
+    ),
+    "E": (
+        *("mpc.attempt:edges_of", "ustat.hypergraph:CompleteCell.edges", "ustat.hypergraph:Hypergraph.degrees"),
+        *("ustat.hypergraph:Hypergraph.shared_records", "ustat.hypergraph:Hypergraph.neighbours"),
+    ),
+    "keys of comparisons": ("mpc.comparison:generate",),
+    "the rest of dealing": ("mpc.dealing:deal_chunk", "dealer.session:DealerSession._record_masks"),
+    "sign gates": ("mpc.comparison:evaluate",),
+    "the rest of evaluation": ("node.rounds:resume", "node.rounds:Rounds._start"),
+    "masks, masked fields": (
+        *("mpc.masks:wire_masks", "mpc.masks:masked_wires", "node.session:NodeSession.fields_for"),
+        "node.session:NodeSession.receive_fields",
+    ),
+    "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
+    "noise": ("node.session:NodeSession._own_noise",),
+    "zero shares": ("mpc.zero_shares:zero_shares", "mpc.zero_shares:KeyAgreement.__init__"),
+    "plans, chunks": ("mpc.attempt:compile_program", "mpc.attempt:Attempt.chunks_ahead", "agreement:attempt_of"),
+    "frames": ("proto.codec:encode_frame", "proto.codec:decode_frame", "node.peers:Mailbox.put"),
+    "records, ledger": (
+        *("node.records:load_records", "node.ledger:Ledger.reserve", "node.ledger:Ledger.reserve_delta"),
+        *("node.ledger:Ledger.charge", "node.ledger:Ledger.record_release", "node.ledger:Ledger.cancel"),
+    ),
+    "cost, report": ("mpc.cost:predict", "coordinator.report:build_report"),
+}
+"""Category → module:function, below umpc."""
+LOOP = "event loop, gRPC in Python"
+NOT_PYTHON = "gRPC's own threads"
+LOOK_SECONDS = 0.05
+
+
+class Clocks:
+    """Seconds by category, over all threads. Every thread adds to a counter of its own."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        self._counters: list[Counter[str]] = []
+
+    def wrap(self, category: str, function: Callable) -> Callable:
+        local, counters = self._local, self._counters
+
+        @functools.wraps(function)
+        def clocked(*arguments, **keywords):
+            if not hasattr(local, "inner"):
+                local.inner, local.spent = 0.0, Counter()
+                counters.append(local.spent)
+            outside, local.inner = local.inner, 0.0
+            start = time.thread_time()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                taken = time.thread_time() - start
+                local.spent[category] += taken - local.inner
+                local.inner = outside + taken
+
+        return clocked
+
+    def total(self) -> Counter[str]:
+        return sum(self._counters, Counter())
+
+
+def install(clocks: Clocks) -> None:
+    """Put a clock around every function, wherever a module of umpc has it by name."""
+    for module in ("cli.study", "coordinator.client", "node.server", "dealer.server"):
+        import_module(f"umpc.{module}")
+    for category, places in CATEGORIES.items():
+        for place in places:
+            module, _, name = place.partition(":")
+            owner, _, attribute = name.rpartition(".")
+            holder = import_module(f"umpc.{module}")
+            holder = getattr(holder, owner) if owner else holder
+            before = getattr(holder, attribute)
+            after = clocks.wrap(category, before)
+            setattr(holder, attribute, after)
+            for loaded in [each for each in sys.modules.values() if each.__name__.startswith("umpc.")]:
+                for known in [key for key, value in vars(loaded).items() if value is before]:
+                    setattr(loaded, known, after)
+
+
+class Watch(threading.Thread):
+    """Counts while it is told to."""
+
+    def __init__(self, folder: Path, clocks: Clocks):
+        super().__init__(daemon=True)
+        self.folder, self.clocks = folder, clocks
+        self._before: Counter[str] | None = None
+        self._threads: dict[int, float] = {}
+        """Of every thread of Python, its seconds when it was last seen: some end with the study."""
+
+    def run(self) -> None:
+        while True:
+            self._look()
+            is_on = (self.folder / "counting").exists()
+            if is_on and self._before is None:
+                self._before = self._now()
+            elif not is_on:
+                self.write()
+            time.sleep(LOOK_SECONDS)
+
+    def write(self) -> None:
+        if self._before is None:
+            return
+        before, self._before = self._before, None
+        found = self._now()
+        found.subtract(before)
+        path = self.folder / f"{os.getpid()}.json"
+        path.with_suffix(".part").write_text(json.dumps({"what": sys.argv[1], "seconds": found}))
+        path.with_suffix(".part").rename(path)
+
+    def _now(self) -> Counter[str]:
+        """Also what no function counts: the rest of Python's threads, and the other threads."""
+        self._look()
+        found, python = self.clocks.total(), sum(self._threads.values())
+        found[NOT_PYTHON] = time.process_time() - python
+        found[LOOP] = python - sum(spent for category, spent in found.items() if category in CATEGORIES)
+        return found
+
+    def _look(self) -> None:
+        for thread in threading.enumerate():
+            try:
+                clock = int(Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()[0])
+            except OSError:  # ended in between
+                continue
+            self._threads[thread.native_id] = clock / 1e9
+
+
+def main() -> None:
+    clocks = Clocks()
+    install(clocks)
+    watch = Watch(Path(os.environ["UMPC_CLOCKED"]), clocks)
+    watch.start()
+    atexit.register(watch.write)
+    from umpc.cli.main import main as umpc
+
+    umpc()
+
+
+if __name__ == "__main__":
+    main()

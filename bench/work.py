@@ -1,0 +1,207 @@
+"""What each kind of work of a study with many nodes takes on this machine, in seconds of a processor."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from bench.table import show
+from umpc.cli.prediction import attempt_over
+from umpc.dealer.session import DealerSession
+from umpc.mpc.frames import frame_of
+from umpc.mpc.prg import Stream
+from umpc.mpc.ring import RINGS
+from umpc.mpc.rounds import run_in_memory
+from umpc.mpc.zero_shares import KeyAgreement, zero_shares
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.simulation import simulate
+from umpc.study import Study
+from umpc.transport.authority import Authority, load_identity
+from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.services import grpc, rpc
+from umpc.ustat.hypergraph import expand
+
+KEYS = 400
+EDGES = (100_000, 400_000)
+LINKS, MESSAGES = 40, 2_000
+FEW = (12, 20, 2000)
+"""Nodes of a study in memory; its records each with small cells, and with larger ones."""
+MANY = 200
+"""Nodes among which E has small cells."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """key: agreed with another node. drawn: an edge of E. cell: of E, with its chunk in the common order. connection,
+    message: one side of it.
+
+    dealt, evaluated: a chunk of few edges, at the dealer and at each owner; dealt_edge, evaluated_edge: an edge more.
+    fields: masked records sent to a peer and taken from it.
+    """
+
+    key: float
+    drawn: float
+    cell: float
+    connection: float
+    message: float
+    dealt: float
+    evaluated: float
+    dealt_edge: float
+    evaluated_edge: float
+    fields: float
+
+    def rows(self) -> list[tuple[str, str]]:
+        return [(field.name.replace("_", " "), f"{1e6 * getattr(self, field.name):.2f}") for field in fields(self)]
+
+
+def measure(study_of: Callable[[int], Study]) -> Work:
+    key = KeyAgreement(bytes(range(32)))
+    keys = [KeyAgreement(os.urandom(32)).public_key for _ in range(KEYS)]
+    names = [str(number) for number in range(KEYS)]
+    agreed = _seconds(lambda: zero_shares(0, names, keys, key, bytes(32), RINGS[0], 1)) / KEYS
+    small, large = (_seconds(lambda n=n: expand("2n", [n // 8] * 4, Stream(bytes(32)).words)) for n in EDGES)
+    drawn = (large - small) / (EDGES[1] - EDGES[0])
+    connection, message = asyncio.run(_transport())
+    return Work(agreed, drawn, _cell(study_of(MANY), drawn), connection, message, *_chunks(study_of))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Of the processor, the least of three."""
+    taken = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        taken.append(time.process_time() - started)
+    return min(taken)
+
+
+def _cell(study: Study, drawn: float) -> float:
+    """Of an attempt with many small cells: to sort E into them, and to list its chunks as a node does."""
+    seconds = []
+    for _ in range(3):
+        attempt = attempt_over(study, ",".join(["20"] * len(study.nodes)))
+        started = time.process_time()
+        attempt.chunks_ahead(1 << 30)
+        for _ in range(2):  # before the rounds, and to see that all are evaluated
+            list(attempt.chunks_of(0))
+        seconds.append(time.process_time() - started)
+    return (min(seconds) - attempt.sizes.edges * drawn) / len(attempt.hypergraph.shared_cells)
+
+
+def _chunks(study_of: Callable[[int], Study]) -> tuple[float, ...]:
+    """(dealt, evaluated) of a chunk, then of an edge more, then fields of a link's side."""
+    nodes, *sizes = FEW
+    found = [_rounds(study_of(nodes), records) for records in sizes]
+    (dealt, evaluated, fields, edges, _), (more_dealt, more_evaluated, _, more_edges, _) = found
+    dealt_edge, evaluated_edge = (
+        (b - a) / (more_edges - edges) for a, b in ((dealt, more_dealt), (evaluated, more_evaluated))
+    )
+    return dealt - edges * dealt_edge, evaluated - edges * evaluated_edge, dealt_edge, evaluated_edge, fields
+
+
+def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int]:
+    """Seconds of a chunk at the dealer and at an owner, of a link's fields at one side; edges of a chunk; chunks."""
+    stream = Stream(bytes(32))
+    tables = [
+        {field.name: (stream.words(records) >> 1).astype("int64") % 100 for field in study.schema} for _ in study.nodes
+    ]
+    run = simulate(study, tables, os.urandom)
+    attempt, nodes = run.attempt, run.nodes
+    dealer = DealerSession(attempt, os.urandom)
+    chunks = list(attempt.chunks())
+    started = time.process_time()
+    dealt = [dict(dealer.deal_one(chunk)) for chunk in chunks]
+    at_dealer = time.process_time() - started
+    fresh = [
+        session.cells.__class__(attempt, i, session.columns, dealer.seed_frame(i).payload, {})
+        for i, session in enumerate(nodes)
+    ]
+    started, links = time.process_time(), 0
+    for sender, cells in enumerate(fresh):
+        for peer in attempt.peers(sender):
+            fresh[peer].receive_fields(sender, cells.fields_for(peer))
+            links += 1
+    at_links = time.process_time() - started
+    started = time.process_time()
+    tree_hash = attempt.tree_hash()
+    for chunk, frames in zip(chunks, dealt, strict=True):
+        _, sent = run_in_memory(
+            [fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties]
+        )
+        for line in sent:
+            codec.decode_frame(codec.encode_frame(frame_of(line.message, chunk.place, chunk.number)))
+    at_owners = time.process_time() - started
+    edges = sum(chunk.count for chunk in chunks)
+    return (
+        *(taken / len(chunks) for taken in (at_dealer, at_owners / 2)),
+        at_links / links,
+        edges / len(chunks),
+        len(chunks),
+    )
+
+
+class _Echo(rpc.NodeServicer):
+    async def Peer(self, requests, context) -> None:
+        while (message := await context.read()) is not grpc.aio.EOF:
+            await context.write(message)
+
+
+async def _transport() -> tuple[float, float]:
+    """One side's seconds of a connection with its stream, and of a small message."""
+    with tempfile.TemporaryDirectory(prefix="umpc-work-") as name:
+        authority = Authority.create(Path(name) / "authority")
+        for each in ("server", "client"):
+            authority.issue(each, "node", Path(name) / each)
+        identities = [load_identity(Path(name) / each, "node") for each in ("server", "client")]
+    server = make_server(identities[0], {"/umpc.v1.Node/Peer": {"node"}})
+    rpc.add_NodeServicer_to_server(_Echo(), server)
+    address = await bind(server, identities[0], "127.0.0.1:0")
+    await server.start()
+    message = pb.PeerMessage(frame=pb.Frame(step=4, round=1, owners=[1, 2], count=6, width=4, payload=b"123"))
+
+    async def link():
+        channel = await connect(identities[1], "server", "node", address, 5)
+        call = rpc.NodeStub(channel).Peer()
+        await call.write(message)
+        await call.read()
+        return channel, call
+
+    await link()
+    started = time.process_time()
+    links = [await link() for _ in range(LINKS)]
+    connections = time.process_time() - started
+    started = time.process_time()
+    for number in range(MESSAGES):
+        _, call = links[number % LINKS]
+        await call.write(message)
+        await call.read()
+    messages = time.process_time() - started
+    for channel, call in links:
+        await call.done_writing()
+        await call.read()
+        await channel.close()
+    await server.stop(0)
+    return connections / LINKS / 2, messages / MESSAGES / 4
+
+
+def main() -> None:
+    """What it would gain to evaluate the small cells of 64 nodes together: one chunk each, beside one cell of all."""
+    from bench.simulated import study_of
+
+    rows = []
+    for nodes, records in ((64, 100), (2, 6_300)):
+        dealt, evaluated, _, edges, chunks = _rounds(study_of(nodes), records)
+        shown = (f"{chunks * dealt:.2f} s", f"{2 * chunks * evaluated:.2f} s")
+        rows.append((f"{nodes} × {records:,}", f"{chunks:,}", f"{chunks * edges:,.0f}", *shown))
+    columns = ("nodes × records", "chunks", "edges", "dealing", "evaluating, all nodes")
+    show("The same number of edges in many cells and in one; seconds of a processor", columns, rows)
+
+
+if __name__ == "__main__":
+    main()
