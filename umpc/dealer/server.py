@@ -50,7 +50,7 @@ class DealerServer(rpc.DealerServicer):
     def __init__(self, identity: Identity, finished: Callable[[UmpcError | None], None]):
         self.identity, self.finished = identity, finished
         self._running: dict[bytes, AttemptRun] = {}
-        self._dealt: set[bytes] = set()
+        self._dealt: dict[bytes, UmpcError | None] = {}  # attempt → what ended it early
         self._deriving: dict[bytes, asyncio.Task[Attempt]] = {}
         self._attempts: WeakValueDictionary[bytes, Attempt] = WeakValueDictionary()
 
@@ -94,10 +94,9 @@ class DealerServer(rpc.DealerServicer):
     def _attempt_of(self, request: pb.DealRequest) -> Attempt:
         """The attempt, derived from its parts, so that every node of it derives the same one."""
         study = decode_study(request.study)
-        if study.dealer.name != self.identity.name:
-            raise RemoteProtocolError(
-                f"the study names {study.dealer.name!r} as its dealer, this is {self.identity.name!r}"
-            )
+        named = study.dealer.name if study.dealer else None
+        if named != self.identity.name:
+            raise RemoteProtocolError(f"the study names {named!r} as its dealer, this is {self.identity.name!r}")
         members = codec.decode_members(request.members)
         attempt = attempt_of(study, members, codec.decode_openings(request.openings))
         _ = attempt.program, attempt.hypergraph
@@ -106,10 +105,10 @@ class DealerServer(rpc.DealerServicer):
     def _join(self, attempt: Attempt, index: int) -> AttemptRun:
         if attempt.id not in self._running:
             if attempt.id in self._dealt:
-                raise RemoteProtocolError(
+                raise self._dealt[attempt.id] or RemoteProtocolError(
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
-            self._dealt.add(attempt.id)
+            self._dealt[attempt.id] = None
             self._running[attempt.id] = AttemptRun(attempt, lambda error: self._ended(attempt, error))
             log.info("attempt %s of study %r begins", attempt.id.hex()[:8], attempt.study.name)
         run = self._running[attempt.id]
@@ -118,6 +117,7 @@ class DealerServer(rpc.DealerServicer):
 
     def _ended(self, attempt: Attempt, error: UmpcError | None) -> None:
         self._running.pop(attempt.id, None)
+        self._dealt[attempt.id] = error
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
         if error is None:
             log.info("%s is dealt", label)
