@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from umpc.coordinator.onemessage import coordinator_session
 from umpc.coordinator.report import Measured, Report
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
@@ -40,7 +41,7 @@ async def run_study(study: Study, identity: Identity, tell: Tell = lambda step, 
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
-    session = CoordinatorSession(study)
+    session = coordinator_session(study)
     started = time.perf_counter()
     links = [NodeLink(node, tell) for node in study.nodes]
     try:

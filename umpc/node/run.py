@@ -22,6 +22,7 @@ from umpc.mpc.attempt import Attempt, Chunk
 from umpc.node.amounts import exact_delta
 from umpc.node.ledger import Ledger
 from umpc.node.material import MaterialReader
+from umpc.node.onemessage import OneMessageSession
 from umpc.node.peers import PeerLink
 from umpc.node.records import Records
 from umpc.node.rounds import Rounds
@@ -126,7 +127,8 @@ class StudyRun:
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
+            kind = OneMessageSession if study.one_message else NodeSession
+            session = kind(self.site.name, study, records.columns, records.count, os.urandom)
             who = f"study {self._label} of {self.coordinator}"
             log.info("%s accepted: %d records, %d rows dropped", who, records.count, records.dropped)
             await asyncio.to_thread(lambda: [kernel.interval for kernel in study.parsed_kernels])  # may take seconds
@@ -142,8 +144,11 @@ class StudyRun:
                 )
             await self._send(m.Accepted(study.hash, session.accept()))
             await self._agree(session)
-            await self._prepare(session)
-            await self._evaluate(session)
+            if isinstance(session, OneMessageSession):
+                await self._randomise(session)
+            else:
+                await self._prepare(session)
+                await self._evaluate(session)
             await self._release(session, records.count)
         finally:
             ledger.cancel(study.hash)
@@ -179,6 +184,25 @@ class StudyRun:
                 await self._material.prefetched()
         failpoint("after-prepare")
         await self._send(m.Prepared(attempt.id, self._material.bytes_received if self._material else 0))
+
+    async def _randomise(self, session: OneMessageSession) -> None:
+        """Prepare and evaluate of a one-message protocol: nothing is dealt, nobody is called."""
+        begin = await self._expect(m.Begin)
+        self.step = "prepare"
+        failpoint("before-prepare")
+        attempt = await self._in_thread(session.begin, begin.openings)
+        self._delta = exact_delta(delta_of(attempt.sizes))
+        self.site.ledger.reserve_delta(self.study.hash, self._delta)  # not in a thread, as epsilon
+        failpoint("after-reserve-delta")
+        await self._send(m.Prepared(attempt.id, 0))
+        await self._expect(m.Evaluate)
+        self.step = "evaluate"
+        failpoint("before-evaluate")
+        async with asyncio.timeout(self.study.seconds_per_step):
+            await self._in_thread(session.randomise)
+        failpoint("before-ready")
+        await self._send(m.Ready(0, 0, 0))
+        failpoint("after-ready")
 
     async def _draw_noise(self) -> None:
         """The committee's part, before any data are touched; counted as preparation."""
