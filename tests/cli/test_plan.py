@@ -94,6 +94,20 @@ def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
     assert machine.evaluating >= 0 and (machine.dealing == 0) >= (protocol == "bell-2pc")
 
 
+LOCAL = {"dealer": None, "noise": None, "edges": None}
+
+
+@pytest.mark.parametrize(("protocol", "sent"), [("bell-ldp", 15 + 20 + 25), ("ghazi-ldp", 3 * 32 + 4 + 5 + 7)])
+def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent):
+    values = planned(file(protocol=protocol, **LOCAL))
+    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (1, sent, 0, 7140)
+    assert 0.1 < values["noise_std_if_records_were_uniform"] < 5
+    finer = planned(file(protocol=protocol, **LOCAL, bins={"age": 8, "balance": ["0", "500"]}))
+    assert finer["noise_std_if_records_were_uniform"] > values["noise_std_if_records_were_uniform"]
+    ended = CliRunner().invoke(umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"])
+    assert ended.exit_code == 0 and "noise std if records were uniform" in ended.output
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [(("--delay", "-1"), "at least 0"), (("--bandwidth", "0"), "above 0"), (("--records", "1,2"), "3 here")],
