@@ -47,12 +47,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
-    inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp",
-    "bell-auc" and "ghazi-ldp" one message of every node, of all its records' randomised answers, with noise "local" and
-    backend "none" (`studylocal`). backend: how
-    edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners
-    alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how
-    records become cells, for "bell-ldp" and "ghazi-ldp". levels: of the tree of "bell-auc", else 0.
+    inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc" and "ghazi-ldp" a
+    randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend: how edges of
+    several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone.
+    preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records
+    become cells, for "bell-ldp" and "ghazi-ldp". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
