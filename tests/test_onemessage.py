@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from umpc.cli.table import exact_over_all
-from umpc.errors import InvalidEpsilon, RangeError
+from umpc.errors import InvalidEpsilon, RangeError, StudyError
 from umpc.onemessage import MAX_PAYLOAD, check_size, one_message_of, uniform_std
 from umpc.simulation import simulate
 from umpc.study import PROTOCOLS
@@ -103,6 +103,13 @@ def test_a_message_beyond_a_mebibyte_is_refused_with_the_nodes_name(protocol):
 def test_an_epsilon_that_says_nothing_is_refused():
     with pytest.raises(InvalidEpsilon, match="too small"):
         one_message_of(local_study("bell-ldp", epsilon="1e-20"))
+
+
+def test_bins_that_leave_nothing_of_the_kernel_are_refused_before_the_release():
+    """With one bin of x all records tie."""
+    study = local_study("ghazi-ldp", bins=bins(x=1, y=4))
+    with pytest.raises(StudyError, match="zero between all cells; there is nothing to estimate"):
+        run(study, COUNTS[2])
 
 
 def test_the_limits_of_a_study_are_those_of_the_protocols():
