@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.errors import EncodingError, StudyError, UmpcError
-from umpc.study import MAX_BYTES, FieldText, Participant, Study, decode_study, exact
+from umpc.study import MAX_BYTES, FieldBins, FieldText, Participant, Study, decode_study, exact
 from umpc.studyparts import MAX_NUMBER
 
 from .studies import STUDY, changed
@@ -58,6 +58,9 @@ CHANGES = {
     "delta": "1e-9",
     "backend": "garbled",
     "preprocessing": "none",
+    "bins": (FieldBins("age", 4),),
+    "rounding": "randomised",
+    "levels": 4,
     "seconds_per_step": 601,
     "version": "0.0.0",
 }

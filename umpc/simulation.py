@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from umpc.coordinator.onemessage import coordinator_session
 from umpc.coordinator.report import Measured, Report, count_online
-from umpc.coordinator.session import CoordinatorSession
 from umpc.dealer.session import DealerSession
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
@@ -20,6 +20,7 @@ from umpc.mpc.cost import sent_by_round
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
+from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
 from umpc.study import Study
 
@@ -40,14 +41,15 @@ class Simulated:
     report: Report
     attempt: Attempt
     transcript: Transcript
-    nodes: list[NodeSession]
+    nodes: list[NodeSession] | list[OneMessageSession]
 
 
 def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
     """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
-    coordinator = CoordinatorSession(study)
+    coordinator = coordinator_session(study)
+    kind = OneMessageSession if study.one_message else NodeSession
     nodes = [
-        NodeSession(node.name, study, table, len(next(iter(table.values()))), entropy)
+        kind(node.name, study, table, len(next(iter(table.values()))), entropy)
         for node, table in zip(study.nodes, tables, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
@@ -55,7 +57,11 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
     attempts = [node.begin(begin.openings) for node in nodes]
     coordinator.check_prepared([m.Prepared(attempt.id, 0) for attempt in attempts])
     transcript = Transcript()
-    _deal_and_evaluate(coordinator.attempt, nodes, entropy, transcript)
+    if study.one_message:
+        for node in nodes:
+            node.randomise()
+    else:
+        _deal_and_evaluate(coordinator.attempt, nodes, entropy, transcript)
     transcript.shares = [node.release() for node in nodes]
     released = [
         m.Released(attempt.id, share, node.records, node.accept().first_class)

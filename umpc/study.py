@@ -17,7 +17,8 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
-from umpc.studyparts import FieldText, Participant, exact
+from umpc.studylocal import ONE_MESSAGE, check_local
+from umpc.studyparts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import read_rule
@@ -26,10 +27,10 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc")
+PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE)
 PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES)
-BACKENDS = ("shared", "garbled")
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local")
+BACKENDS = ("shared", "garbled", "none")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -46,9 +47,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
-    inside the pair's circuit, by advanced composition if there is a delta. backend: how
-    edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners
-    alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None.
+    inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc" and "ghazi-ldp" a
+    randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend: how edges of
+    several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone.
+    preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records
+    become cells, for "bell-ldp" and "ghazi-ldp". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
@@ -70,6 +73,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     delta: str = ""
     backend: str = "shared"
     preprocessing: str = "dealer"
+    bins: tuple[FieldBins, ...] = ()
+    rounding: str = "simple"
+    levels: int = 0
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -145,6 +151,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.protocol == "bell-2pc"
 
     @property
+    def one_message(self) -> bool:
+        """Whether every record is randomised at its node, which sends one message and talks to no other node."""
+        return self.protocol in ONE_MESSAGE
+
+    @property
     def honest(self) -> int:
         """h = N − t: the nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
@@ -176,8 +187,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
         self._check_statistic()
         self._check_protocol()
-        self._check_noise()
-        self._check_backend()
+        check_local(self)
+        if not self.one_message:
+            self._check_noise()
+            self._check_backend()
         if len({field.name for field in self.fields}) != len(self.fields):
             raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
         if not 1 <= self.seconds_per_step <= 86_400:
@@ -196,7 +209,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
 
     def _check_noise(self) -> None:
-        noises = [noise for noise in NOISES if (noise in PAIR_NOISES) == self.noise_of_pairs]
+        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local")]
+        noises = PAIR_NOISES if self.noise_of_pairs else others
         if self.noise not in noises:
             raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')
         if self.committee_draws and len(self.nodes) < 2:
@@ -207,8 +221,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             raise StudyError(f"delta must be between 0 and 1, got {self.delta}; a usual value is 1e-9")
 
     def _check_backend(self) -> None:
-        if self.backend not in BACKENDS:
-            raise StudyError(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+        backends = [backend for backend in BACKENDS if backend != "none"]
+        if self.backend not in backends:
+            raise StudyError(f"backend must be one of {', '.join(backends)}, got {self.backend!r}")
         if self.preprocessing not in PREPROCESSINGS:
             raise StudyError(f"preprocessing must be one of {', '.join(PREPROCESSINGS)}, got {self.preprocessing!r}")
         if (self.backend == "garbled") != (self.preprocessing == "none"):

@@ -45,6 +45,30 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class FieldBins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a field's values are grouped: `count` bins of equal width, or 0 and the cut points between them.
+
+    A value lies in the bin whose number is how many cut points are at most it. Cut points are exact text.
+    """
+
+    field: str
+    count: int = 0
+    cuts: tuple[str, ...] = ()
+
+    def units(self, field: FieldSchema) -> tuple[int, ...]:
+        """The cut points in steps of the field's resolution. Raises: StudyError where one is no multiple of it."""
+        found = []
+        for cut in self.cuts:
+            units = exact(cut, f"bins of {self.field!r}: a cut point") / field.resolution
+            if units.denominator != 1:
+                raise StudyError(
+                    f"bins of {self.field!r}: the cut point {cut} is not a multiple of the resolution "
+                    f"{field.resolution}; write one"
+                )
+            found.append(int(units))
+        return tuple(found)
+
+
 class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A process: the name in its certificate, and where it listens."""
 

@@ -11,6 +11,7 @@ import pytest
 from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
+from umpc.dp.local.draws import truth_threshold
 from umpc.dp.skellam import SkellamShare
 from umpc.mpc.prg import digest
 from umpc.mpc.zero_shares import zero_shares
@@ -195,3 +196,12 @@ def seed_of_the_first_node(patch: Patch) -> None:
         return digest(tag, *(parts[:1] if tag == b"umpc joint seed 1" else parts))
 
     patch.setattr("umpc.mpc.attempt.digest", first_opening_only)
+
+
+# --- one message of every node ------------------------------------------------------------------------------
+
+
+def truth_told_too_often(patch: Patch) -> None:
+    """Every answer of a record is that of 2ε. Loss 2ε."""
+    for protocol in ("bell_ldp", "bell_auc", "ghazi_ldp"):
+        patch.setattr(f"umpc.dp.local.{protocol}.truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k))

@@ -106,6 +106,7 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         "epsilon       3/10",
         "noise         distributed, withstands 2 of 3 nodes that collude",
         "edges         all, balanced",
+        "protocol      u-mpc",
         "backend       shared",
         "coordinator   coordinator",
         "dealer        dealer",

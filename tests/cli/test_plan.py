@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from umpc import planning
 from umpc.cli.main import umpc
 from umpc.cli.prediction import attempt_over
+from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError
 from umpc.mpc.cost import predict
@@ -92,6 +93,25 @@ def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
     changes = {"protocol": protocol, "dealer": None, "noise": None, "edges": None} if protocol != "u-mpc" else {}
     machine = planning.measure_machine(load_study_file(file(**changes)).study("coordinator"))
     assert machine.evaluating >= 0 and (machine.dealing == 0) >= (protocol == "bell-2pc")
+
+
+LOCAL = {"dealer": None, "noise": None, "edges": None}
+
+
+@pytest.mark.parametrize(("protocol", "sent"), [("bell-ldp", 15 + 20 + 25), ("ghazi-ldp", 3 * 32 + 4 + 5 + 7)])
+def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent, capsys):
+    values = planned(file(protocol=protocol, **LOCAL))
+    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (1, sent, 0, 7140)
+    assert 0.1 < values["noise_std_if_records_were_uniform"] < 5
+    finer = planned(file(protocol=protocol, **LOCAL, bins={"age": 8, "balance": ["0", "500"]}))
+    assert finer["noise_std_if_records_were_uniform"] > values["noise_std_if_records_were_uniform"]
+    study = load_study_file(file(protocol=protocol, **LOCAL)).study("coordinator")
+    _predict(study, "30,40,50")
+    said = capsys.readouterr().out
+    assert f"{sent} to the coordinator" in said and "all 7,140 pairs of 120 records" in said
+    assert _cells(study) == ", simple rounding to bins: 4 of 'age', 4 of 'balance'"
+    ended = CliRunner().invoke(umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"])
+    assert ended.exit_code == 0 and "noise std if records were uniform" in ended.output
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, KernelError, StudyError, UnknownField
-from umpc.study import FieldText, Participant, Study, decode_study
+from umpc.study import FieldBins, FieldText, Participant, Study, decode_study
 
 GOOD = """\
 name = "kendall-2026"
@@ -317,3 +317,56 @@ def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
         tmp_path, **facts, statistic="variance", columns=["x"], backend="garbled", preprocessing="none"
     )
     assert load_study_file(path).study("c").dealer is None
+
+
+# --- one message of every node --------------------------------------------------------------------------------
+
+LOCAL = {"statistic": "kendall_tau", "columns": ["age", "balance"], "protocol": "bell-ldp"}
+AGES = (FieldText("age", "0", "127"), FieldText("balance", "-1000", "1000", "0.5"))
+LABEL = FieldText.of_categories("y", ["yes", "no"], public=True)
+
+
+def local_file(folder, **changes) -> Study:
+    nodes = [("north", "n:1"), ("south", "s:1")]
+    facts = {"name": "local", "fields": AGES, "epsilon": "1", "dealer": None, "nodes": nodes} | LOCAL | changes
+    return load_study_file(write_study_file(folder, **facts)).study("hospitals")
+
+
+def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
+    study = local_file(tmp_path)
+    assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4))
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "local", "none", "none")
+    auc = local_file(tmp_path, statistic="auc", columns=["age"], fields=(AGES[0], LABEL), protocol="bell-auc")
+    assert (auc.bins, auc.levels, auc.sampling) == ((), 4, "two_sample")
+
+
+def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
+    study = local_file(tmp_path, bins={"balance": ["-0.5", "1e2"], "age": 3}, protocol="ghazi-ldp")
+    assert study.bins == (FieldBins("balance", 0, ("-0.5", "1e2")), FieldBins("age", 3))
+    assert study.bins[0].units(study.schema["balance"]) == (-1, 200)
+    assert local_file(tmp_path, rounding="randomised", bins={"age": 9}).rounding == "randomised"
+    (tmp_path / "numbers.toml").write_text(
+        (tmp_path / "study.toml").read_text().replace('"age" = 9', '"age" = 9\nbalance = [0, 0.5]')
+    )
+    numbers = load_study_file(tmp_path / "numbers.toml").study("hospitals")
+    assert numbers.bins[1] == FieldBins("balance", 0, ("0", "0.5"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"bins": {"shoe": 4}}, "got bins for shoe, age, balance"),
+        ({"bins": {"age": 200}}, "1 to 128 bins are possible"),
+        ({"levels": 3}, "levels go with"),
+        ({"edges": "2n"}, "leave edges out"),
+        ({"noise": "in_mpc"}, "leave noise out"),
+        ({"dealer": ("dealer", "d:1")}, "has no dealer"),
+        ({"statistic": "kendall_tau_b"}, "the mean of one kernel"),
+        ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
+        ({"protocol": "ghazi-shuffle"}, "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp"),
+    ],
+    ids=str,
+)
+def test_what_a_one_message_study_cannot_say_is_refused(tmp_path, changes, reason):
+    with pytest.raises(StudyError, match=reason):
+        local_file(tmp_path, **changes)

@@ -13,6 +13,7 @@ from umpc.node.policy import ANYTHING, Policy, computes
 from umpc.study import FieldText, Study
 from umpc.ustat.statistics import LIBRARY
 
+from ..local import local_study
 from ..studies import CLASSES, GINI, KENDALL, library_study, make_study
 
 XY = (FieldText("x", "0", "3"), FieldText("y", "0", "3"))
@@ -100,6 +101,18 @@ RULES = {
         "north allows backend 'garbled' only (backend under [policy]), and 'shared' came; set backend in the study, or "
         "have its administrator add it",
     ),
+    "protocol": (
+        Policy(protocol=frozenset({"u-mpc", "bell-2pc"})),
+        local_study("bell-ldp"),
+        "north allows protocol 'bell-2pc', 'u-mpc' only (protocol under [policy]), and 'bell-ldp' came; set protocol "
+        "in the study, or have its administrator add it",
+    ),
+    "noise of records": (
+        Policy(noise=frozenset({"distributed", "in_mpc"})),
+        local_study("ghazi-ldp"),
+        "north allows noise 'distributed', 'in_mpc' only (noise under [policy]), and 'local' came; set noise in the "
+        "study, or have its administrator add it",
+    ),
     "preprocessing": (
         Policy(preprocessing=frozenset({"none"})),
         TAU,
@@ -130,6 +143,8 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(noise=frozenset({"distributed", "in_mpc"})), make_study(noise="in_mpc")),
         (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
         (Policy(min_records=10, approval=True), TAU),
+        (Policy(protocol=frozenset({"bell-auc"}), statistics=frozenset({"auc"})), local_study("bell-auc")),
+        (Policy(statistics=frozenset({"kendall_tau"}), noise=frozenset({"local"})), local_study("bell-ldp")),
     ],
 )
 def test_what_a_rule_allows(policy, study):

@@ -109,6 +109,8 @@ def _when(entry: Entry) -> str:
 
 def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     """The study in lines, from the document alone; what only its coordinator says is in quotes."""
+    from umpc.studylocal import described
+
     yield "study", f"{study.name!r}, hash {entry.hash}"
     decided = f", {entry.state} {entry.decided}" if entry.decided else ", not decided on"
     yield "asked", f"{entry.asked} by {study.coordinator}{decided}{f': {entry.reason}' if entry.reason else ''}"
@@ -123,9 +125,12 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
         yield "field", _field(field)
     yield "epsilon", str(study.exact_epsilon)
     withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
-    yield "noise", f"{study.noise}, {withstands}"
+    yield "noise", f"{study.noise}, {'of each record, whoever colludes' if study.one_message else withstands}"
+    if cells := described(study):
+        yield "bins", cells
     tells = "; every node tells how many records have either label" if study.two_sample else ""
     yield "edges", f"{study.edges}, {study.sampling}{tells}"
+    yield "protocol", study.protocol
     yield "backend", study.backend
     yield "coordinator", study.coordinator
     yield "dealer", study.dealer.name if study.dealer else "none"

@@ -17,6 +17,7 @@ import click
 
 from umpc.errors import ConfigError
 from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
+from umpc.studylocal import ROUNDINGS
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--edges", help="Sets to average over: a number, a multiple of n such as 2n (default), or all.")
 @click.option(
-    "--protocol", type=click.Choice(PROTOCOLS), help="What is released: a noisy sum (u-mpc, default), or noisy pairs."
+    "--protocol",
+    type=click.Choice(PROTOCOLS),
+    help="What is released: a noisy sum (u-mpc, default), noisy pairs, or every record's own noisy answer.",
 )
 @click.option(
     "--permutations", type=click.IntRange(min=1), metavar="P", help="Average over P random pairings of all records."
@@ -56,6 +59,14 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--delta", help="With --noise skellam or binomial, or noisy pairs, such as 1e-9.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="How pairs of two sites are evaluated; default: shared.")
 @click.option("--preprocessing", type=click.Choice(PREPROCESSINGS), help="With --backend garbled: none, no dealer.")
+@click.option(
+    "--bins",
+    multiple=True,
+    metavar="FIELD=BINS",
+    help="With bell-ldp and ghazi-ldp: a number of bins (default: 4), or cut points as 30,40,50.",
+)
+@click.option("--rounding", type=click.Choice(ROUNDINGS), help="Of values to bins; default: simple.")
+@click.option("--levels", type=int, help="With bell-auc: scores become 2^LEVELS bins; default: 4.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--html", "page", type=FILE, help="Also write the report as one HTML file that needs no network.")
 @click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
@@ -76,6 +87,9 @@ def demo(
     delta: str | None,
     backend: str | None,
     preprocessing: str | None,
+    bins: tuple[str, ...],
+    rounding: str | None,
+    levels: int | None,
     style: str,
     page: Path | None,
     keep: Path | None,
@@ -92,6 +106,7 @@ def demo(
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --protocol bell-2pc --permutations 1
+    umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     """
     from umpc.cli.table import breast_cancer, read_csv
@@ -112,6 +127,7 @@ def demo(
     with _folder(keep) as folder:
         settings = {"edges": edges, "epsilon": epsilon, "max_colluding": max_colluding, "noise": noise}
         settings |= {"protocol": protocol, "delta": delta, "backend": backend, "preprocessing": preprocessing}
+        settings |= {"bins": dict(map(_bins, bins)), "rounding": rounding, "levels": levels}
         report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
 
@@ -139,6 +155,12 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ConfigError(f"{option} is given as NAME=VALUE, got {text!r}")
     return name, value
+
+
+def _bins(text: str) -> tuple[str, int | list[str]]:
+    """A field's number of bins, or its cut points."""
+    field, value = _pair("--bins", text)
+    return field, int(value) if value.isascii() and value.isdigit() else [cut.strip() for cut in value.split(",")]
 
 
 def _run(
@@ -204,10 +226,12 @@ def _coordinate(file: Path, processes: list[subprocess.Popen]) -> Report:
 
 def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
     """What the pooled records give: over all sets, and over the same E without noise."""
-    from umpc.cli.table import exact_over_all, exact_value, pooled
+    from umpc.cli.table import exact_and_quantised, exact_over_all, exact_value, pooled
     from umpc.mpc.attempt import edges_of
 
     tables = pooled(study, paths)
+    if study.one_message:
+        return exact_and_quantised(study, tables)
     firsts, records = report.first_class_by_node, report.records_by_node
     classes = [(first, count - first) for first, count in zip(firsts, records, strict=True)]
     graph = edges_of(study, bytes.fromhex(report.joint_seed), classes)

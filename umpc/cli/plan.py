@@ -25,12 +25,13 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
 
     Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial of the study's own
     kernels on made-up records on this machine, which takes a few seconds; every site is taken to have a machine like
-    this one to itself. No site is asked, no certificate is needed.
+    this one to itself. No site is asked, no certificate is needed. Of a one-message protocol it says rounds, bytes and
+    the estimate's error from randomisation, which depends on the data: that of uniform records.
 
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
     """
-    from umpc.cli.prediction import attempt_over
+    from umpc.cli.prediction import attempt_over, local_prediction
     from umpc.coordinator.studyfile import load_study_file
     from umpc.errors import StudyError
     from umpc.mpc.cost import predict
@@ -40,6 +41,12 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
         raise StudyError(f"--delay is at least 0 and --bandwidth above 0, got {delay} and {bandwidth}")
     study = load_study_file(file).study("coordinator")
     attempt = attempt_over(study, records)
+    if study.one_message:
+        cost, deviation = local_prediction(attempt)
+        values = {"sets": attempt.sizes.sets, "rounds": cost.rounds, "bytes_online": cost.bytes_online}
+        values |= {"bytes_offline": 0, "noise_std_if_records_were_uniform": deviation}
+        _show(f"study {study.name!r}, {study.protocol}", values, style)
+        return
     cost = predict(attempt)
     seconds = predict_seconds(attempt, cost, measure_machine(study), Network(delay / 1e3, bandwidth * 125_000))
     values = {
@@ -53,10 +60,14 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
         "seconds_online": seconds.online,
         "seconds_total": seconds.total,
     }
+    _show(f"study {study.name!r}: {delay:g} ms one way, {bandwidth:g} Mbit/s", values, style)
+
+
+def _show(title: str, values: dict, style: str) -> None:
     if style == "json":
         click.echo(json.dumps(values))
         return
-    table = Table(title=f"study {study.name!r}: {delay:g} ms one way, {bandwidth:g} Mbit/s", title_justify="left")
+    table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
     for name, value in values.items():
@@ -65,6 +76,8 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
 
 
 def _shown(name: str, value: float) -> str:
+    if name.startswith("noise"):
+        return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"
     return f"{value / 2**20:.0f} MiB" if name == "memory" else f"{value:,}"

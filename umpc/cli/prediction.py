@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 
 from umpc.agreement import attempt_of
+from umpc.coordinator.onemessage import predict
 from umpc.errors import StudyError
 from umpc.mpc.attempt import Attempt, commit
+from umpc.mpc.cost import Cost
 from umpc.mpc.sizes import Member
+from umpc.onemessage import one_message_of, uniform_std
 from umpc.study import Study
+
+
+def local_prediction(attempt: Attempt) -> tuple[Cost, float]:
+    """The cost of a one-message protocol, and the estimate's standard deviation if the records were uniform."""
+    counts = [member.classes for member in attempt.members]
+    return predict(one_message_of(attempt.study), counts), uniform_std(attempt.study, counts)
 
 
 def attempt_over(study: Study, records: str) -> Attempt:

@@ -27,8 +27,13 @@ NOISE = {
     "binomial": "binomial, drawn under shares",
     "pair_laplace": "discrete Laplace on every pair, inside its circuit",
     "randomised_response": "randomised response of every pair: at most this",
+    "local": "of every record's answer at its node; estimated",
 }
-EVALUATED = {"shared": "evaluated under shares", "garbled": "garbled between their two owners"}
+EVALUATED = {
+    "shared": "evaluated under shares",
+    "garbled": "garbled between their two owners",
+    "none": "every record answers for itself",
+}
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
@@ -105,9 +110,12 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     if "exact" in extra:
         rows += _exact_rows(report, extra)
     sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
+    local = report.noise == "local"
+    held = "the value of the records' bins" if local else "the value over E without noise"
+    may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
     if report.estimate is not None:
         rows += [
-            ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", "holds the value over E without noise"),
+            ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", f"holds {held}"),
             ("noise, standard deviation", f"{report.noise_std:.3g}", NOISE[report.noise]),
             ("sampling, at most", f"{report.sampling_std_bound:.3g}", sampling),
         ]
@@ -119,7 +127,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         ("edges |E|", f"{report.edges:,}", f"of {report.sets:,} {SETS.get(report.degree, 'sets')}"),
         ("records", f"{report.records:,}", ""),
         ("most edges of a record", f"{report.max_degree:,}", ""),
-        ("nodes", f"{report.nodes}", f"up to {report.max_colluding} may collude"),
+        ("nodes", f"{report.nodes}", may_collude),
         ("study hash", report.study_hash[:16], ""),
     ]
     if report.replayed:
@@ -159,12 +167,13 @@ def _number(value: float | None) -> str:
 
 
 def _exact_rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    exact, over_edges = extra["exact"], extra["exact_over_edges"]
+    exact, over_edges = extra["exact"], extra.get("quantised", extra["exact_over_edges"])
     shown = f"{exact:.6g}" if exact is not None else "not computed"
     rows = [(f"exact, all {SETS.get(report.degree, 'sets')}", shown, "only the demo can know it")]
     if over_edges is not None and report.estimate is not None:
         error = report.estimate - over_edges
-        rows.append(("exact, same E", f"{over_edges:.6g}", "pooled records, no noise"))
+        what = "exact, records' bins" if "quantised" in extra else "exact, same E"
+        rows.append((what, f"{over_edges:.6g}", "pooled records, no noise"))
         rows.append(("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}"))
     return rows
 

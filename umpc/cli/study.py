@@ -34,6 +34,10 @@ def study() -> None:
       # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes and without a dealer
       # backend = "garbled"               # pairs between their two nodes alone; these two lines go together,
       # preprocessing = "none"            # and then there is no [dealer]; for statistics over one or two records
+      # protocol = "bell-ldp"             # or "ghazi-ldp", "bell-auc": every record is randomised at its node, one
+      # [bins]                            # message of every node, no [dealer], no edges; then
+      # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
+      # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
@@ -143,8 +147,10 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         click.echo(f"  hash       {kernel.hash}")
         click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
         click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
-    click.echo(f"epsilon      {checked.epsilon}, noise of {checked.honest} of {len(checked.nodes)} nodes suffices")
+    suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
+    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.one_message else suffices}")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
+    click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
     dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
     if records is not None:
@@ -153,14 +159,29 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         _contact(checked, identity)
 
 
+def _cells(study: Study) -> str:
+    """How records become bins, where they do."""
+    from umpc.studylocal import described
+
+    return f", {cells}" if (cells := described(study)) else ""
+
+
 def _predict(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
     from umpc.agreement import noise_of
-    from umpc.cli.prediction import attempt_over
+    from umpc.cli.prediction import attempt_over, local_prediction
     from umpc.mpc.cost import predict
 
     attempt = attempt_over(study, records)
-    sizes, cost = attempt.sizes, predict(attempt)
+    sizes = attempt.sizes
+    if study.one_message:
+        cost, deviation = local_prediction(attempt)
+        click.echo(f"sets         all {sizes.sets:,} pairs of {sizes.records:,} records")
+        click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
+        click.echo(f"rounds       {cost.rounds}: one message of every node")
+        click.echo(f"bytes        {cost.bytes_online:,} to the coordinator")
+        return
+    cost = predict(attempt)
     click.echo(f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}")
     for kernel, noise in zip(study.parsed_kernels, noise_of(sizes), strict=True):
         deviation = noise.std * float(kernel.unit) / sizes.edges

@@ -14,8 +14,9 @@ import numpy as np
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of
 from umpc.mpc.sizes import Sizes
+from umpc.node.joining import by_class
 from umpc.node.records import TableSource, load_records
-from umpc.node.session import by_class
+from umpc.onemessage import one_message_of
 from umpc.study import FieldText, Study
 from umpc.ustat.estimators import estimate
 from umpc.ustat.hypergraph import Hypergraph
@@ -151,6 +152,15 @@ def exact_value(study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hy
     classes = [_classes(study, table) for table in tables]
     sets = Sizes(study, sum(map(sum, classes)), sum(first for first, _ in classes)).sets
     return estimate(study.estimator, means, zeros, zeros, sets).value
+
+
+def exact_and_quantised(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> dict[str, float | None]:
+    """The statistic over all pairs, which is E of a one-message protocol, and that of the records' bins."""
+    exact = exact_over_all(study, tables)
+    together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    ordered, first = by_class(study, together)
+    quantised = one_message_of(study).quantised(ordered, first)
+    return {"exact": exact, "exact_over_edges": exact, "quantised": quantised}
 
 
 def exact_over_all(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> float | None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
+from umpc.coordinator.onemessage import coordinator_session
 from umpc.coordinator.report import Measured, Moment, Report, count_online
 from umpc.coordinator.session import CoordinatorSession
-from umpc.errors import AlreadyReleased, PreparationLost, UmpcError
+from umpc.errors import AlreadyReleased, PreparationLost, StudyError, UmpcError
 from umpc.mpc import messages as m
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Participant, Study
@@ -57,14 +58,17 @@ async def run_study(study: Study, identity: Identity, tell: Tell = silent) -> Re
 async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -> Preparation:
     """Have all nodes do everything that needs no data, and keep it for the study's run.
 
-    Raises: UmpcError naming who failed; then nothing waits anywhere, or what waits is of no use and lapses.
+    Raises: UmpcError naming who failed; then nothing waits anywhere, or what waits is of no use and lapses. StudyError
+    where there is nothing to prepare.
     """
+    if study.one_message:
+        raise StudyError(f'a study of protocol = "{study.protocol}" has nothing to prepare ahead; run it')
     return await _lead(study, identity, tell, Conductor.park)
 
 
 async def _lead(study: Study, identity: Identity, tell: Tell, lead: Callable[[Conductor], Awaitable[T]]) -> T:
     """Over streams to all nodes, which end with it."""
-    session = CoordinatorSession(study)
+    session = coordinator_session(study)
     started = time.perf_counter()
     links = [NodeLink(node, tell) for node in study.nodes]
     try:

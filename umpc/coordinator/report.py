@@ -135,10 +135,15 @@ class Report:
 def build_report(study: Study, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured) -> Report:
     """Add up the shares and say what the numbers mean. `run` is the attempt, or for a replay just the sizes."""
     attempt = run if isinstance(run, Attempt) else None
-    sizes = attempt.sizes if attempt else run
     cost = predict(attempt) if attempt else Cost(0, (), (), 0)
+    return report_of(study, _sums(study, shares, attempt.sizes if attempt else run), run, cost, measured)
+
+
+def report_of(study: Study, sums: list[SumReport], run: Attempt | Sizes, cost: Cost, measured: Measured) -> Report:
+    """The report, from what was released of each sum. cost: what was predicted."""
+    attempt = run if isinstance(run, Attempt) else None
+    sizes = attempt.sizes if attempt else run
     online = count_online(cost.sent, cost.revealed)
-    sums = _sums(study, shares, sizes)
     errors = [entry.noise_std for entry in sums], [entry.sampling_std_bound for entry in sums]
     result = estimate(study.estimator, [entry.mean for entry in sums], *errors, sizes.sets)
     return Report(

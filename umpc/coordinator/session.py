@@ -49,10 +49,14 @@ class CoordinatorSession:
                     f"{name} answered for another study or under another name", culprit=name, step="propose"
                 )
         members = tuple(answer.member for answer in answers)
-        sizes = Sizes.of(self.study, members)
-        sizes.ring(noise_tails(sizes))
+        self._check_sizes(members)
         self._members = members
         return m.Agree(members)
+
+    def _check_sizes(self, members: tuple[Member, ...]) -> None:
+        """Whether the study can be run over so many records. Raises: as agree."""
+        sizes = Sizes.of(self.study, members)
+        sizes.ring(noise_tails(sizes))
 
     def begin(self, answers: Sequence[m.Opened]) -> m.Begin:
         """Everybody's openings to everybody."""

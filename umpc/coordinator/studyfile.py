@@ -16,7 +16,8 @@ import msgspec
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
 from umpc.mpc.noise import ALL_MEMBERS
-from umpc.study import FieldText, Participant, Study, exact
+from umpc.study import FieldBins, FieldText, Participant, Study, exact
+from umpc.studylocal import USUAL_LEVELS, with_usual_bins
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -63,6 +64,9 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     delta: Number = ""
     backend: str | None = None
     preprocessing: str | None = None
+    bins: dict[str, int | list[Number]] = {}
+    rounding: str = "simple"
+    levels: int | None = None
     seconds_per_step: int = 600
 
 
@@ -73,11 +77,15 @@ class _Usual(NamedTuple):
     noise: str | None
     backend: str
     preprocessing: str
+    levels: int = 0
 
 
 DEFAULTS = {
     "u-mpc": _Usual("2n", None, "shared", "dealer"),
     "bell-2pc": _Usual("1p", "pair_laplace", "garbled", "none"),
+    "bell-ldp": _Usual("all", "local", "none", "none"),
+    "bell-auc": _Usual("all", "local", "none", "none", USUAL_LEVELS),
+    "ghazi-ldp": _Usual("all", "local", "none", "none"),
 }
 
 
@@ -93,7 +101,7 @@ class StudyFile:
         """The study document, checked. Raises: StudyError and its kinds."""
         entries, nodes = self.entries, tuple(self.entries.nodes)
         usual, statistic = DEFAULTS.get(entries.protocol, DEFAULTS["u-mpc"]), self._statistic()
-        edges = "2n" if statistic["sampling"] == "two_sample" else usual.edges
+        edges = "2n" if usual.edges == "1p" and statistic["sampling"] == "two_sample" else usual.edges
         preprocessing = entries.preprocessing or usual.preprocessing
         noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon, preprocessing)
         study = Study(
@@ -109,12 +117,15 @@ class StudyFile:
             noise=noise,
             backend=entries.backend or usual.backend,
             preprocessing=preprocessing,
+            bins=tuple(_bins(field, given) for field, given in entries.bins.items()),
+            rounding=entries.rounding,
+            levels=usual.levels if entries.levels is None else entries.levels,
             coordinator=coordinator,
             dealer=entries.dealer,
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
         )
-        return study.check()
+        return with_usual_bins(study).check()
 
     def _statistic(self) -> dict:
         """The study's statistic: one of the library, or one's own function, traced here and now."""
@@ -134,6 +145,11 @@ class StudyFile:
             "estimator": estimator,
             "sampling": sampling,
         }
+
+
+def _bins(field: str, given: int | Sequence[Number]) -> FieldBins:
+    """A number of bins, or cut points."""
+    return FieldBins(field, given) if isinstance(given, int) else FieldBins(field, 0, tuple(map(str, given)))
 
 
 def default_noise(nodes: int, epsilon: Number, preprocessing: str = "dealer") -> str:
@@ -204,6 +220,9 @@ def write_study_file(
     delta: str | None = None,
     backend: str | None = None,
     preprocessing: str | None = None,
+    bins: Mapping[str, int | Sequence[str]] | None = None,
+    rounding: str | None = None,
+    levels: int | None = None,
 ) -> Path:
     """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
     text = partial(json.dumps, ensure_ascii=False)  # JSON strings and lists of strings are TOML too
@@ -223,10 +242,14 @@ def write_study_file(
         "delta": delta,
         "backend": backend,
         "preprocessing": preprocessing,
+        "rounding": rounding,
+        "levels": levels,
     }
     lines += [f"{key} = {text(value)}" for key, value in choices.items() if value is not None]
     if parameters:
         lines += ["[parameters]", *(f"{key} = {text(value)}" for key, value in parameters.items())]
+    if bins:
+        lines += ["[bins]", *(f"{text(key)} = {text(value)}" for key, value in bins.items())]
     for field in fields:
         lines += ["[[fields]]", f"name = {text(field.name)}"]
         if field.categories:

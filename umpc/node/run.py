@@ -19,6 +19,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.node.amounts import exact_delta
+from umpc.node.onemessage import OneMessageSession
 from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
 from umpc.node.work import Site, Work
@@ -112,12 +113,17 @@ class StudyRun:
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            session = NodeSession(self.site.name, study, records.columns, records.count, os.urandom)
+            kind = OneMessageSession if study.one_message else NodeSession
+            session = kind(self.site.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self._send(m.Accepted(study.hash, session.accept()))
             agree = await self._expect(m.Agree)
             failpoint("agree")
             await self._send(m.Opened(session.agree(agree.members)))
+            if isinstance(session, OneMessageSession):
+                delta = await self._randomise(session)
+                await self._release(session, delta)
+                return
             delta = await self._prepare(session, ahead)
             if ahead:
                 await self._park(delta)
@@ -171,6 +177,26 @@ class StudyRun:
             parking.drop(parked, "could not be told of")
             raise
         log.info("study %s is prepared: %d bytes wait for its run", self._label, waiting)
+
+    async def _randomise(self, session: OneMessageSession) -> Fraction:
+        """Prepare and evaluate of a one-message protocol: nothing is dealt, nobody is called."""
+        begin = await self._expect(m.Begin)
+        self.step = "prepare"
+        failpoint("before-prepare")
+        attempt = await self._work.in_thread(session.begin, begin.openings)
+        delta = exact_delta(delta_of(attempt.sizes))
+        self.site.ledger.reserve_delta(self.study.hash, delta)  # not in a thread, as epsilon
+        failpoint("after-reserve-delta")
+        await self._send(m.Prepared(attempt.id, 0))
+        await self._expect(m.Evaluate)
+        self.step = "evaluate"
+        failpoint("before-evaluate")
+        async with asyncio.timeout(self.study.seconds_per_step):
+            await self._work.in_thread(session.randomise)
+        failpoint("before-ready")
+        await self._send(m.Ready((), 0, 0))
+        failpoint("after-ready")
+        return delta
 
     async def _run_parked(self, parked: ParkedAttempt) -> None:
         """The run of what was prepared, in the same words; whatever happens, it is used up."""

@@ -15,49 +15,31 @@ than the rest: what is added up is appended to a list, never added in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from umpc.agreement import attempt_of, noise_of
-from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import Attempt, Chunk, commit
+from umpc.agreement import noise_of
+from umpc.errors import LocalProtocolError
+from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.cells import Cells, backend_of
 from umpc.mpc.pairs import apply_all, words_of
-from umpc.mpc.prg import SEED_BYTES, FixedKeyHash
+from umpc.mpc.prg import FixedKeyHash
 from umpc.mpc.rounds import Message, Protocol
-from umpc.mpc.sizes import Member
-from umpc.mpc.zero_shares import KeyAgreement, zero_shares
+from umpc.mpc.zero_shares import zero_shares
+from umpc.node.joining import Entropy, Joining
 from umpc.study import Study
 from umpc.ustat.hypergraph import Cell, Owners
-
-Entropy = Callable[[int], bytes]
-"""Number of bytes → uniform bytes."""
 
 INNER_CHUNK = 1 << 17
 """Edges inside the node that are evaluated at once."""
 
 
-class NodeSession:
-    """One node, one study, one attempt.
-
-    Args:
-        columns: field → (records,) int64 in steps of the resolution.
-        records: how many records the columns have.
-        entropy: the node's randomness: opening, key, noise.
-    """
+class NodeSession(Joining):
+    """One node, one study, one attempt. Args: as of Joining."""
 
     def __init__(self, name: str, study: Study, columns: Mapping[str, np.ndarray], records: int, entropy: Entropy):
-        self.study, self.records = study, records
-        self.columns, first_class = by_class(study, columns)
-        self.index = study.index_of(name)
-        self._entropy = entropy
-        self._opening = entropy(SEED_BYTES)
-        self._key = KeyAgreement(entropy(SEED_BYTES))
-        commitment = commit(study.hash, name, self._opening)
-        self._member = Member(name, records, commitment, self._key.public_key, first_class)
-        self._members: tuple[Member, ...] | None = None
-        self._attempt: Attempt | None = None
+        super().__init__(name, study, columns, records, entropy)
         self._cells: Cells | None = None
         self._begun: set[Chunk] = set()
         self._parts: list[Sequence[int]] = []
@@ -66,42 +48,13 @@ class NodeSession:
         self._inner_begun = self._inner_done = False
         self._released = False
 
-    def __repr__(self) -> str:
-        return f"NodeSession({self._member.name}, study {self.study.hash.hex()[:8]}, <redacted>)"
-
-    def accept(self) -> Member:
-        """What the node says of itself when it accepts the study."""
-        return self._member
-
-    def agree(self, members: Sequence[Member]) -> bytes:
-        """Take everybody's commitment, give one's own opening: only once, and only if one's own entry is intact."""
-        if self._members is not None:
-            raise LocalProtocolError("the members were agreed on before")
-        names = [node.name for node in self.study.nodes]
-        if [member.name for member in members] != names or members[self.index] != self._member:
-            raise RemoteProtocolError(
-                "the coordinator passed on other nodes than the study's, or another entry than this node's own",
-                culprit=self.study.coordinator,
-                step="agree",
-            )
-        self._members = tuple(members)
-        return self._opening
-
     def begin(self, openings: Sequence[bytes]) -> Attempt:
         """Expand everything that follows from the joint seed; draw noise before any data is touched.
 
         Raises: RemoteProtocolError where an opening does not fit, LocalProtocolError where a record has more edges
         than the noise covers.
         """
-        if self._members is None or self._attempt is not None:
-            raise LocalProtocolError("begin comes once, after agree")
-        if len(openings) != len(self._members) or openings[self.index] != self._opening:
-            raise RemoteProtocolError(
-                "the coordinator changed this node's opening, or left out others",
-                culprit=self.study.coordinator,
-                step="prepare",
-            )
-        attempt = attempt_of(self.study, self._members, openings)
+        attempt = self._attempt_of(openings)
         degree = int(attempt.hypergraph.degrees(self.index).max(initial=0))
         if degree > attempt.sizes.max_degree:
             raise LocalProtocolError(
@@ -128,15 +81,6 @@ class NodeSession:
 
     def _random_words(self, count: int) -> np.ndarray:
         return np.frombuffer(self._entropy(8 * count), dtype="<u8").astype(np.uint64)
-
-    def _random_bits(self, count: int) -> int:
-        return int.from_bytes(self._entropy((count + 7) // 8), "little") >> (-count % 8)
-
-    @property
-    def attempt(self) -> Attempt:
-        if self._attempt is None:
-            raise LocalProtocolError("the attempt has not begun")
-        return self._attempt
 
     @property
     def peers(self) -> tuple[int, ...]:
@@ -242,12 +186,3 @@ class NodeSession:
         """(sums, own edges) of the ring: cell after cell, edge after edge."""
         none = np.empty((len(self.study.kernels), 0), dtype=self.attempt.ring.dtype)
         return np.concatenate([none, *(self._values[place] for place in sorted(self._values))], axis=1)
-
-
-def by_class(study: Study, columns: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], int]:
-    """The columns with records of the first class first, where the study has public labels; and how many these are."""
-    if not study.two_sample:
-        return columns, 0
-    label = columns[study.label]
-    order = np.argsort(label, kind="stable")
-    return {name: column[order] for name, column in columns.items()}, int((label == 0).sum())

@@ -174,8 +174,8 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Ready(_decode_sent(body.sent), body.bytes_received, body.rounds)
         case "released":
             body = message.released
-            if len(body.share) % 4 or len(body.share) > MAX_PAYLOAD:
-                raise EncodingError(f"a share of {len(body.share)} bytes came, 4 or 8 bytes a value are possible")
+            if len(body.share) > MAX_PAYLOAD:
+                raise EncodingError(f"a node releases at most {MAX_PAYLOAD} bytes, {len(body.share)} came")
             _check_records(body.records, body.first_class)
             return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records, body.first_class)
         case "progress":

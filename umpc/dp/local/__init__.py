@@ -2,7 +2,8 @@
 
 Each is a frozen dataclass of parameters with `randomise` (a node's message), `aggregate` (the coordinator's estimate),
 `predicted_mse`, `message_bytes` and `cost`. What the coordinator sees of a record is epsilon-DP by itself, whoever
-colludes; nothing is trusted but the node that has the record (`ghazi_shuffle`: and the shufflers).
+colludes; nothing is trusted but the node that has the record (`ghazi_shuffle`: and the shufflers). `umpc.onemessage`
+makes studies of `BellLdp`, `BellAuc` and `GhaziLdp`, which also have `check`, for one message alone.
 
 | file | what it holds |
 |---|---|

@@ -139,12 +139,19 @@ class BellAuc:
         variance = Prediction(tree, self.truth, self.split == "users").plug_in_variance()
         return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), sqrt(variance), sum(sizes))
 
+    def check(self, message: bytes, count: int) -> None:
+        """Raises: EncodingError for a message that does not decode, of a node with so many records of a class."""
+        self._decode(message, count)
+
+    def _decode(self, message: bytes, count: int) -> tuple[bytes, np.ndarray]:
+        public, body = split_seed(message)
+        return public, unpack(body, count * (self.levels if self.split == "budget" else 1), 1).astype(np.int64)
+
     def _levels(self, received: Received) -> list[np.ndarray]:
         """Estimated counts, level 0 (known) to alpha, of one class."""
         tallies = [np.zeros(1 << level) for level in range(self.levels + 1)]
         for message, count in zip(*received, strict=True):
-            public, body = split_seed(message)
-            answers = unpack(body, count * (self.levels if self.split == "budget" else 1), 1).astype(np.int64)
+            public, answers = self._decode(message, count)
             for records, level, index in self._questions(public, count):
                 mine = answers[(level - 1) * count : level * count] if self.split == "budget" else answers[records]
                 tallies[level] += tally(index, mine, 1 << level)

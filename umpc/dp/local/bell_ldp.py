@@ -87,6 +87,10 @@ class BellLdp:
             told += self._decode(message, count)
         return LocalEstimate(self._estimate(told, n), sqrt(self._plug_in_variance(told, n)), n)
 
+    def check(self, message: bytes, count: int) -> None:
+        """Raises: EncodingError for a message that does not decode, of a node with so many records."""
+        self._decode(message, count)
+
     def _decode(self, message: bytes, count: int) -> np.ndarray:
         numbers = unpack(message, count, self.width)
         if np.any(numbers >= self.cells.size):

@@ -97,6 +97,10 @@ class GhaziLdp:
         value = self.scale**2 * (total @ form @ total - own) / (n * (n - 1))
         return LocalEstimate(float(value), sqrt(self._plug_in_variance(self.scale * total, n)), n)
 
+    def check(self, message: bytes, count: int) -> None:
+        """Raises: EncodingError for a message that does not decode, of a node with so many records."""
+        unpack(split_seed(message)[1], count, 1)
+
     def _plug_in_variance(self, total: np.ndarray, n: int) -> float:
         """To first order, |G u|^2 estimated by |G w|^2 less the part that is noise."""
         k, g = self.scale**2 / self.factors.dimension, self.factors.form

@@ -1,0 +1,116 @@
+"""One-message protocols: what the coordinator's copy of a node's message proves about the one record behind it.
+
+The last node has a single record, the replaced one. Its message is scored by the claimed law's log ratio of the two
+records, given what of it is public: -ε, 0 (the public part asks nothing that tells them apart) or ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from math import exp
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from umpc.dp.local.sphere import directions
+from umpc.onemessage import OneMessage, one_message_of
+from umpc.simulation import simulate
+from umpc.study import Study
+
+from ..local import bins, local_study
+from ..studies import GINI, Columns, Entropy, table
+from . import mutants
+from .auditor import EACH, MORE, Verdict, broken_by, loss_bound
+
+Score = Callable[[Study, bytes], int]
+
+
+protocol_of: Callable[[Study], OneMessage] = cache(one_message_of)
+"""Of the real code, whatever is broken later."""
+
+
+def told_cell(study: Study, message: bytes) -> int:
+    """Two cells, one bit."""
+    return 2 * message[0] - 1
+
+
+def told_side(study: Study, message: bytes) -> int:
+    """Two opposite vectors: the bit says on which side of the public direction, 0 for the direction's own."""
+    (_, direction), *_ = directions(message[:32], 1, 2)
+    vectors = protocol_of(study).protocol.factors.vectors
+    first, second = (float(direction[0] @ vector) < 0 for vector in vectors)
+    assert first != second
+    return 1 if bool(message[32]) == second else -1
+
+
+def told_sign(study: Study, message: bytes) -> int:
+    """One level, so a leaf of one bit: with index 0 both leaves have sign +, with index 1 the leaf's own."""
+    (_, _, index), *_ = protocol_of(study).protocol._questions(message[:32], 1)
+    return int(index[0]) * (2 * message[32] - 1)
+
+
+@contextmanager
+def short_streams() -> Iterator[None]:
+    """A stream expands 64 KiB at once; one record takes a few bytes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.dp.local.draws.CHUNK_BYTES", 256)
+        yield
+
+
+@dataclass(frozen=True)
+class Case:
+    """asked: how often the public part tells the two records apart."""
+
+    study: Study
+    first: Columns
+    second: Columns
+    others: Columns
+    score: Score
+    asked: float
+    runs: int
+
+    def scores(self, record: Columns, label: str) -> np.ndarray:
+        entropy = Entropy(f"{self.study.protocol}, {label}")
+        runs = (simulate(self.study, [self.others, record], entropy) for _ in range(self.runs * MORE))
+        return np.array([self.score(self.study, run.transcript.shares[-1]) for run in runs])
+
+    def audit(self, mutant=None) -> Verdict:
+        """p: that a record's own answer comes as often as it may at most, for both records."""
+        epsilon = float(self.study.exact_epsilon)
+        protocol_of(self.study)
+        with broken_by(mutant) as name, short_streams():
+            first, second = self.scores(self.first, "first"), self.scores(self.second, "second")
+        right = int((first < 0).sum() + (second > 0).sum())
+        odds = self.asked * exp(epsilon) / (1 + exp(epsilon))
+        p = stats.binomtest(right, 2 * len(first), odds).pvalue
+        loss = loss_bound(first, second, (0.5, -0.5))
+        verdict = Verdict(f"{self.study.protocol}, one record's message: {name}", len(first), loss, epsilon, p)
+        print(verdict)
+        return verdict
+
+
+TWO_BINS = {"bins": bins(x=2), "x": ("0", "1"), "y": ("0", "1")}
+ZERO, ONE, BOTH = table([0], [0]), table([1], [0]), table([0, 1], [0, 1])
+CASES = [
+    Case(local_study("bell-ldp", kernels=GINI, **TWO_BINS), ZERO, ONE, BOTH, told_cell, 1.0, 300),
+    Case(
+        local_study("ghazi-ldp", kernels="(2 * a.x - 1) * (2 * b.x - 1)", **TWO_BINS),
+        *(ZERO, ONE, BOTH, told_side, 1.0, 330),
+    ),
+    Case(
+        local_study("bell-auc", levels=1, x=("0", "1")),
+        *(table([0], [0], [0]), table([1], [0], [0]), table([0, 1], [0, 1], [0, 1]), told_sign, 0.5, 1000),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.study.protocol)
+def test_a_records_answer_keeps_its_promise_and_the_same_runs_find_one_that_does_not(case):
+    verdict = case.audit()
+    assert verdict.sound and verdict.p > EACH, str(verdict)
+    verdict = case.audit(mutants.truth_told_too_often)
+    assert verdict.caught_by("loss", "law"), f"not found: {verdict}"

@@ -1,0 +1,100 @@
+"""umpc.studylocal: what a one-message study may say, refused with what to write, by both doors."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from umpc.errors import KernelError, StudyError
+from umpc.study import FieldBins, FieldText, Participant, Study, decode_study
+from umpc.studylocal import described, size_of, usual_bins, with_usual_bins
+
+from .local import bins, local_study
+from .studies import AUC, GINI, KENDALL, make_study
+
+LDP, BELL_AUC = local_study("bell-ldp"), local_study("bell-auc")
+TIMES_TWO = f"({AUC}) * 2"
+REFUSED = [
+    (LDP, {"edges": "2n"}, 'edges of "bell-ldp" is "all".*leave edges out, got \'2n\''),
+    (LDP, {"noise": "distributed"}, 'noise of "bell-ldp" is "local".*got \'distributed\''),
+    (LDP, {"backend": "shared"}, 'backend of "bell-ldp" is "none"'),
+    (LDP, {"preprocessing": "dealer"}, 'preprocessing of "bell-ldp" is "none"'),
+    (LDP, {"delta": "1e-9"}, 'delta of "bell-ldp" is ""'),
+    (LDP, {"dealer": Participant("dealer", "x:1")}, "\"bell-ldp\" has no dealer; leave 'dealer' out"),
+    (LDP, {"levels": 4}, 'levels go with "bell-auc"; leave levels = 4 out'),
+    (LDP, {"rounding": "up"}, "rounding must be one of simple, randomised, got 'up'"),
+    (LDP, {"degree": 1, "kernels": ("a.x",)}, "mean of one kernel over all pairs.*over sets of 1 record"),
+    (LDP, {"kernels": (KENDALL, GINI), "estimator": "ratio"}, "mean of one kernel.*the ratio of 2 sum"),
+    (LDP, {"estimator": "total"}, "mean of one kernel.*the total of 1 sum"),
+    (BELL_AUC, {"protocol": "bell-ldp", "levels": 0, "bins": bins(x=2)}, 'without classes.*"two_sample"'),
+    (LDP, {"bins": ()}, r"bins for each field of the kernel, which are x, y; got bins for none; write under \[bins\]"),
+    (LDP, {"bins": bins(x=2)}, "which are x, y; got bins for x"),
+    (LDP, {"bins": bins(x=2, y=2, z=2)}, "which are x, y; got bins for x, y, z"),
+    (LDP, {"bins": (*bins(x=2, y=2), *bins(x=3))}, "got bins for x, y, x"),
+    (LDP, {"bins": bins(x=2, y=5)}, "bins of 'y': 1 to 4 bins are possible for its 4 values, got 5"),
+    (LDP, {"bins": bins(x=2, y=0)}, "1 to 4 bins are possible"),
+    (LDP, {"bins": bins(x=2, y=-1)}, "either a number of bins or"),
+    (LDP, {"bins": (*bins(x=2), FieldBins("y", 2, ("1",)))}, "either a number of bins or"),
+    (LDP, {"bins": bins(x=1, y=1)}, "bins make 1 cells in all, 2 to 2048 are possible"),
+    (LDP, {"bins": bins(x=2, y=["2", "1"])}, "cut points must ascend, above 0 and up to 3; got 2, 1"),
+    (LDP, {"bins": bins(x=2, y=["1", "1"])}, "must ascend"),
+    (LDP, {"bins": bins(x=2, y=["0"])}, "must ascend, above 0"),
+    (LDP, {"bins": bins(x=2, y=["4"])}, "must ascend, above 0 and up to 3; got 4"),
+    (LDP, {"bins": bins(x=2, y=["1/2"])}, "the cut point 1/2 is not a multiple of the resolution 1; write one"),
+    (LDP, {"bins": bins(x=2, y=["one"])}, "bins of 'y': a cut point must be a number"),
+    (LDP, {"rounding": "randomised", "bins": bins(x=2, y=1)}, "2 to 4 bins are possible"),
+    (LDP, {"rounding": "randomised", "bins": bins(x=2, y=["3"])}, "must ascend"),
+    (BELL_AUC, {"levels": 0}, "become 2.levels bins; write levels = 4 or another number of 1 to 20, got 0"),
+    (BELL_AUC, {"levels": 21}, "1 to 20, got 21"),
+    (BELL_AUC, {"bins": bins(x=2)}, 'bins and rounding go with "bell-ldp" and "ghazi-ldp"; leave them out'),
+    (BELL_AUC, {"rounding": "randomised"}, "bins and rounding go with"),
+    (BELL_AUC, {"kernels": (TIMES_TWO,)}, 'computes statistic = "auc" of one field, with a public label'),
+    (BELL_AUC, {"kernels": ("a.x * b.x",)}, 'computes statistic = "auc"'),
+    (BELL_AUC, {"kernels": (AUC.replace("b.x", "b.y"),)}, 'computes statistic = "auc"'),
+    (BELL_AUC, {"estimator": "total"}, 'computes statistic = "auc"'),
+    (BELL_AUC, {"sampling": "balanced", "kernels": (KENDALL,)}, 'computes statistic = "auc"'),
+    (make_study(), {"noise": "local"}, 'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial'),
+    (make_study(), {"backend": "none"}, "backend must be one of shared, garbled"),
+    (make_study(), {"bins": bins(x=2)}, 'leave them out of "u-mpc"'),
+    (make_study(), {"levels": 2}, 'out of "u-mpc"'),
+]
+
+
+@pytest.mark.parametrize(("study", "changes", "message"), REFUSED, ids=lambda value: str(value)[:50])
+def test_what_a_one_message_study_cannot_say_is_refused_by_both_doors(study, changes, message):
+    for door in (Study.check, lambda one: decode_study(one.encode())):
+        with pytest.raises(StudyError, match=message):
+            door(msgspec.structs.replace(study, **changes))
+
+
+def test_a_kernel_that_is_not_symmetric_and_categories_with_cuts_are_refused():
+    with pytest.raises(KernelError, match="not symmetric"):
+        local_study("bell-ldp", kernels="a.x")
+    job = FieldText.of_categories("job", "abc")
+    with pytest.raises(StudyError, match="categories have no order, so no cut points; write their number, 3"):
+        local_study("bell-ldp", kernels="a.job == b.job", fields=(job,), bins=bins(job=["1"]))
+
+
+def test_what_is_possible_survives_its_bytes():
+    for study in (
+        LDP,
+        BELL_AUC,
+        local_study("ghazi-ldp", 5, bins=bins(y=["1", "3"], x=1)),
+        local_study("bell-ldp", rounding="randomised", bins=bins(x=["1", "2"], y=2)),
+        local_study("bell-ldp", max_colluding=1),
+    ):
+        assert decode_study(study.encode()) == study and study.one_message
+
+
+def test_what_is_usual_is_blind_to_data():
+    wide, narrow, job = FieldText("w", "-1", "99"), FieldText("n", "0", "1"), FieldText.of_categories("j", "abcdefg")
+    assert [usual_bins(field.schema()).count for field in (wide, narrow, job)] == [4, 2, 7]
+    study = with_usual_bins(msgspec.structs.replace(LDP, bins=bins(y=["2"])))
+    assert study.bins == bins(y=["2"], x=4) and with_usual_bins(make_study()) == make_study()
+
+
+def test_how_records_become_bins_is_said():
+    study = local_study("bell-ldp", rounding="randomised", bins=bins(x=["1", "2"], y=2))
+    assert [size_of(entry, study) for entry in study.bins] == [4, 2]
+    assert described(study) == "randomised rounding to bins: 4 of 'x' cut at 1, 2, 2 of 'y'"
+    assert described(BELL_AUC) == "4 bins of 'x'" and described(make_study()) == ""

@@ -1,0 +1,85 @@
+"""The coordinator's part of a one-message protocol: the same steps, and an estimate from all nodes' messages.
+
+It sees every record's randomised answer, and in a report says no more than the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from umpc.coordinator.report import Measured, Report, SumReport, report_of
+from umpc.coordinator.session import CoordinatorSession
+from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
+from umpc.mpc import messages as m
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.cost import Cost
+from umpc.mpc.sizes import Member, Sizes
+from umpc.onemessage import Counts, OneMessage, check_size, one_message_of
+from umpc.study import Study
+
+
+def coordinator_session(study: Study) -> CoordinatorSession:
+    """The session of a study, whatever its protocol."""
+    return (OneMessageCoordinator if study.one_message else CoordinatorSession)(study)
+
+
+class OneMessageCoordinator(CoordinatorSession):
+    """One study, one attempt. Lists are in the study's order of nodes."""
+
+    def __init__(self, study: Study):
+        super().__init__(study)
+        self._protocol = one_message_of(study)
+
+    def _check_sizes(self, members: tuple[Member, ...]) -> None:
+        _ = Sizes.of(self.study, members).edges
+        for member in members:
+            check_size(self._protocol, member.name, member.classes)
+
+    def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        """The report of a run. Raises: RemoteProtocolError naming the node whose message is malformed."""
+        counts = [member.classes for member in self.attempt.members]
+        return self._report(answers, self.attempt.id, counts, self.attempt, measured)
+
+    def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        """The report of a study that was released before: the same stored messages, nothing charged."""
+        counts = [(answer.first_class, answer.records - answer.first_class) for answer in answers]
+        return self._report(answers, answers[0].attempt, counts, Sizes.of(self.study, answers), measured)
+
+    def _report(
+        self,
+        answers: Sequence[m.Released],
+        attempt: bytes,
+        counts: Sequence[Counts],
+        run: Attempt | Sizes,
+        measured: Measured,
+    ) -> Report:
+        for name, answer, both in zip(self.names, answers, counts, strict=True):
+            self._check_message(name, answer, attempt, both)
+        estimate = self._protocol.aggregate([answer.share for answer in answers], counts)
+        kernel, epsilon = self.study.parsed_kernels[0].text, float(self.study.exact_epsilon)
+        one = SumReport(kernel, estimate.value, epsilon, estimate.std, 0.0)
+        cost = predict(self._protocol, counts) if isinstance(run, Attempt) else Cost(0, (), (), 0)
+        return report_of(self.study, [one], run, cost, measured)
+
+    def _check_message(self, name: str, answer: m.Released, attempt: bytes, counts: Counts) -> None:
+        due = self._protocol.message_bytes(counts)
+        try:
+            if len(answer.share) != due:
+                raise EncodingError(f"{due} bytes were due for its {sum(counts)} records, {len(answer.share)} came")
+            self._protocol.check(answer.share, counts)
+        except EncodingError as error:
+            raise RemoteProtocolError(
+                f"{name} released a malformed message: {error.message}", culprit=name, step="release"
+            ) from error
+        if answer.attempt != attempt:
+            raise AlreadyReleased(
+                f"{name} released the study {self.study.name!r} in another attempt than the others; give the study a "
+                f"new name to run it anew",
+                culprit=name,
+            )
+
+
+def predict(protocol: OneMessage, counts: Sequence[Counts]) -> Cost:
+    """One round: every node's message. Between nodes, and before the data, nothing is sent."""
+    sizes = tuple(map(protocol.message_bytes, counts))
+    return Cost(1, ((),) * len(sizes), sizes, 0)

@@ -1,0 +1,152 @@
+"""The papers' one-message protocols as a study has them: what a node sends, and what the coordinator makes of it.
+
+A message is bytes of a length that follows from how many records the node has of each class, in an order of records
+that only the node knows. `dp.local` holds the protocols themselves and knows no study; here they meet.
+
+| `protocol` | a node's message | of |
+|---|---|---|
+| `bell-ldp`, `ghazi-ldp` | all its records' answers | a symmetric kernel on cells |
+| `bell-auc` | the answers of its first class, then of its second class | scores, with a public label |
+
+Privacy: every record's part is epsilon-DP by itself, whoever colludes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from umpc.dp.local.bell_auc import BellAuc
+from umpc.dp.local.bell_ldp import BellLdp
+from umpc.dp.local.cells import Bins, Cells, Points
+from umpc.dp.local.estimate import LocalEstimate
+from umpc.dp.local.ghazi_ldp import GhaziLdp
+from umpc.errors import RangeError
+from umpc.mpc.frames import MAX_PAYLOAD
+from umpc.mpc.prg import Stream
+from umpc.study import FieldBins, Study
+from umpc.studylocal import auc_field
+from umpc.ustat.clear import Columns
+
+Counts = tuple[int, int]
+"""A node's records of the first class, and all others; without classes all are others."""
+RandomBits = Callable[[int], int]
+
+
+@dataclass(frozen=True)
+class OfCells:
+    """A kernel of pairs: one message of all records."""
+
+    protocol: BellLdp | GhaziLdp
+
+    def randomise(self, columns: Columns, counts: Counts, bits: RandomBits) -> bytes:
+        """A node's message. Args: columns: field → (records,) int64, the first class first."""
+        return self.protocol.randomise(columns, bits)
+
+    def message_bytes(self, counts: Counts) -> int:
+        return self.protocol.message_bytes(sum(counts))
+
+    def check(self, message: bytes, counts: Counts) -> None:
+        """Raises: EncodingError where a message does not decode."""
+        self.protocol.check(message, sum(counts))
+
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[Counts]) -> LocalEstimate:
+        return self.protocol.aggregate(messages, [sum(both) for both in counts])
+
+    def predicted_std(self, columns: Columns, first: int) -> float:
+        """Of the randomisation, over records of which `first` are of the first class."""
+        return self.protocol.predicted_mse(columns) ** 0.5
+
+    def quantised(self, columns: Columns, first: int) -> float:
+        """The statistic of the records' cells: what the estimate is near to."""
+        return self.protocol.cells.quantised(columns)
+
+
+@dataclass(frozen=True)
+class OfClasses:
+    """An AUC: a message of the first class, the positives, and one of the second."""
+
+    protocol: BellAuc
+
+    def randomise(self, columns: Columns, counts: Counts, bits: RandomBits) -> bytes:
+        return b"".join(self.protocol.randomise(part, bits) for part in _classes(columns, counts[0]))
+
+    def message_bytes(self, counts: Counts) -> int:
+        return sum(map(self.protocol.message_bytes, counts))
+
+    def check(self, message: bytes, counts: Counts) -> None:
+        for part, count in zip(self._split(message, counts), counts, strict=True):
+            self.protocol.check(part, count)
+
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[Counts]) -> LocalEstimate:
+        parts = [self._split(message, both) for message, both in zip(messages, counts, strict=True)]
+        positives, negatives = (([p[k] for p in parts], [c[k] for c in counts]) for k in (0, 1))
+        return self.protocol.aggregate(negatives, positives)
+
+    def predicted_std(self, columns: Columns, first: int) -> float:
+        positives, negatives = _classes(columns, first)
+        return self.protocol.predicted_mse(negatives, positives) ** 0.5
+
+    def quantised(self, columns: Columns, first: int) -> float:
+        """The AUC of the scores' bins, ties counted half."""
+        size = 1 << self.protocol.levels
+        above, below = (
+            np.bincount(self.protocol.leaves(part), minlength=size).astype(float) for part in _classes(columns, first)
+        )
+        return float(above @ (np.cumsum(below) - below / 2)) / float(above.sum() * below.sum())
+
+    def _split(self, message: bytes, counts: Counts) -> tuple[bytes, bytes]:
+        cut = self.protocol.message_bytes(counts[0])
+        return message[:cut], message[cut:]
+
+
+OneMessage = OfCells | OfClasses
+
+
+def one_message_of(study: Study) -> OneMessage:
+    """The protocol of a checked study. Raises: InvalidEpsilon where epsilon is too small to say anything."""
+    epsilon = study.exact_epsilon
+    if study.protocol == "bell-auc":
+        return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))
+    cells = Cells(study.parsed_kernels[0], tuple(_axis(study, bins) for bins in study.bins))
+    return OfCells({"bell-ldp": BellLdp, "ghazi-ldp": GhaziLdp}[study.protocol](epsilon, cells))
+
+
+def _axis(study: Study, bins: FieldBins) -> Bins | Points:
+    field, cuts = study.schema[bins.field], bins.units(study.schema[bins.field])
+    if study.rounding == "simple" or field.categories:
+        return Bins.equal(field, bins.count) if bins.count else Bins(field, cuts)
+    if bins.count:
+        return Points.equal(field, bins.count)
+    return Points(field, (field.lower_units, *cuts, field.upper_units))
+
+
+def _classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
+    """The records of the first class, and all others."""
+    ranges = slice(first), slice(first, None)
+    return tuple({name: column[of] for name, column in columns.items()} for of in ranges)
+
+
+def check_size(protocol: OneMessage, name: str, counts: Counts) -> None:
+    """Raises: RangeError where a node's message would be larger than what one node may release."""
+    size = protocol.message_bytes(counts)
+    if size > MAX_PAYLOAD:
+        raise RangeError(
+            f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at most 1 MiB "
+            f"({MAX_PAYLOAD:,} bytes) are possible; take fewer bins, or split its table over several nodes",
+            culprit=name,
+        )
+
+
+def uniform_std(study: Study, counts: Sequence[Counts]) -> float:
+    """The standard deviation of an estimate's randomisation, if the records were uniform between their bounds.
+
+    It depends on the data, which nobody has before the study; for other data it is of that order.
+    """
+    columns, stream, records = {}, Stream(bytes(32)), sum(map(sum, counts))
+    for field in study.schema:
+        values = (stream.words(records) >> np.uint64(1)).astype(np.int64)
+        columns[field.name] = field.lower_units + values % (field.upper_units - field.lower_units + 1)
+    return one_message_of(study).predicted_std(columns, sum(first for first, _ in counts))
