@@ -14,7 +14,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from bench.harness import made_up, site
-from bench.table import Figure, show
+from bench.table import Figure, show, show_targets
 from bench.work import Work, measure
 from umpc.agreement import attempt_of
 from umpc.mpc import messages as m
@@ -269,4 +269,4 @@ def _megabytes(size: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    show_targets(main())
