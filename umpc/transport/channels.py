@@ -25,7 +25,7 @@ MAX_FRAME = 1 << 20
 MAX_MESSAGE = MAX_FRAME + 4096  # a full frame and its header fields
 MAX_STREAMS = 64  # per connection
 PING_EVERY_MS = 2000
-PING_ANSWER_MS = 4000
+PING_ANSWER_MS = 3000
 HANDSHAKE_MS = 10_000
 
 KEEPALIVE = (
