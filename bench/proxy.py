@@ -92,7 +92,7 @@ async def serve(address: str, delay: float, rate: float) -> str:
 
 
 def _socket() -> socket.socket:
-    made = socket.socket()
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, asyncio sends at once
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
     made.setblocking(False)
     return made
