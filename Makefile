@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
-.PHONY: help demo test audit bench profile native oracles lint proto install clean
+.PHONY: help demo test audit bench pictures profile native oracles lint proto install clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,6 +21,10 @@ $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
 demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this machine
 	$(BIN)/umpc demo
 
@@ -33,6 +37,9 @@ audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8)
 bench: $(VENV)/.dev  ## every figure beside its target; compiles the sign gate first if there is a compiler
 	@if command -v cc > /dev/null; then $(MAKE) --no-print-directory native; fi
 	$(BIN)/python -m bench
+
+pictures: $(VENV)/.bench  ## what jobs take as they grow, into bench/pictures
+	$(BIN)/python -m bench.scaling
 
 profile: $(VENV)/.demo  ## where the time of a complete job goes, by process and kind of work
 	$(BIN)/python -m bench.profile

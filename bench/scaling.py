@@ -1,6 +1,6 @@
 """What a job costs as it grows: over |E|, over the number of nodes, over the number of records. With pictures.
 
-`python -m bench.scaling` writes bench/pictures/*.png and *.csv. Every point is the median of RUNS studies over real
+`make pictures` writes bench/pictures/*.png and *.csv. Every point is the median of RUNS studies over real
 processes on loopback; all of them run on the cores of this one machine.
 """
 
