@@ -145,8 +145,14 @@ def uniform_std(study: Study, counts: Sequence[Counts]) -> float:
 
     It depends on the data, which nobody has before the study; for other data it is of that order.
     """
-    columns, stream, records = {}, Stream(bytes(32)), sum(map(sum, counts))
+    columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
+    return one_message_of(study).predicted_std(columns, sum(first for first, _ in counts))
+
+
+def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.ndarray]:
+    """Made-up records of the study's fields, uniform between their bounds."""
+    columns = {}
     for field in study.schema:
         values = (stream.words(records) >> np.uint64(1)).astype(np.int64)
         columns[field.name] = field.lower_units + values % (field.upper_units - field.lower_units + 1)
-    return one_message_of(study).predicted_std(columns, sum(first for first, _ in counts))
+    return columns

@@ -21,12 +21,12 @@ import time
 from dataclasses import dataclass
 
 import msgspec
-import numpy as np
 
 from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.prg import Stream
+from umpc.onemessage import uniform_columns
 from umpc.simulation import simulate
 from umpc.study import Study
 
@@ -35,7 +35,8 @@ TRIAL_EDGES = (1 << 12, 1 << 14)
 """Two sizes of the trial: their difference is the cost of an edge, without what every study takes."""
 TRIAL_RECORDS = 400
 FIXED = (0.02, 0.05, 0.02)
-"""Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk."""
+"""Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk. Of one machine;
+`python -m bench network` prints what they are worth on another."""
 PROCESS_BYTES = 120 << 20
 """A process with its libraries and no study."""
 WINDOWS_BYTES = 64 << 20
@@ -85,7 +86,7 @@ def _trial(study: Study, edges: int) -> tuple[float, float]:
         facts = {"edges": str(edges), "delta": "", "max_colluding": 0}
     trial = msgspec.structs.replace(study, nodes=nodes, **facts)
     stream = Stream(bytes(32))
-    tables = [_made_up(trial, stream) for _ in nodes]
+    tables = [uniform_columns(trial, TRIAL_RECORDS, stream) for _ in nodes]
     started = time.process_time()
     run = simulate(trial, tables, os.urandom)
     everything = time.process_time() - started
@@ -96,15 +97,6 @@ def _trial(study: Study, edges: int) -> tuple[float, float]:
     for chunk in run.attempt.chunks():
         list(dealer.deal_one(chunk))
     return time.process_time() - started, everything
-
-
-def _made_up(study: Study, stream: Stream) -> dict[str, np.ndarray]:
-    """Uniform records of the study's fields."""
-    columns = {}
-    for field in study.schema:
-        values = (stream.words(TRIAL_RECORDS) >> np.uint64(1)).astype(np.int64)
-        columns[field.name] = field.lower_units + values % (field.upper_units - field.lower_units + 1)
-    return columns
 
 
 def predict_seconds(
