@@ -50,7 +50,7 @@ def calls_of(trace: str) -> list[Call]:
         if found["call"]:
             open_calls[found["pid"]] = Call(found["call"], found["rest"], number)
             calls.append(open_calls[found["pid"]])
-        if result := re.search(r"\) = (-?\d+)", found["rest"]):
+        if result := re.search(r"\) += (-?\d+)", found["rest"]):
             call = open_calls[found["pid"]]
             call.ended, call.result = number, int(result[1])
     return calls
@@ -112,7 +112,7 @@ if can_trace():
 
 def test_the_reader_of_traces_puts_interrupted_calls_together():
     text = (
-        "7 fsync(3</a> <unfinished ...>\n8 sendmsg(4<TCP:[x]>, {}, 0) = 9\n7 <... fsync resumed>) = 0\n+++ exited +++"
+        "7 fsync(3</a> <unfinished ...>\n8 sendmsg(4<TCP:[x]>, {}, 0) = 9\n7 <... fsync resumed>)              = 0\n+++ exited +++"
     )
     assert calls_of(text) == [
         Call("fsync", "3</a> <unfinished ...>", 0, 2, 0),
