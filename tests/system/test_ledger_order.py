@@ -112,7 +112,8 @@ if can_trace():
 
 def test_the_reader_of_traces_puts_interrupted_calls_together():
     text = (
-        "7 fsync(3</a> <unfinished ...>\n8 sendmsg(4<TCP:[x]>, {}, 0) = 9\n7 <... fsync resumed>)              = 0\n+++ exited +++"
+        "7 fsync(3</a> <unfinished ...>\n8 sendmsg(4<TCP:[x]>, {}, 0) = 9\n"
+        "7 <... fsync resumed>)              = 0\n+++ exited +++"
     )
     assert calls_of(text) == [
         Call("fsync", "3</a> <unfinished ...>", 0, 2, 0),
