@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
-.PHONY: help demo test audit bench pictures profile native oracles lint proto install clean
+.PHONY: help demo test audit bench pictures figures profile native oracles lint proto install clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ bench: $(VENV)/.dev  ## every figure beside its target; compiles the sign gate f
 
 pictures: $(VENV)/.bench  ## what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
+
+figures: $(VENV)/.bench  ## the papers' figures and tables, measured here, into bench/pictures/papers; goes on where it was
+	$(BIN)/python -m bench.figures
 
 profile: $(VENV)/.demo  ## where the time of a complete job goes, by process and kind of work
 	$(BIN)/python -m bench.profile

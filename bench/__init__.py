@@ -10,6 +10,7 @@
 | `network.py`, `proxy.py` | slow lines, beside what `umpc plan` says |
 | `scaling.py` | what grows with |E|, nodes, records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
+| `figures/` | `make figures`: the papers' figures and tables, each with its claim and whether it agrees |
 | `simulated.py`, `work.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `profile.py`, `clocked.py` | `make profile`: where the time of a job goes |
 | `harness.py` | real processes for a benchmark |

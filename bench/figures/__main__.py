@@ -1,0 +1,63 @@
+"""`python -m bench.figures`: figures and tables of the papers, into bench/pictures/papers.
+
+python -m bench.figures [NAME …] [--quick] [--redraw]
+
+A run that was interrupted goes on where it was. --quick: a smoke run of a minute, into build/figures-quick. --redraw:
+again from what is stored, whatever code measured it (versions.json says which).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from bench.figures.catalogue import chosen
+from bench.figures.figure import Figure
+from bench.figures.files import write_agreement, write_csv, write_versions
+from bench.figures.progress import shown
+from bench.figures.store import THEORY, Store
+from bench.figures.sweep import seconds_of, sweep
+from bench.figures.version import ROOT, code_version, environment
+
+
+def make(figure: Figure, quick: bool, redraw: bool) -> float:
+    """Measures, draws and writes one figure. Returns: seconds that passed."""
+    started = time.monotonic()
+    build = ROOT / "build" / ("figures-quick" if quick else "figures")
+    pictures = build / "pictures" if quick else ROOT / "bench" / "pictures" / "papers"
+    pictures.mkdir(parents=True, exist_ok=True)
+    store = Store(build / f"{figure.name}.jsonl", code_version(), any_version=redraw)
+    rows, points = sweep(figure, store, quick), figure.points(quick)
+    figure.draw(rows, pictures / f"{figure.name}.png")
+    write_csv(figure, rows, pictures / f"{figure.name}.csv")
+    agreement = figure.agreement(rows)
+    write_agreement(figure, agreement, pictures / "agreement.md")
+    entries = [store.get(figure.name, point, THEORY) for point in points]
+    facts = {
+        "measured by": sorted({entry["version"] for entry in entries}),
+        "date": max(entry["date"] for entry in entries),
+        "seeds": f"SHA-256 of figure, point and batch 0 to {max(point.batches for point in points) - 1}: draws.py",
+        "processor seconds": round(seconds_of(figure, store, points), 1),
+    }
+    write_versions(figure, environment() | facts, pictures / "versions.json")
+    passed = time.monotonic() - started
+    print(f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of all workers in all", flush=True)
+    print(f"    {figure.claim}\n    {agreement.verdict}: {agreement.reason}\n", flush=True)
+    return passed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.figures", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help='such as 003-1 or 003-table-2, or "003" for all of a paper')
+    parser.add_argument("--quick", action="store_true", help="a smoke run, into build/figures-quick")
+    parser.add_argument("--redraw", action="store_true", help="draw again what is stored")
+    arguments = parser.parse_args()
+    import matplotlib
+
+    matplotlib.use("Agg")
+    seconds = [make(figure, arguments.quick, arguments.redraw) for figure in chosen(arguments.names)]
+    print(f"{len(seconds)} figures in {shown(sum(seconds))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""All figures by name. A paper's package has a tuple FIGURES; another paper is a line here."""
+
+from __future__ import annotations
+
+from bench.figures import paper003
+from bench.figures.figure import Figure
+
+PAPERS = (paper003,)
+
+
+def all_figures() -> dict[str, Figure]:
+    return {figure.name: figure for paper in PAPERS for figure in paper.FIGURES}
+
+
+def chosen(names: list[str]) -> list[Figure]:
+    """By name; "003" stands for all of a paper, "003-1" for "003-figure-1". Raises: SystemExit for an unknown one."""
+    figures = all_figures()
+    found: dict[str, Figure] = {}
+    for name in names or list(figures):
+        paper, _, rest = name.partition("-")
+        fitting = [each for each in figures if each == name or each == f"{paper}-figure-{rest}"]
+        fitting += [each for each in figures if not rest and each.startswith(f"{paper}-")]
+        if not fitting:
+            raise SystemExit(f"there is no figure {name}; there are {', '.join(figures)}")
+        found |= {each: figures[each] for each in fitting}
+    return list(found.values())

@@ -1,0 +1,89 @@
+"""Pictures: panels of measured points over predicted lines, and tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.figures.figure import Row, series_of
+
+COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7a4b9a", "#b8860b", "#444444", "#d16ba5", "#2aa198")
+MARKERS = "os^Dv*XP"
+Draw = Callable[[Sequence[Row], Path], None]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """quantity: what is drawn upwards. x: "x", or another quantity. only: these series; all if empty."""
+
+    quantity: str
+    xlabel: str
+    ylabel: str
+    x: str = "x"
+    only: tuple[str, ...] = ()
+    xscale: str = "log"
+    yscale: str = "log"
+
+
+def panels(*drawn: Panel, quantity: str, columns: int = 2, title: str = "") -> Draw:
+    """Measured means with two standard errors as points; theory of the figure's own quantity as lines."""
+
+    def draw(rows: Sequence[Row], path: Path) -> None:
+        from matplotlib import pyplot
+
+        lines = -(-len(drawn) // columns)
+        size = (4.7 * columns, 3.5 * lines)
+        figure, axes = pyplot.subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
+        for panel, each in zip(drawn, axes.flat, strict=False):
+            _panel(each, panel, rows, quantity)
+        shown = (zip(*each.get_legend_handles_labels(), strict=True) for each in axes.flat)
+        handles = {label: handle for each in shown for handle, label in each}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+        figure.suptitle(title, fontsize=10)
+        _save(figure, path)
+
+    return draw
+
+
+def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
+    for number, (name, own) in enumerate(series_of(rows).items()):
+        own = [row for row in own if panel.quantity in row.means]
+        if not own or (panel.only and name not in panel.only):
+            continue
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        xs = [row.x if panel.x == "x" else row.means[panel.x] for row in own]
+        means = [row.means[panel.quantity] for row in own]
+        errors = [min(2 * row.errors[panel.quantity], 0.95 * mean) for row, mean in zip(own, means, strict=True)]
+        theory = [row.predicted for row in own]
+        is_told = panel.quantity == quantity and None not in theory and panel.x == "x"
+        axes.plot(xs, theory if is_told else means, color=colour, linewidth=1, alpha=0.8)
+        axes.errorbar(xs, means, errors, fmt=marker, color=colour, markersize=4, linewidth=1, label=name)
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
+    axes.grid(alpha=0.3)
+
+
+def table(columns: Sequence[str], cells: Callable[[Sequence[Row]], Sequence[Sequence[str]]], title: str = "") -> Draw:
+    """A table of text, made of the rows."""
+
+    def draw(rows: Sequence[Row], path: Path) -> None:
+        from matplotlib import pyplot
+
+        text = cells(rows)
+        figure, axes = pyplot.subplots(figsize=(9.4, 0.6 + 0.26 * (len(text) + 1)), layout="constrained")
+        axes.axis("off")
+        drawn = axes.table(cellText=text, colLabels=columns, loc="center", cellLoc="right", edges="horizontal")
+        drawn.auto_set_font_size(False)
+        drawn.set_fontsize(8)
+        drawn.auto_set_column_width(range(len(columns)))
+        axes.set_title(title, fontsize=10)
+        _save(figure, path)
+
+    return draw
+
+
+def _save(figure, path: Path) -> None:
+    from matplotlib import pyplot
+
+    figure.savefig(path, dpi=90, metadata={"Software": None})
+    pyplot.close(figure)

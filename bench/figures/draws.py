@@ -1,0 +1,30 @@
+"""Random numbers of experiments: streams from seeds, so that every run can be repeated.
+
+A study's noise never comes from here: nodes draw theirs from the operating system.
+"""
+
+from __future__ import annotations
+
+from umpc.dp.random_bits import RandomBits
+from umpc.mpc.prg import Stream, derive, digest
+
+
+def seed_of(key: str) -> bytes:
+    """32 bytes for a batch, from what identifies it."""
+    return digest(b"umpc figures 1", key.encode())
+
+
+def stream_of(seed: bytes, *labels: str | int) -> Stream:
+    """An AES stream for one purpose."""
+    return Stream(derive(seed, *labels))
+
+
+def bits_of(seed: bytes, *labels: str | int) -> RandomBits:
+    """The same as what the protocols' samplers draw from."""
+    stream = stream_of(seed, *labels)
+
+    def bits(count: int) -> int:
+        size = -(-count // 8)
+        return int.from_bytes(stream.bytes(size), "little") >> (8 * size - count)
+
+    return bits

@@ -1,0 +1,54 @@
+"""What a figure writes beside its picture: a CSV file, a line of agreement, and which code measured it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.figures.figure import Agreement, Figure, Row
+
+COLUMNS = ("series", "x", "measured", "standard_error", "runs", "predicted")
+HEADER = """# Does it agree?
+
+Written by `make figures`; every number is of that run. Claims are the papers', in one sentence each.
+
+| figure | the paper's claim | here | measured here |
+|---|---|---|---|
+"""
+
+
+def write_csv(figure: Figure, rows: Sequence[Row], path: Path) -> None:
+    """One line a point: `measured` is the mean of the figure's quantity, then come the means of the others."""
+    others = sorted({name for row in rows for name in row.means} - {figure.quantity})
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*COLUMNS, *others])
+        for row in rows:
+            own = row.means[figure.quantity], row.errors[figure.quantity]
+            rest = [row.means.get(name) for name in others]
+            numbers = [_shown(each) for each in (*own, row.runs, row.predicted, *rest)]
+            writer.writerow([row.series, _shown(row.x), *numbers])
+
+
+def _shown(number: float | None) -> str:
+    return "" if number is None else f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+def write_agreement(figure: Figure, agreement: Agreement, path: Path) -> None:
+    """The figure's line; those of other figures stay."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| 0")}
+    cells = figure.name, figure.claim, agreement.verdict, agreement.reason
+    kept[figure.name] = f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |"
+    path.write_text(HEADER + "".join(kept[name] + "\n" for name in sorted(kept)), encoding="utf-8")
+
+
+def write_versions(figure: Figure, facts: Mapping[str, Any], path: Path) -> None:
+    """The figure's entry; those of other figures stay."""
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found[figure.name] = dict(facts)
+    text = json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,35 @@
+"""Names of the series as the pictures show them, and points for some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+
+from bench.figures.figure import Point
+
+NAMES = {
+    "umpc": "Umpc",
+    "umpc-sites": "Umpc, 4 sites",
+    "bell-ldp": "Bell (LDP)",
+    "ghazi-ldp": "Ghazi",
+    "ghazi-shuffle": "GhaziSM",
+    "bell-2pc": "Bell 2PC (ours)",
+    "central": "central Laplace",
+}
+PAPER = ("bell-ldp", "ghazi-ldp", "ghazi-shuffle", "umpc")
+"""The protocols that the paper compares."""
+RUNS = {"umpc": 2000, "central": 4000, "bell-ldp": 1000, "ghazi-ldp": 400, "ghazi-shuffle": 400, "bell-2pc": 300}
+"""Squared errors of a point. Those of heavier tails, or cheaper, get more."""
+BATCHES = 4
+
+
+def point(protocol: str, x: float, facts: Mapping, quick: bool, runs: int | None = None, label: str = "") -> Point:
+    """A point of so many runs in BATCHES batches; of a quick figure one batch of three."""
+    runs = 3 if quick else ceil((runs or RUNS[protocol]) / BATCHES)
+    return Point(
+        label or NAMES[protocol], x, 1 if quick else BATCHES, {"protocol": protocol, "runs": runs} | dict(facts)
+    )
+
+
+def names(protocols: Sequence[str]) -> tuple[str, ...]:
+    return tuple(NAMES[protocol] for protocol in protocols)

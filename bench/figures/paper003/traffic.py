@@ -1,0 +1,107 @@
+"""Bytes of a run, from the protocols' own cost functions; tests hold these equal to what is measured.
+
+As in the paper every party has one record, unless a series says otherwise: then an answer is a message of its own, and
+of `umpc` all four edges of a party are with other parties (bench/simulated.py, which compares it with real processes;
+4,096 is the most that can run today, for a coordinator's message has at most 1 MiB). Online is what is sent on data.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bench.figures.figure import Point
+from bench.figures.paper003.data import Data, load
+from bench.figures.paper003.protocols import Facts, protocol_of
+from bench.simulated import Simulated
+from umpc.cli.prediction import attempt_over
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.cost import predict
+from umpc.mpc.frames import frame_bytes
+from umpc.mpc.material import dealt_bytes
+from umpc.study import Participant, Study
+from umpc.ustat.text import to_text
+
+SITES = 4
+"""Of the series that says so: all records at four sites, which is what umpc is for."""
+
+
+def online_bytes(point: Point) -> float:
+    """Of all parties and the server together, to each other, on data."""
+    return bytes_of(point.facts)["bytes"]
+
+
+@lru_cache(maxsize=64)
+def _bytes(protocol: str, name: str, n: int, t: int, epsilon: str) -> dict[str, float]:
+    facts = {"protocol": protocol, "data": name, "n": n, "t": t, "epsilon": epsilon}
+    if protocol == "umpc":
+        return umpc_parties(load(name, n), epsilon)
+    if protocol == "umpc-sites":
+        return umpc_sites(load(name, n), epsilon)
+    if protocol == "bell-2pc":
+        return noisy_pairs(load(name, n), epsilon)
+    if protocol == "central":
+        return {}
+    return {"bytes": float(protocol_of(facts).cost([1] * n).message_bytes), "bytes_offline": 0.0}
+
+
+def bytes_of(facts: Facts) -> dict[str, float]:
+    """`bytes` online, `bytes_offline` before; a curator who has the data sends none."""
+    return _bytes(facts["protocol"], facts["data"], facts["n"], facts.get("t", 0), facts["epsilon"])
+
+
+def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
+    """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), a committee draws the noise."""
+    usual = {"noise": "in_mpc", "edges": "2n", "dealer": Participant("dealer", "dealer.example.org:7100")}
+    return Study(
+        name="figure",
+        statistic=data.statistic,
+        kernels=(to_text(data.kernel.expression),),
+        fields=data.fields,
+        epsilon=epsilon,
+        max_colluding=nodes // 2,
+        coordinator="coordinator",
+        nodes=tuple(Participant(f"node-{i}", f"node-{i}.example.org:7100") for i in range(nodes)),
+        **(usual | changes),
+    )
+
+
+def umpc_parties(data: Data, epsilon: str) -> dict[str, float]:
+    """Every party has one record."""
+    run = Simulated(study_of(data, data.records, epsilon), 1)
+    offline = int(run.dealt.sum()) + noise_bytes(run.attempt)
+    return {"bytes": float(run.sent.sum()), "bytes_offline": float(offline)}
+
+
+def noise_bytes(attempt: Attempt) -> int:
+    """Of a committee's coins: what is dealt for them, and what the members send each other. As `umpc.mpc.cost`."""
+    plan, total = attempt.noise_plan, 0
+    for chunk in attempt.noise_chunks:
+        for party in plan.everybody:
+            width = plan.dealt_bits(party)
+            total += frame_bytes(
+                "material", (), chunk.number, chunk.count, width, dealt_bytes(plan, party, chunk.count)
+            )
+            for number in range(1, plan.rounds + 1):
+                shape = plan.shape(number, party, chunk.count)
+                size = len(shape.payload)
+                frame = frame_bytes(shape.step, (), chunk.number, shape.count, shape.width, size, shape.round)
+                total += (plan.parties - 1) * frame * bool(shape.width)
+    return total
+
+
+def umpc_sites(data: Data, epsilon: str) -> dict[str, float]:
+    """The records at SITES nodes: pairs inside a node cost nothing."""
+    return _predicted(study_of(data, SITES, epsilon), data.records)
+
+
+def noisy_pairs(data: Data, epsilon: str) -> dict[str, float]:
+    """Two parties, as in Bell et al. 2020, with half of the records each."""
+    changes = {"noise": "pair_laplace", "protocol": "bell-2pc", "edges": "1p", "dealer": None}
+    return _predicted(study_of(data, 2, epsilon, backend="garbled", preprocessing="none", **changes), data.records)
+
+
+def _predicted(study: Study, records: int) -> dict[str, float]:
+    nodes = len(study.nodes)
+    shares = [records * (i + 1) // nodes - records * i // nodes for i in range(nodes)]
+    cost = predict(attempt_over(study.check(), ",".join(map(str, shares))))
+    return {"bytes": float(cost.bytes_online), "bytes_offline": float(cost.bytes_offline)}

@@ -1,0 +1,77 @@
+"""All batches of a figure over all cores, but for those that the store has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+import numpy as np
+
+from bench.figures.draws import seed_of
+from bench.figures.figure import Figure, Measured, Point, Row
+from bench.figures.progress import Progress
+from bench.figures.store import THEORY, Store, key_of
+
+Job = tuple[Point, int]
+
+
+def sweep(figure: Figure, store: Store, quick: bool = False, jobs: int = -1) -> list[Row]:
+    """The figure's rows. jobs: as joblib's n_jobs, -1 for all cores; 1 stays in this process.
+
+    Every worker has one thread of BLAS, so that times of a processor are of one core.
+    """
+    points = list(figure.points(quick))
+    missing = [job for job in _all_jobs(points) if store.get(figure.name, *job) is None]
+    progress = Progress(figure.name, len(missing))
+    for point, number, measured, seconds in _run(figure, missing, jobs):
+        store.put(figure.name, point, number, measured, seconds, datetime.now(UTC).isoformat(timespec="seconds"))
+        progress.finished(point, number, seconds)
+    return [_row(figure, point, store) for point in points]
+
+
+def _all_jobs(points: Sequence[Point]) -> list[Job]:
+    """Theory and first batches of all points first, so that a mistake shows soon."""
+    most = max(point.batches for point in points)
+    return [(point, number) for number in range(THEORY, most) for point in points if number < point.batches]
+
+
+def _run(figure: Figure, missing: Sequence[Job], jobs: int) -> Iterator[tuple[Point, int, Measured, float]]:
+    work = partial(_work, figure.name, figure.measure, figure.predict)
+    if jobs == 1 or not missing:
+        yield from (work(*job) for job in missing)
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        yield from parallel(delayed(work)(*job) for job in missing)
+
+
+def _work(name: str, measure, predict, point: Point, number: int) -> tuple[Point, int, Measured, float]:
+    """In a worker: one batch, or the prediction."""
+    started = time.perf_counter()
+    if number == THEORY:
+        found = predict(point)
+        measured: Measured = {} if found is None else {"predicted": [float(found)]}
+    else:
+        measured = measure(point, seed_of(key_of(name, point, number)))
+    plain = {quantity: [float(value) for value in np.atleast_1d(values)] for quantity, values in measured.items()}
+    return point, number, plain, time.perf_counter() - started
+
+
+def _row(figure: Figure, point: Point, store: Store) -> Row:
+    """All batches of a point together. A quantity that does not vary has a standard error of 0."""
+    theory = store.get(figure.name, point, THEORY)["measured"]
+    batches = [store.get(figure.name, point, number)["measured"] for number in range(point.batches)]
+    values = {quantity: np.concatenate([batch[quantity] for batch in batches]) for quantity in batches[0]}
+    means = {quantity: float(each.mean()) for quantity, each in values.items()}
+    errors = {q: float(v.std(ddof=1) / len(v) ** 0.5) if len(v) > 1 else 0.0 for q, v in values.items()}
+    predicted = theory["predicted"][0] if theory else None
+    return Row(point, means, errors, len(values[figure.quantity]), predicted)
+
+
+def seconds_of(figure: Figure, store: Store, points: Sequence[Point]) -> float:
+    """Of all workers together, of everything that made these points."""
+    return sum(store.get(figure.name, *job)["seconds"] for job in _all_jobs(points))

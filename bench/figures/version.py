@@ -1,0 +1,42 @@
+"""Which code measured, and on what: a result of other code is not taken for one of this."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import umpc
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("umpc", "bench/figures/*.py", "bench/figures/*/*.py", "bench/simulated.py", "native")
+"""What a number can depend on."""
+
+
+@cache
+def code_version() -> str:
+    """umpc's version and the last commit of CODE, with a hash of what is changed since; without git, of the files."""
+    try:
+        commit = _git("log", "-1", "--format=%h", "--", *CODE)
+        changed = _git("diff", "HEAD", "--", *CODE) + _git("ls-files", "--others", "--exclude-standard", "--", *CODE)
+    except (OSError, subprocess.CalledProcessError):
+        files = sorted((ROOT / "umpc").rglob("*.py")) + sorted((ROOT / "bench").rglob("*.py"))
+        commit, changed = "no git", "".join(file.read_text(encoding="utf-8") for file in files)
+    suffix = f"+{hashlib.sha256(changed.encode()).hexdigest()[:8]}" if changed else ""
+    return f"umpc {umpc.__version__}, {commit}{suffix}"
+
+
+def _git(*arguments: str) -> str:
+    ended = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return ended.stdout.strip()
+
+
+def environment() -> dict[str, str | int]:
+    """What a figure was measured with."""
+    cores = os.cpu_count() or 1
+    return {"python": platform.python_version(), "numpy": np.__version__, "umpc": umpc.__version__, "cores": cores}
