@@ -9,7 +9,7 @@ import numpy as np
 from umpc.node.joining import by_class
 from umpc.onemessage import one_message_of
 from umpc.study import FieldBins, Study
-from umpc.studylocal import with_usual_bins
+from umpc.studylocal import ASKS, ONE_MESSAGE, with_usual_bins
 
 from .studies import AUC, KENDALL, generator, make_study
 
@@ -18,8 +18,11 @@ SHAPES = {
     "bell-ldp": {"kernels": KENDALL},
     "bell-auc": {"kernels": AUC, "sampling": "two_sample", "levels": 2},
     "ghazi-ldp": {"kernels": KENDALL},
+    "ghazi-rounds": {"kernels": KENDALL},
 }
 """Of each protocol what it computes. Fields x and y: 0 to 3."""
+ALONE = tuple(protocol for protocol in ONE_MESSAGE if protocol != ASKS)
+"""Whose one message leads to no question."""
 
 
 def local_study(protocol: str, nodes: int = 2, **changes) -> Study:

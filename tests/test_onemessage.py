@@ -10,9 +10,9 @@ from umpc.errors import InvalidEpsilon, RangeError, StudyError
 from umpc.onemessage import MAX_PAYLOAD, check_size, one_message_of, uniform_std
 from umpc.simulation import simulate
 from umpc.study import PROTOCOLS
-from umpc.studylocal import MOST_CELLS, MOST_LEVELS, ONE_MESSAGE
+from umpc.studylocal import MOST_CELLS, MOST_LEVELS, OF_CELLS, ONE_MESSAGE
 
-from .local import SHAPES, bins, local_study, local_tables, quantised
+from .local import ALONE, SHAPES, bins, local_study, local_tables, quantised
 from .studies import GINI, Entropy, FieldText
 
 FAR = 6
@@ -35,8 +35,14 @@ def test_the_estimate_is_near_the_records_own_value_at_the_predicted_cost(protoc
     report, value = ran.report, exact_over_all(study, tables)
     assert quantised(study, tables) == pytest.approx(value, abs=1e-12)
     assert abs(report.estimate - value) < FAR * report.noise_std and 0.001 < report.noise_std < 0.2
-    assert report.bytes_online == report.bytes_online_predicted == sum(map(len, ran.transcript.shares))
-    assert report.rounds == report.rounds_predicted == 1
+    script = ran.transcript
+    asked = len(script.question) * len(study.nodes)
+    assert bool(asked) == study.asks and len(script.question) == (8 * 16 if study.asks else 0)
+    sent = asked + sum(map(len, script.shares + script.answers))
+    assert report.bytes_online == report.bytes_online_predicted == sent
+    assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
+    assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
+    assert report.rounds == report.rounds_predicted == (2 if study.asks else 1)
     assert report.bytes_offline == report.bytes_offline_predicted == 0
     assert ran.transcript.online == ran.transcript.offline == []
     assert (report.protocol, report.noise, report.backend, report.preprocessing) == (protocol, "local", "none", "none")
@@ -53,7 +59,7 @@ def test_with_a_huge_epsilon_every_answer_is_true(protocol):
     assert ran.report.estimate == pytest.approx(quantised(study, tables), abs=tolerance)
 
 
-@pytest.mark.parametrize("protocol", ["bell-ldp", "ghazi-ldp"])
+@pytest.mark.parametrize("protocol", OF_CELLS)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -81,7 +87,7 @@ def test_with_two_different_seeds_two_messages_and_with_one_the_same(protocol):
     assert sent[0] == sent[1] and all(one != other for one, other in zip(sent[0], sent[2], strict=True))
 
 
-@by_protocol
+@pytest.mark.parametrize("protocol", ALONE)
 def test_the_length_of_a_message_says_nothing_that_was_not_told_before(protocol):
     study = local_study(protocol)
     both = simulate(study, local_tables(study, (50, 60), "one"), Entropy("a"))

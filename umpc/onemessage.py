@@ -6,6 +6,7 @@ that only the node knows. `dp.local` holds the protocols themselves and knows no
 | `protocol` | a node's message | of |
 |---|---|---|
 | `bell-ldp`, `ghazi-ldp` | all its records' answers | a symmetric kernel on cells |
+| `ghazi-rounds` | those of two thirds of its records; after a question, of the others (`tworounds`) | the same |
 | `bell-auc` | the answers of its first class, then of its second class | scores, with a public label |
 
 Privacy: every record's part is epsilon-DP by itself, whoever colludes.
@@ -23,11 +24,13 @@ from umpc.dp.local.bell_ldp import BellLdp
 from umpc.dp.local.cells import Bins, Cells, Points
 from umpc.dp.local.estimate import LocalEstimate
 from umpc.dp.local.ghazi_ldp import GhaziLdp
+from umpc.dp.local.ghazi_rounds import GhaziRounds
 from umpc.errors import RangeError
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.prg import Stream
 from umpc.study import FieldBins, Study
 from umpc.studylocal import auc_field
+from umpc.tworounds import OfRounds
 from umpc.ustat.clear import Columns
 
 Counts = tuple[int, int]
@@ -102,7 +105,7 @@ class OfClasses:
         return message[:cut], message[cut:]
 
 
-OneMessage = OfCells | OfClasses
+OneMessage = OfCells | OfClasses | OfRounds
 
 
 def one_message_of(study: Study) -> OneMessage:
@@ -111,6 +114,8 @@ def one_message_of(study: Study) -> OneMessage:
     if study.protocol == "bell-auc":
         return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))
     cells = Cells(study.parsed_kernels[0], tuple(_axis(study, bins) for bins in study.bins))
+    if study.asks:
+        return OfRounds(GhaziRounds(GhaziLdp(epsilon, cells)))
     return OfCells({"bell-ldp": BellLdp, "ghazi-ldp": GhaziLdp}[study.protocol](epsilon, cells))
 
 

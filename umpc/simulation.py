@@ -22,6 +22,7 @@ from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
+from umpc.node.tworounds import session_kind
 from umpc.study import Study
 
 Table = Mapping[str, np.ndarray]
@@ -29,11 +30,13 @@ Table = Mapping[str, np.ndarray]
 
 @dataclass
 class Transcript:
-    """Everything that was sent: (sender, receiver, frame), and the final shares."""
+    """Everything that was sent: (sender, receiver, frame), the final shares, the question and its answers if any."""
 
     offline: list[tuple[str, str, Frame]] = field(default_factory=list)
     online: list[tuple[str, str, Frame]] = field(default_factory=list)
     shares: list[bytes] = field(default_factory=list)
+    question: bytes = b""
+    answers: list[bytes] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Simulated:
 def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
     """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
     coordinator = coordinator_session(study)
-    kind = OneMessageSession if study.one_message else NodeSession
+    kind = session_kind(study) if study.one_message else NodeSession
     nodes = [
         kind(node.name, study, table, len(next(iter(table.values()))), entropy)
         for node, table in zip(study.nodes, tables, strict=True)
@@ -67,6 +70,10 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
         m.Released(attempt.id, share, node.records, node.accept().first_class)
         for attempt, share, node in zip(attempts, transcript.shares, nodes, strict=True)
     ]
+    if ask := coordinator.ask(released):
+        transcript.question = ask.question
+        transcript.answers = [node.answer(ask.question) for node in nodes]
+        coordinator.hear([m.Told(answer) for answer in transcript.answers])
     report = coordinator.finish(released, _measure(transcript, [node.name for node in study.nodes]))
     return Simulated(report, coordinator.attempt, transcript, nodes)
 
@@ -123,8 +130,11 @@ def _measure(transcript: Transcript, names: Sequence[str]) -> Measured:
     for sender, _, frame in transcript.online:
         sent[sender][frame.step, frame.round] += frame.wire_bytes
     steps = {frame.round_of_study for _, _, frame in transcript.online}
+    told = transcript.answers or [b""] * len(names)
+    revealed = [len(share) + len(answer) for share, answer in zip(transcript.shares, told, strict=True)]
+    asked = [len(transcript.question)] * len(transcript.answers)
     return Measured(
-        rounds=len(steps) + 1,
-        **count_online([sent_by_round(own) for own in sent.values()], [len(share) for share in transcript.shares]),
+        rounds=len(steps) + 1 + bool(asked),
+        **count_online([sent_by_round(own) for own in sent.values()], revealed, asked),
         bytes_offline=sum(f.wire_bytes for _, _, f in transcript.offline),
     )

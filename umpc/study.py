@@ -17,7 +17,7 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
-from umpc.studylocal import ONE_MESSAGE, check_local
+from umpc.studylocal import ASKS, ONE_MESSAGE, check_local
 from umpc.studyparts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
@@ -47,11 +47,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     "in_mpc", a committee draws it under shares, just as much as is needed, and nobody knows it; or
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
-    inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc" and "ghazi-ldp" a
-    randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend: how edges of
-    several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone.
-    preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records
-    become cells, for "bell-ldp" and "ghazi-ldp". levels: of the tree of "bell-auc", else 0.
+    inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc", "ghazi-ldp" and
+    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend:
+    how edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two
+    owners alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how
+    records become cells, for "bell-ldp", "ghazi-ldp" and "ghazi-rounds". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
@@ -154,6 +154,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def one_message(self) -> bool:
         """Whether every record is randomised at its node, which sends one message and talks to no other node."""
         return self.protocol in ONE_MESSAGE
+
+    @property
+    def asks(self) -> bool:
+        """Whether that message leads to a question, whose answer is the node's second and last one."""
+        return self.protocol == ASKS
 
     @property
     def honest(self) -> int:

@@ -22,8 +22,10 @@ from umpc.ustat.text import to_text
 if TYPE_CHECKING:
     from umpc.study import Study
 
-OF_CELLS = ("bell-ldp", "ghazi-ldp")
-ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp")
+ASKS = "ghazi-rounds"
+"""The one whose nodes answer a question after their first message."""
+OF_CELLS = ("bell-ldp", "ghazi-ldp", ASKS)
+ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", ASKS)
 FIXED = {"edges": "all", "noise": "local", "backend": "none", "preprocessing": "none", "delta": ""}
 """Entries that have one value: every record answers for itself, and all pairs are estimated."""
 ROUNDINGS = ("simple", "randomised")
@@ -148,4 +150,5 @@ def described(study: Study) -> str:
 
 
 def _quoted(names: tuple[str, ...]) -> str:
-    return " and ".join(f'"{name}"' for name in names)
+    *others, last = (f'"{name}"' for name in names)
+    return f"{', '.join(others)} and {last}"

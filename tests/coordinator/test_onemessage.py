@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.coordinator.onemessage import OneMessageCoordinator, coordinator_session, predict
+from umpc.coordinator.onemessage import OneMessageCoordinator, TwoRoundsCoordinator, coordinator_session, predict
 from umpc.coordinator.report import Measured
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
@@ -15,7 +15,7 @@ from umpc.node.onemessage import OneMessageSession
 from umpc.onemessage import one_message_of
 from umpc.studylocal import ONE_MESSAGE
 
-from ..local import bins, local_study, local_tables
+from ..local import ALONE, bins, local_study, local_tables
 from ..studies import Entropy, make_members, make_study
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
@@ -42,7 +42,8 @@ def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Releas
 def test_every_protocol_has_its_session():
     assert type(coordinator_session(make_study())) is CoordinatorSession
     for protocol in ONE_MESSAGE:
-        assert type(coordinator_session(local_study(protocol))) is OneMessageCoordinator
+        kind = OneMessageCoordinator if protocol in ALONE else TwoRoundsCoordinator
+        assert type(coordinator_session(local_study(protocol))) is kind
 
 
 def spoiled(share: bytes, how: str) -> bytes:
@@ -74,7 +75,7 @@ def test_a_malformed_message_names_its_node(protocol, how, again):
     assert (caught.value.culprit, caught.value.step) == ("node-1", "release")
 
 
-@by_protocol
+@pytest.mark.parametrize("protocol", ALONE)
 def test_stored_messages_give_the_same_estimate_again(protocol):
     study = local_study(protocol)
     coordinator, answers = released(study)

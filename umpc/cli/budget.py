@@ -29,6 +29,7 @@ STATES = {
     "delta": "reserved",
     "cancel": "given back",
     "charge": "charged",
+    "answer": "answered",
     "release": "released",
 }
 

@@ -63,7 +63,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     "--bins",
     multiple=True,
     metavar="FIELD=BINS",
-    help="With bell-ldp and ghazi-ldp: a number of bins (default: 4), or cut points as 30,40,50.",
+    help="With bell-ldp, ghazi-ldp and ghazi-rounds: a number of bins (default: 4), or cut points as 30,40,50.",
 )
 @click.option("--rounding", type=click.Choice(ROUNDINGS), help="Of values to bins; default: simple.")
 @click.option("--levels", type=int, help="With bell-auc: scores become 2^LEVELS bins; default: 4.")

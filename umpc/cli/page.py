@@ -18,6 +18,7 @@ COLORS = {
     "prepare": "#d9a441",
     "evaluate": "#3b7a57",
     "release": "#a23b3b",
+    "ask": "#6b4c8a",
 }
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2733; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

@@ -34,8 +34,8 @@ def study() -> None:
       # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes and without a dealer
       # backend = "garbled"               # pairs between their two nodes alone; these two lines go together,
       # preprocessing = "none"            # and then there is no [dealer]; for statistics over one or two records
-      # protocol = "bell-ldp"             # or "ghazi-ldp", "bell-auc": every record is randomised at its node, one
-      # [bins]                            # message of every node, no [dealer], no edges; then
+      # protocol = "bell-ldp"             # or "ghazi-ldp", "ghazi-rounds", "bell-auc": every record is randomised
+      # [bins]                            # at its node, one message of every node, no [dealer], no edges; then
       # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
       # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
@@ -178,8 +178,9 @@ def _predict(study: Study, records: str) -> None:
         cost, deviation = local_prediction(attempt)
         click.echo(f"sets         all {sizes.sets:,} pairs of {sizes.records:,} records")
         click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
-        click.echo(f"rounds       {cost.rounds}: one message of every node")
-        click.echo(f"bytes        {cost.bytes_online:,} to the coordinator")
+        question = ", a question, and an answer" if study.asks else ""
+        click.echo(f"rounds       {cost.rounds}: one message of every node{question}")
+        click.echo(f"bytes        {cost.bytes_online:,} {'to and from' if study.asks else 'to'} the coordinator")
         return
     cost = predict(attempt)
     click.echo(f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}")

@@ -18,6 +18,7 @@ from umpc.coordinator.onemessage import coordinator_session
 from umpc.coordinator.report import Measured, Moment, Report, count_online
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import AlreadyReleased, PreparationLost, StudyError, UmpcError
+from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import Participant, Study
@@ -117,6 +118,7 @@ class Conductor:
         answers = await self._ask("propose", self.session.propose(), m.Accepted, m.Released)
         agree = self.session.agree(answers)
         if agree is None:
+            await self._question(answers)
             return self.session.replay(answers, Measured(replayed=True, seconds_total=self._elapsed(self.started)))
         opened = await self._ask("agree", agree, m.Opened)
         offline = time.perf_counter()
@@ -124,9 +126,11 @@ class Conductor:
         online = time.perf_counter()
         ready = await self._ask("evaluate", m.Evaluate(), m.Ready)
         released = await self._ask("release", m.Release(), m.Released)
+        asked, told = await self._question(released)
+        revealed = [len(answer.share) + more for answer, more in zip(released, told, strict=True)]
         measured = Measured(
-            rounds=max(answer.rounds for answer in ready) + 1,
-            **count_online([answer.sent for answer in ready], [len(answer.share) for answer in released]),
+            rounds=max(answer.rounds for answer in ready) + 1 + bool(asked),
+            **count_online([answer.sent for answer in ready], revealed, asked),
             bytes_offline=sum(answer.bytes_received for answer in ready),
             seconds_online=self._elapsed(online),
             seconds_offline=online - offline,
@@ -149,6 +153,19 @@ class Conductor:
         parked = await self._ask("park", m.Park(), m.Parked)
         sizes = {link.node.name: answer.bytes for link, answer in zip(self.links, parked, strict=True)}
         return Preparation(sizes, min(answer.seconds for answer in parked))
+
+    async def _question(self, released: list[m.Released]) -> tuple[list[int], list[int]]:
+        """The question that follows from what was released, if there is one.
+
+        Returns: bytes that each node was asked with (empty without a question), and bytes that it told.
+        """
+        ask = await asyncio.to_thread(self.session.ask, released)
+        if ask is None:
+            return [], [0] * len(released)
+        failpoint("before-ask")
+        told = await self._ask("ask", ask, m.Told)
+        await asyncio.to_thread(self.session.hear, told)
+        return [len(ask.question)] * len(told), [len(answer.answer) for answer in told]
 
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
         begin = await asyncio.to_thread(self.session.begin, opened)

@@ -23,6 +23,13 @@ GRACE_SECONDS = 0.5
 ABORT_SECONDS = 1
 """How long a node that is told of the end may take to hang up."""
 
+UNCHARGED = "Nothing was released and no epsilon was charged"
+WHAT_HOLDS = {
+    "release": "Nothing was released and some nodes may have charged epsilon",
+    "ask": "There is no result, and all nodes have charged epsilon for their first message",
+}
+"""What a failure in a step leaves behind."""
+
 Tell = Callable[[str, int, int], None]
 """step, done, total → nothing: progress, for people."""
 
@@ -143,8 +150,7 @@ def most_telling(failures: dict[str, BaseException], step: str) -> UmpcError:
         return isinstance(error, StudyAborted), isinstance(error, PeerLost), error.culprit in alive
 
     error = min(failures.values(), key=rank)
-    charged = "some nodes may have charged epsilon" if step == "release" else "no epsilon was charged"
-    error.message = f"{error.message.rstrip('.')}. Nothing was released and {charged}."
+    error.message = f"{error.message.rstrip('.')}. {WHAT_HOLDS.get(step, UNCHARGED)}."
     error.args = (error.message,)
     error.step = error.step or step
     return error

@@ -72,7 +72,7 @@ class Report:
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
     2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
     prepared: everything before the data was done by `umpc study prepare`; bytes_offline counts it, seconds_offline not.
-    bytes_online: what nodes send to their peers on data, and their shares.
+    bytes_online: what nodes send to their peers on data, their shares and answers, and the question put to them.
     joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it. timeline: when the
     coordinator asked which node for what, and was answered; node after node, in the study's order.
     """
@@ -143,7 +143,7 @@ def report_of(study: Study, sums: list[SumReport], run: Attempt | Sizes, cost: C
     """The report, from what was released of each sum. cost: what was predicted."""
     attempt = run if isinstance(run, Attempt) else None
     sizes = attempt.sizes if attempt else run
-    online = count_online(cost.sent, cost.revealed)
+    online = count_online(cost.sent, cost.revealed, cost.asked)
     errors = [entry.noise_std for entry in sums], [entry.sampling_std_bound for entry in sums]
     result = estimate(study.estimator, [entry.mean for entry in sums], *errors, sizes.sets)
     return Report(
@@ -183,15 +183,23 @@ def report_of(study: Study, sums: list[SumReport], run: Attempt | Sizes, cost: C
     )
 
 
-def count_online(sent: Sequence[Sequence[Sent]], revealed: Sequence[int]) -> dict[str, list[int] | dict[str, int]]:
-    """Bytes by node and by step, as `Measured` has them. sent: of each node. revealed: the size of its share."""
-    by_node = [sum(each.bytes for each in own) + share for own, share in zip(sent, revealed, strict=True)]
+def count_online(
+    sent: Sequence[Sequence[Sent]], revealed: Sequence[int], asked: Sequence[int] = ()
+) -> dict[str, list[int] | dict[str, int]]:
+    """Bytes by node and by step, as `Measured` has them.
+
+    Args: sent: of each node. revealed: the size of its share, and of its answer. asked: of the question to it, if any.
+    """
+    lines = zip(sent, revealed, asked or [0] * len(sent), strict=True)
+    by_node = [sum(each.bytes for each in own) + share + question for own, share, question in lines]
     by_step: dict[str, int] = {}
     for each in sorted(chain(*sent), key=lambda each: (STEPS[each.step], each.round)):
         label = f"{each.step} {each.round or ''}".rstrip()
         by_step[label] = by_step.get(label, 0) + each.bytes
     if revealed:
         by_step["reveal"] = sum(revealed)
+    if asked:
+        by_step["question"] = sum(asked)
     return {"bytes_online_by_node": by_node, "bytes_online_by_step": by_step}
 
 

@@ -82,6 +82,14 @@ class CoordinatorSession:
                     step="prepare",
                 )
 
+    def ask(self, answers: Sequence[m.Released]) -> m.Ask | None:
+        """A question that follows from what all nodes released; None where the protocol has none."""
+        return None
+
+    def hear(self, answers: Sequence[m.Told]) -> None:
+        """The answers to the question."""
+        raise LocalProtocolError("this protocol asks no question")
+
     def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         """The report of a run."""
         values = [self.attempt.released_values(node) for node in range(len(self.names))]

@@ -86,6 +86,7 @@ DEFAULTS = {
     "bell-ldp": _Usual("all", "local", "none", "none"),
     "bell-auc": _Usual("all", "local", "none", "none", USUAL_LEVELS),
     "ghazi-ldp": _Usual("all", "local", "none", "none"),
+    "ghazi-rounds": _Usual("all", "local", "none", "none"),
 }
 
 

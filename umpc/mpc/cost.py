@@ -24,16 +24,18 @@ class Cost:
     """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included.
 
     sent: what each node sends its peers on data, round by round. revealed: bytes of each node's share.
+    asked: bytes of the question that each node gets, if there is one.
     """
 
     rounds: int
     sent: tuple[tuple[Sent, ...], ...]
     revealed: tuple[int, ...]
     bytes_offline: int
+    asked: tuple[int, ...] = ()
 
     @property
     def bytes_online(self) -> int:
-        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed)
+        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed + self.asked)
 
 
 def predict(attempt: Attempt) -> Cost:

@@ -8,6 +8,7 @@
 | Evaluate | Ready | evaluate |
 | Park, in place of Evaluate | Parked | park |
 | Release | Released | release |
+| Ask, where the protocol asks | Told | ask |
 
 A node may send Progress at any time and ends with Failure; a coordinator ends with Abort or by closing the stream.
 """
@@ -48,6 +49,16 @@ class Evaluate:
 @dataclass(frozen=True)
 class Release:
     pass
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question that follows from what all nodes released."""
+
+    question: bytes
+
+    def __repr__(self) -> str:
+        return f"Ask({len(self.question)} bytes)"
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,16 @@ class Released:
 
 
 @dataclass(frozen=True)
+class Told:
+    """The answer to Ask; to another question than the first there is none."""
+
+    answer: bytes
+
+    def __repr__(self) -> str:
+        return "Told(answer=<redacted>)"
+
+
+@dataclass(frozen=True)
 class Progress:
     step: str
     done: int
@@ -138,5 +159,5 @@ class Failure:
     step: str
 
 
-CoordinatorMessage = Propose | Agree | Begin | Evaluate | Park | Release | Abort
-NodeMessage = Accepted | Opened | Prepared | Parked | Ready | Released | Progress | Failure
+CoordinatorMessage = Propose | Agree | Begin | Evaluate | Park | Release | Ask | Abort
+NodeMessage = Accepted | Opened | Prepared | Parked | Ready | Released | Told | Progress | Failure

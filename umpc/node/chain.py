@@ -40,7 +40,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the history. `kind`: genesis, total, reserve, delta, cancel, charge, release or accept."""
+    """One line of the history. `kind`: genesis, total, reserve, delta, cancel, charge, answer, release or accept."""
 
     seq: int
     at: str
@@ -66,6 +66,7 @@ class Account:
         self.total, self.spent = Cost(Fraction(0), Fraction(0)), Cost(Fraction(0), Fraction(0))
         self.open: dict[bytes, Cost] = {}  # reserved and neither charged nor cancelled
         self.charged: dict[bytes, int] = {}  # study -> seq of its charge
+        self.answered: dict[bytes, int] = {}  # study -> seq of its answer
 
     def epsilon(self) -> Balance:
         reserved = sum((cost.epsilon for cost in self.open.values()), Fraction(0))
@@ -96,6 +97,8 @@ class Account:
                 del self.open[study]
                 self.spent = Cost(self.spent.epsilon + cost.epsilon, self.spent.delta + cost.delta)
                 self.charged[study] = row.seq
+            case "answer" if study in self.charged and study not in self.answered:
+                self.answered[study] = row.seq
             case "release" if study in self.charged:
                 pass
             case "accept" if not study:

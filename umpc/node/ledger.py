@@ -6,7 +6,10 @@ soon as the number of records is known; the charge is committed and fsynced toge
 anchor after it, before the share's first byte leaves; nothing is refunded after that.
 
     reserve ──► reserve_delta ──► charge ──► release (any number of times: the same stored bytes)
-       └──────────────┴─────► cancel
+       └──────────────┴─────► cancel └──► answer, once, where the protocol asks ("ghazi-rounds")
+
+An answer is what the charge has paid for already: it is stored with its question's digest before it leaves, and there
+is never another one.
 
 One SQLite file a data set, one process at a time (flock on `<path>.lock`). Every row's hash is an HMAC over the row
 and the hash before it, with a key beside the ledger; an anchor elsewhere holds the last row's place and hash.
@@ -36,6 +39,9 @@ from umpc.node.amounts import DEFAULT_DELTA, check_delta, check_epsilon, insuffi
 from umpc.node.anchor import disagreement, read_anchor, write_anchor
 from umpc.node.chain import Balance, Row, exact_text, row_of, sealed
 
+QUESTION_BYTES = 32
+"""Of a question's digest, with which its answer's row begins."""
+
 
 @dataclass(frozen=True)
 class Release:
@@ -43,6 +49,14 @@ class Release:
 
     attempt: bytes
     share: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the node told for a study after its release, and to which question. question: its digest."""
+
+    question: bytes
+    answer: bytes = field(repr=False)
 
 
 class Ledger:
@@ -160,11 +174,33 @@ class Ledger:
         """The attempt and share that were charged for the study, or None."""
         with self._held():
             seq = self._account.charged.get(study)
-            if seq is None:
-                return None
-            for found in self._db.execute("SELECT attempt, share FROM ledger WHERE seq = ?", (seq,)):
-                return Release(*found)
-            raise self._place.damaged(f"row {seq}, a charge, was expected, and it is gone")
+            return None if seq is None else Release(*self._stored(seq, "a charge"))
+
+    def answer(self, study: bytes, attempt: bytes, question: bytes, answer: bytes) -> None:
+        """Keeps the answer to the one question that follows a release; on disk when this returns.
+
+        Only afterwards may it leave the node. question: a digest of 32 bytes. Raises: AlreadyReleased where there is an
+        answer already, LedgerError where nothing was charged.
+        """
+        with self._held():
+            if len(question) != QUESTION_BYTES or study not in self._account.charged:
+                raise LedgerError(
+                    f"{self._study(study)}: a charge was expected before an answer, and a digest of {QUESTION_BYTES} "
+                    "bytes with it. This is a fault of the node's software; report it"
+                )
+            if study in self._account.answered:
+                raise AlreadyReleased(
+                    f"{self._study(study)}: one question was expected, and it was answered before. Ask for its stored "
+                    "answer"
+                )
+            self._append("answer", study, attempt=bytes(attempt), share=bytes(question + answer))
+
+    def answered(self, study: bytes) -> Answer | None:
+        """The stored answer and its question's digest, or None."""
+        with self._held():
+            seq = self._account.answered.get(study)
+            stored = None if seq is None else self._stored(seq, "an answer")[1]
+            return None if stored is None else Answer(stored[:QUESTION_BYTES], stored[QUESTION_BYTES:])
 
     def record_release(self, study: bytes, result_note: str = "") -> None:
         """Notes that the share left. For the history only: the charge has counted since `charge`."""
@@ -196,6 +232,12 @@ class Ledger:
                 raise self._place.astray(disagreement(mark, content.hashes) or moved)
 
     # --- the file ---------------------------------------------------------------------------------------
+
+    def _stored(self, seq: int, what: str) -> tuple[bytes, bytes]:
+        """Attempt and share of a row."""
+        for found in self._db.execute("SELECT attempt, share FROM ledger WHERE seq = ?", (seq,)):
+            return found
+        raise self._place.damaged(f"row {seq}, {what}, was expected, and it is gone")
 
     def _open(self, accept: bool) -> None:
         """Verifies rows and anchor. The anchor may be one row behind, after a crash between the two: it is moved up."""

@@ -1,7 +1,8 @@
 """One study at one node, from proposal to release: the session's steps with their network and ledger.
 
 The order that matters (docs/protocol.md): reserve before anything is computed; charge, on disk, before the first byte
-of the noisy share leaves; give a reservation back on every failure before the charge, never after. A study that is
+of the noisy share leaves; give a reservation back on every failure before the charge, never after; where the protocol
+asks, store the one answer before it leaves. A study that is
 prepared ahead ends before the data, and its reservation waits with it (`parking.py`); its run takes both, once.
 """
 
@@ -19,9 +20,11 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.node.amounts import exact_delta
+from umpc.node.ledger import Release
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
+from umpc.node.tworounds import TwoRoundsSession, question_digest, session_kind, stored_answer
 from umpc.node.work import Site, Work
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -99,7 +102,7 @@ class StudyRun:
             self._settle(parked)
             log.info("study %s is prepared anew: what waited is dropped", self._label)
         if released is not None:
-            await self._release_again(released.share)
+            await self._release_again(released)
         else:
             await self._run_attempt(propose.ahead)
 
@@ -113,7 +116,7 @@ class StudyRun:
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            kind = OneMessageSession if study.one_message else NodeSession
+            kind = session_kind(study) if study.one_message else NodeSession
             session = kind(self.site.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self._send(m.Accepted(study.hash, session.accept()))
@@ -123,6 +126,8 @@ class StudyRun:
             if isinstance(session, OneMessageSession):
                 delta = await self._randomise(session)
                 await self._release(session, delta)
+                if isinstance(session, TwoRoundsSession):
+                    await self._answer(session)
                 return
             delta = await self._prepare(session, ahead)
             if ahead:
@@ -244,15 +249,37 @@ class StudyRun:
         failpoint("after-charge")
         log.info("study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, delta)
         await self._send(message)
-        self.answered = True
+        self.answered = not self.study.asks
         failpoint("after-send")
         await asyncio.shield(asyncio.to_thread(self.site.ledger.record_release, self.study.hash))
         failpoint("after-record-release")
 
-    async def _release_again(self, stored: bytes) -> None:
+    async def _answer(self, session: TwoRoundsSession) -> None:
+        """The second message, of records that were not in the first: on disk before it leaves, and charged already."""
+        ask = await self._expect(m.Ask)
+        self.step = "ask"
+        failpoint("before-answer")
+        async with asyncio.timeout(self.study.seconds_per_step):
+            answer = await self._work.in_thread(session.answer, ask.question)
+        attempt, ledger = session.attempt.id, self.site.ledger
+        asked = question_digest(self.study, attempt, ask.question)
+        await asyncio.to_thread(ledger.answer, self.study.hash, attempt, asked, answer)
+        failpoint("after-answer")
+        await self._send(m.Told(answer))
+        self.answered = True
+        log.info("study %s: the question is answered", self._label)
+        failpoint("after-told")
+
+    async def _release_again(self, stored: Release) -> None:
         """The same study asked again gets the same stored bytes, at no cost."""
         self.step = "release"
-        await self._send(codec.decode_node(codec.parse(pb.NodeMessage, stored)))
+        await self._send(codec.decode_node(codec.parse(pb.NodeMessage, stored.share)))
+        if self.study.asks:
+            ask = await self._expect(m.Ask)
+            self.step = "ask"
+            asked = question_digest(self.study, stored.attempt, ask.question)
+            answer = await asyncio.to_thread(self.site.ledger.answered, self.study.hash)
+            await self._send(m.Told(stored_answer(answer, asked, self.study, self.site.name)))
         self.answered = True
         log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
 

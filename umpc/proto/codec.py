@@ -22,6 +22,7 @@ MAX_RECORDS = 1 << 40
 MAX_DEGREE = 8
 MAX_TEXT = 4000
 MAX_SECONDS = 366 * 86_400
+MAX_QUESTION = 1 << 14
 MAX_SENT = 256
 """Rounds of a study that a node counts its bytes by, at most."""
 _STEP_NAMES = {number: name for name, number in STEPS.items()}
@@ -108,6 +109,8 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
             return pb.CoordinatorMessage(park=pb.Park())
         case m.Release():
             return pb.CoordinatorMessage(release=pb.Release())
+        case m.Ask(question):
+            return pb.CoordinatorMessage(ask=pb.Ask(question=question))
         case m.Abort(culprit, reason):
             return pb.CoordinatorMessage(abort=pb.Abort(culprit=culprit, reason=reason))
 
@@ -126,6 +129,8 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
             return m.Park()
         case "release":
             return m.Release()
+        case "ask":
+            return m.Ask(_at_most(message.ask.question, MAX_QUESTION, "a question has"))
         case "abort":
             return m.Abort(_line(message.abort.culprit), _line(message.abort.reason))
     raise EncodingError("an empty or unknown message came from the coordinator")
@@ -148,6 +153,8 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
         case m.Released(attempt, share, records, first_class):
             released = pb.Released(attempt=attempt, share=share, records=records, first_class=first_class)
             return pb.NodeMessage(released=released)
+        case m.Told(answer):
+            return pb.NodeMessage(told=pb.Told(answer=answer))
         case m.Progress(step, done, total):
             return pb.NodeMessage(progress=pb.Progress(step=step, done=done, total=total))
         case m.Failure(error, text, culprit, step):
@@ -174,10 +181,11 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Ready(_decode_sent(body.sent), body.bytes_received, body.rounds)
         case "released":
             body = message.released
-            if len(body.share) > MAX_PAYLOAD:
-                raise EncodingError(f"a node releases at most {MAX_PAYLOAD} bytes, {len(body.share)} came")
+            share = _at_most(body.share, MAX_PAYLOAD, "a node releases")
             _check_records(body.records, body.first_class)
-            return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records, body.first_class)
+            return m.Released(_sized(body.attempt, 32, "attempt"), share, body.records, body.first_class)
+        case "told":
+            return m.Told(_at_most(message.told.answer, MAX_PAYLOAD, "a node tells"))
         case "progress":
             return m.Progress(_line(message.progress.step), message.progress.done, message.progress.total)
         case "failure":
@@ -220,6 +228,12 @@ def parse(cls: type[ProtobufMessage], data: bytes) -> Any:
 def _sized(data: bytes, size: int, what: str) -> bytes:
     if len(data) != size:
         raise EncodingError(f"a {what} has {size} bytes, {len(data)} came")
+    return data
+
+
+def _at_most(data: bytes, most: int, what: str) -> bytes:
+    if len(data) > most:
+        raise EncodingError(f"{what} at most {most} bytes, {len(data)} came")
     return data
 
 

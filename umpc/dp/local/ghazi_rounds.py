@@ -18,6 +18,9 @@ and e2 cancels: the error is 2 e3' G m + e3' G (e1 + e2) - e1' G e2 + noise of s
 For large n, B is near 2 max |A m| <= 2 max |A|, and k, that is gamma_2, is left in terms of 1/n^2 only. Messages 1 and
 3 are two waits, not three: groups 1 and 2 do not wait for each other.
 
+A record is in one group, drawn from the public seed before anything is randomised, so it answers once: in message 1 or
+in message 2, whatever the question is. Epsilon is that of one bit, also towards who chooses the question.
+
 Groups are drawn record by record from the public seed. Given their sizes, every division is as likely as any other,
 so the estimate is unbiased for pairs across nodes and within, whatever the nodes' sizes.
 
@@ -43,6 +46,8 @@ from umpc.errors import EncodingError, TooFewRecords
 from umpc.ustat.clear import Columns
 
 GROUPS = 3
+QUESTION_BITS = 24
+"""A question's numbers are multiples of its largest one's power of two, so many bits below."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +81,40 @@ class GhaziRounds:
     # --- the coordinator --------------------------------------------------------------------------------------
 
     def question(self, messages: Sequence[bytes], counts: Sequence[int]) -> bytes:
-        """q: (t,) float64, little-endian. Raises: EncodingError; TooFewRecords where a group is empty."""
+        """q: (t,) float64, little-endian, rounded, so that the same messages give the same bytes on other machines too.
+
+        Raises: EncodingError; TooFewRecords where a group is empty.
+        """
         one, two = self._means(messages, counts)
-        return (self.vectors.factors.vectors @ self.vectors.factors.form @ (one + two)).astype("<f8").tobytes()
+        share = self.vectors.factors.vectors @ self.vectors.factors.form @ (one + two)
+        step = 2.0 ** (np.frexp(np.abs(share).max())[1] - QUESTION_BITS)
+        return (np.rint(share / step) * step + 0.0).astype("<f8").tobytes()  # + 0.0: no negative zero
+
+    def check_first(self, first: bytes, count: int) -> None:
+        """Raises: EncodingError for a message 1 that does not decode, of a node with so many records."""
+        public, body = split_seed(first)
+        unpack(body, count - asked(public, count), 1)
+
+    def check_second(self, first: bytes, second: bytes, count: int) -> None:
+        """Raises: EncodingError for a message 2 that does not go with the node's message 1."""
+        unpack(second, asked(split_seed(first)[0], count), 1)
 
     def aggregate(
         self, firsts: Sequence[bytes], question: bytes, seconds: Sequence[bytes], counts: Sequence[int]
     ) -> LocalEstimate:
         """The estimate from all messages. question: the bytes that were sent."""
         one, two = self._means(firsts, counts)
-        bound, told, asked = float(np.abs(self._decode_question(question)).max()), 0.0, 0
+        bound, told, heard = float(np.abs(self._decode_question(question)).max()), 0.0, 0
         for first, second, count in zip(firsts, seconds, counts, strict=True):
-            mine = int(np.sum(groups(split_seed(first)[0], count) == 2))
+            mine = asked(split_seed(first)[0], count)
             told += float(np.sum(1.0 - 2.0 * unpack(second, mine, 1)))
-            asked += mine
-        if not asked:
+            heard += mine
+        if not heard:
             raise TooFewRecords("no record fell into the third group; take more records")
         factors, n = self.vectors.factors, sum(counts)
-        answer, k = bound / self.vectors.truth * told / asked, self.vectors.scale**2 / factors.dimension
+        answer, k = bound / self.vectors.truth * told / heard, self.vectors.scale**2 / factors.dimension
         rank = float(np.sum(factors.form**2))
-        variance = (bound / self.vectors.truth) ** 2 / asked + k * k * rank * (GROUPS / n) ** 2
+        variance = (bound / self.vectors.truth) ** 2 / heard + k * k * rank * (GROUPS / n) ** 2
         return LocalEstimate(answer - float(one @ factors.form @ two), sqrt(variance), n)
 
     def _means(self, messages: Sequence[bytes], counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -158,6 +177,11 @@ class GhaziRounds:
 def groups(public: bytes, count: int) -> np.ndarray:
     """(count,) int64: the group of each of a node's records, 0, 1 or 2."""
     return Stream(public, "ghazi-rounds groups").below(GROUPS, count).astype(np.int64)
+
+
+def asked(public: bytes, count: int) -> int:
+    """How many of a node's records the question is for."""
+    return int(np.sum(groups(public, count) == 2))
 
 
 def expected_square_of_largest(means: np.ndarray, deviations: np.ndarray) -> float:

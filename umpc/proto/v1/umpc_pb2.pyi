@@ -49,7 +49,7 @@ class HelloReply(_message.Message):
     def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class CoordinatorMessage(_message.Message):
-    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park")
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class CoordinatorMessage(_message.Message):
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     ABORT_FIELD_NUMBER: _ClassVar[int]
     PARK_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
     propose: Propose
     agree: Agree
     begin: Begin
@@ -64,7 +65,8 @@ class CoordinatorMessage(_message.Message):
     release: Release
     abort: Abort
     park: Park
-    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ...) -> None: ...
+    ask: Ask
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ...) -> None: ...
 
 class Propose(_message.Message):
     __slots__ = ("study", "ahead")
@@ -98,6 +100,12 @@ class Park(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Ask(_message.Message):
+    __slots__ = ("question",)
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    question: bytes
+    def __init__(self, question: _Optional[bytes] = ...) -> None: ...
+
 class Abort(_message.Message):
     __slots__ = ("culprit", "reason")
     CULPRIT_FIELD_NUMBER: _ClassVar[int]
@@ -107,7 +115,7 @@ class Abort(_message.Message):
     def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "told")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +124,7 @@ class NodeMessage(_message.Message):
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     PARKED_FIELD_NUMBER: _ClassVar[int]
+    TOLD_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -124,7 +133,8 @@ class NodeMessage(_message.Message):
     progress: Progress
     failure: Failure
     parked: Parked
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ...) -> None: ...
+    told: Told
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., told: _Optional[_Union[Told, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class")
@@ -159,6 +169,12 @@ class Released(_message.Message):
     records: int
     first_class: int
     def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ...) -> None: ...
+
+class Told(_message.Message):
+    __slots__ = ("answer",)
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    answer: bytes
+    def __init__(self, answer: _Optional[bytes] = ...) -> None: ...
 
 class Opened(_message.Message):
     __slots__ = ("opening",)
