@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.figures import paper003
+from bench.figures import paper003, planned
 from bench.figures.figure import Figure
 
-PAPERS = (paper003,)
+PAPERS = (paper003, planned)
 
 
 def all_figures() -> dict[str, Figure]:

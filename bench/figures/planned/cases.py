@@ -1,0 +1,83 @@
+"""Three statistics of the bank data, split over four nodes, as a study of each protocol has them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from bench.harness import BANK, made_up
+from umpc.accuracy import Likeness
+from umpc.cli.alternatives import error_of, turned
+from umpc.cli.prediction import attempt_over, likeness_of
+from umpc.cli.table import DemoTable, pooled, read_csv
+from umpc.coordinator.studyfile import StudyFile, load_study_file, write_study_file
+from umpc.study import Study
+
+NODES = 4
+RECORDS = 4521
+STATISTICS = {
+    "kendall_tau": (["age", "balance"], None),
+    "auc": (["balance"], ("y", "yes")),
+    "mean": (["balance"], None),
+}
+"""Name → (columns, a public label and its first class)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """tables: each node's records. records: as `umpc plan --records` takes them."""
+
+    file: StudyFile
+    tables: list[Mapping[str, np.ndarray]]
+    records: str
+    like: Likeness
+
+    def study(self, protocol: str, changes: Mapping[str, str]) -> Study:
+        """At ε = 1, with the protocol's usual settings but for these."""
+        return turned(self.file, protocol, **changes)
+
+    def predicted(self, study: Study) -> float:
+        """The mean squared error, as `umpc plan --like` says it."""
+        return error_of(attempt_over(study, self.records), replace(self.like, study=study)).mse
+
+
+@lru_cache(maxsize=4)
+def case_of(statistic: str) -> Case:
+    """From the bank data where they are, else from a table of the same size and domains."""
+    columns, label = STATISTICS[statistic]
+    table = replace(_table(columns, label), first_class=label)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = table.split(folder, NODES)
+        nodes = [(path.stem, "127.0.0.1:1") for path in paths]
+        facts = {"statistic": statistic, "columns": columns, "fields": table.fields(), "nodes": nodes}
+        file = write_study_file(folder, name="planned", epsilon="1", dealer=("dealer", "127.0.0.1:1"), **facts)
+        entries = load_study_file(file)
+        study = entries.study("coordinator")
+        tables = pooled(study, paths)
+        records = ",".join(_counted(study, each) for each in tables)
+        whole = table.part(0, 1, folder / "all.csv")
+        like = likeness_of(attempt_over(study, records), whole, ",")
+    return Case(entries, tables, records, like)
+
+
+def _table(columns: list[str], label: tuple[str, str] | None) -> DemoTable:
+    wanted = [*columns, label[0]] if label else columns
+    if BANK.exists():
+        return read_csv(BANK, ";", wanted)
+    ages = made_up(RECORDS).rows
+    rows = [{"age": age, "balance": balance, "y": "yes" if int(age) % 8 == 0 else "no"} for age, balance in ages]
+    return DemoTable(tuple(wanted), [tuple(row[name] for name in wanted) for row in rows])
+
+
+def _counted(study: Study, table: Mapping[str, np.ndarray]) -> str:
+    records = len(next(iter(table.values())))
+    if not study.two_sample:
+        return str(records)
+    first = int((table[study.label] == 0).sum())
+    return f"{first}+{records - first}"
