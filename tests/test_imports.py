@@ -82,8 +82,17 @@ MAY_IMPORT = {
         "umpc.coordinator",
     ),
     "umpc/simulation.py": ("numpy", "umpc.coordinator", "umpc.dealer", "umpc.node", "umpc.mpc", "umpc.study"),
-    "umpc/planning.py": ("msgspec", "umpc.dealer", "umpc.mpc", "umpc.onemessage", "umpc.simulation", "umpc.study"),
-    "umpc/cli/": ("numpy", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),
+    "umpc/accuracy.py": ("numpy", "msgspec", "umpc.agreement", "umpc.mpc", "umpc.study", "umpc.ustat", "umpc.errors"),
+    "umpc/planning.py": (
+        "msgspec",
+        "umpc.dealer",
+        "umpc.mpc",
+        "umpc.onemessage",
+        "umpc.simulation",
+        "umpc.study",
+        "umpc.ustat",
+    ),
+    "umpc/cli/": ("numpy", "msgspec", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),
 }
 """Folder or file → what it may import beside the standard library; the longest entry that fits a file counts."""
 

@@ -29,11 +29,14 @@ from umpc.mpc.prg import Stream
 from umpc.onemessage import uniform_columns
 from umpc.simulation import simulate
 from umpc.study import Study
+from umpc.ustat.clear import Columns
 
 CONNECTION, CALL = 6, 2
 TRIAL_EDGES = (1 << 12, 1 << 14)
 """Two sizes of the trial: their difference is the cost of an edge, without what every study takes."""
 TRIAL_RECORDS = 400
+TRIAL_MESSAGES = 1000
+"""Records of a trial of a one-message protocol."""
 FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk. Of one machine;
 `python -m bench network` prints what they are worth on another."""
@@ -120,6 +123,23 @@ def predict_seconds(
     offline = FIXED[1] + network.delay * (2 + dealer) + max(peers, work_before + _on_line(dealt, network))
     online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
     online += work_on_data + _on_line(cost.bytes_online / nodes, network)
+    return Seconds(offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online)
+
+
+def predict_local_seconds(attempt: Attempt, cost: Cost, columns: Columns, network: Network) -> Seconds:
+    """How long a one-message study takes, from a trial of it with some of these records."""
+    study, records = attempt.study, max(1, attempt.sizes.records)
+    some = {name: column[:: -(-records // TRIAL_MESSAGES)] for name, column in columns.items()}
+    parts = range(len(study.nodes))
+    tables = [{name: column[place :: len(parts)] for name, column in some.items()} for place in parts]
+    started = time.process_time()
+    simulate(study, tables, os.urandom)
+    work = time.process_time() - started
+    times = records / max(1, len(next(iter(some.values()))))
+    work *= times**study.degree if study.protocol == "central" and study.edges == "all" else times
+    online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
+    online += _on_line(max(cost.revealed, default=0) * len(parts), network)
+    offline = FIXED[1] + network.delay * CALL
     return Seconds(offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online)
 
 

@@ -102,16 +102,16 @@ LOCAL = {"dealer": None, "noise": None, "edges": None}
 def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent, capsys):
     values = planned(file(protocol=protocol, **LOCAL))
     assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (1, sent, 0, 7140)
-    assert 0.1 < values["noise_std_if_records_were_uniform"] < 5
+    assert 0.1 < values["noise_std"] < 5 and values["sampling_std"] == 0 and values["seconds_total"] > 0.1
     finer = planned(file(protocol=protocol, **LOCAL, bins={"age": 8, "balance": ["0", "500"]}))
-    assert finer["noise_std_if_records_were_uniform"] > values["noise_std_if_records_were_uniform"]
+    assert finer["noise_std"] > values["noise_std"]
     study = load_study_file(file(protocol=protocol, **LOCAL)).study("coordinator")
     _predict(study, "30,40,50")
     said = capsys.readouterr().out
     assert f"{sent} to the coordinator" in said and "all 7,140 pairs of 120 records" in said
     assert _cells(study) == ", simple rounding to bins: 4 of 'age', 4 of 'balance'"
     ended = CliRunner().invoke(umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"])
-    assert ended.exit_code == 0 and "noise std if records were uniform" in ended.output
+    assert ended.exit_code == 0 and "bins bias (over uniform records)" in ended.output
 
 
 def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):

@@ -1,15 +1,28 @@
-"""`umpc plan`: what a study will take over a given line, before any site is asked."""
+"""`umpc plan`: what a study will miss and take, and every other protocol, before any site is asked."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+if TYPE_CHECKING:
+    from umpc.accuracy import Likeness
+    from umpc.cli.alternatives import Alternative, Impossible, Targets
+    from umpc.coordinator.studyfile import StudyFile
+    from umpc.mpc.attempt import Attempt
+    from umpc.planning import Network
+
 FILE = click.Path(dir_okay=False, path_type=Path)
+WIDTH = 150
+"""Of the table of protocols, where the output is no terminal."""
 
 
 @click.command()
@@ -19,39 +32,94 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--bandwidth", default=100.0, show_default=True, help="Of each site's line, each way, in megabits a second."
 )
+@click.option("--like", type=FILE, help="A CSV file like the sites' own, for errors that depend on data.")
+@click.option("--delimiter", default=",", show_default=True, help="Of the file --like.")
+@click.option("--protocols", "compare", is_flag=True, help="Also a table of all protocols, and which to take.")
+@click.option("--error", type=click.FloatRange(min=0, min_open=True), help="Target: root mean squared error, at most.")
+@click.option("--megabytes", type=click.FloatRange(min=0), help="Target: megabytes in all, at most.")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Target: seconds in all, at most.")
+@click.option(
+    "--trust",
+    type=click.Choice(["nobody", "helpers", "curator"]),
+    help="Target: whom to trust at most; default: helpers without data, such as a dealer.",
+)
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -> None:
-    """Say what the study in FILE will take: rounds, bytes, memory, and seconds over a line.
+def plan(
+    file: Path,
+    records: str,
+    delay: float,
+    bandwidth: float,
+    like: Path | None,
+    delimiter: str,
+    compare: bool,
+    error: float | None,
+    megabytes: float | None,
+    seconds: float | None,
+    trust: str | None,
+    style: str,
+) -> None:
+    """Say what the study in FILE will miss and take: errors, rounds, bytes, memory, and seconds over a line.
 
     Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial of the study's own
     kernels on made-up records on this machine, which takes a few seconds; every site is taken to have a machine like
-    this one to itself. No site is asked, no certificate is needed. Of a one-message protocol it says rounds, bytes and
-    the estimate's error from randomisation, which depends on the data: that of uniform records.
+    this one to itself. No site is asked, no certificate is needed.
+
+    Errors are towards the statistic of all the sites' records. Noise is known; what is lost by taking E, by bins, and
+    by randomised records depends on the data: it is computed over the file --like, a public or older table that stays
+    on this machine, or over records that are uniform between their bounds.
+
+    With --protocols, or any target, every protocol is planned for the same statistic, each with its usual settings, and
+    the best that meets all targets is named: the one with the least error or, if --error is given, the fewest bytes.
+    "Sampling = noise" is u-mpc over as few sets as make the sampling error no larger than the noise: more gain little.
 
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
+    umpc plan study.toml --records 303,294,200 --like last-year.csv --protocols
+    umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
-    from umpc.cli.prediction import attempt_over, local_prediction
+    from umpc.cli.alternatives import Targets
+    from umpc.cli.prediction import attempt_over, likeness_of
     from umpc.coordinator.studyfile import load_study_file
     from umpc.errors import StudyError
-    from umpc.mpc.cost import predict
-    from umpc.planning import Network, measure_machine, predict_memory, predict_seconds
+    from umpc.planning import Network
 
     if delay < 0 or bandwidth <= 0:
         raise StudyError(f"--delay is at least 0 and --bandwidth above 0, got {delay} and {bandwidth}")
-    study = load_study_file(file).study("coordinator")
-    attempt = attempt_over(study, records)
-    if study.one_message:
-        cost, deviation = local_prediction(attempt)
-        values = {"sets": attempt.sizes.sets, "rounds": cost.rounds, "bytes_online": cost.bytes_online}
-        values |= {"bytes_offline": 0, "noise_std_if_records_were_uniform": deviation}
-        _show(f"study {study.name!r}, {study.protocol}", values, style)
+    entries, network = load_study_file(file), Network(delay / 1e3, bandwidth * 125_000)
+    attempt = attempt_over(entries.study("coordinator"), records)
+    table = likeness_of(attempt, like, delimiter)
+    values = _own(attempt, table, network)
+    compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
+    targets = Targets(error, megabytes, seconds, trust or "helpers")
+    found = _compare(entries, records, table, network, error) if compare else []
+    if style == "json":
+        click.echo(json.dumps({**values, **(_as_json(found, targets) if compare else {})}))
         return
-    cost = predict(attempt)
-    seconds = predict_seconds(attempt, cost, measure_machine(study), Network(delay / 1e3, bandwidth * 125_000))
-    values = {
+    over = like.name if like else "uniform records"
+    title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {delay:g} ms one way, {bandwidth:g} Mbit/s"
+    _show(title, values, over)
+    if compare:
+        _show_protocols(found, targets, over)
+
+
+def _own(attempt: Attempt, like: Likeness, network: Network) -> dict[str, float | None]:
+    """What the study itself will miss and take."""
+    from umpc.cli.alternatives import error_of, seconds_of
+    from umpc.cli.prediction import cost_of
+    from umpc.errors import StudyError
+    from umpc.planning import predict_memory
+
+    cost = cost_of(attempt)
+    seconds = seconds_of(attempt, cost, like, network, {})
+    try:
+        error = error_of(attempt, like)
+        errors = {"noise_std": error.noise, "sampling_std": error.sampling, "bins_bias": error.bins, "mse": error.mse}
+    except StudyError:  # where it cannot be told
+        errors = dict.fromkeys(("noise_std", "sampling_std", "bins_bias", "mse"))
+    return {
         "edges": attempt.sizes.edges,
         "sets": attempt.sizes.sets,
+        **errors,
         "rounds": cost.rounds,
         "bytes_online": cost.bytes_online,
         "bytes_offline": cost.bytes_offline,
@@ -60,24 +128,73 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
         "seconds_online": seconds.online,
         "seconds_total": seconds.total,
     }
-    _show(f"study {study.name!r}: {delay:g} ms one way, {bandwidth:g} Mbit/s", values, style)
 
 
-def _show(title: str, values: dict, style: str) -> None:
-    if style == "json":
-        click.echo(json.dumps(values))
-        return
+def _compare(
+    entries: StudyFile, records: str, like: Likeness, network: Network, error: float | None
+) -> list[Alternative | Impossible]:
+    from umpc.cli.alternatives import alternatives
+
+    def tell(label: str) -> None:
+        click.echo(f"planning {label}", err=True)
+
+    return list(alternatives(entries, records, like, network, error, tell))
+
+
+def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict:
+    from umpc.cli.alternatives import Alternative, recommended
+
+    possible = [each for each in found if isinstance(each, Alternative)]
+    best = recommended(possible, targets)
+    return {
+        "protocols": [each.to_dict() for each in possible],
+        "impossible": {each.label: each.reason for each in found if not isinstance(each, Alternative)},
+        "recommended": best.label if best else None,
+    }
+
+
+def _show(title: str, values: dict, over: str) -> None:
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), _shown(name, value))
-    Console(width=80).print(table)
+        of_data = name in ("sampling_std", "bins_bias", "mse")
+        table.add_row(name.replace("_", " ") + (f" (over {over})" if of_data else ""), _shown(name, value))
+    Console(width=100).print(table)
 
 
-def _shown(name: str, value: float) -> str:
-    if name.startswith("noise"):
+def _shown(name: str, value: float | None) -> str:
+    if value is None:
+        return "not known"
+    if name in ("noise_std", "sampling_std", "bins_bias", "mse"):
         return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"
     return f"{value / 2**20:.0f} MiB" if name == "memory" else f"{value:,}"
+
+
+def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets, over: str) -> None:
+    from umpc.cli.alternatives import Alternative, recommended
+
+    possible = sorted((each for each in found if isinstance(each, Alternative)), key=lambda each: each.error.mse)
+    best = recommended(possible, targets)
+    table = Table(title=f"the same statistic by every protocol, errors over {over}", title_justify="left")
+    for name in ("", "protocol"):
+        table.add_column(name)
+    for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
+        table.add_column(name, justify="right")
+    table.add_column("to be trusted")
+    for each in possible:
+        error, mark = each.error, "->" if each is best else "" if targets.met_by(each) else "no"
+        bound = "≤ " if error.sampling_is_bound else ""
+        numbers = f"{error.noise:.2g}", f"{bound}{error.sampling:.2g}", f"{error.bins:.2g}", f"{sqrt(error.mse):.2g}"
+        rest = f"{each.delta:.1g}", f"{each.cost.rounds}", f"{each.megabytes:.3g}", f"{each.seconds.total:.2f}"
+        table.add_row(mark, each.label, f"{each.edges:,}", *numbers, *rest, each.assumed)
+    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    for each in found:
+        if not isinstance(each, Alternative):
+            click.echo(f"{each.label}: not possible: {each.reason}")
+    if best:
+        click.echo(f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}")
+    else:
+        click.echo("recommended: none, for no protocol meets all targets (no: misses one); relax one of them")

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import numpy as np
+
+from umpc.accuracy import Likeness
 from umpc.agreement import attempt_of
 from umpc.coordinator.onemessage import predict
 from umpc.errors import StudyError
 from umpc.mpc.attempt import Attempt, commit
 from umpc.mpc.cost import Cost
+from umpc.mpc.cost import predict as predict_shared
+from umpc.mpc.prg import Stream
 from umpc.mpc.sizes import Member
-from umpc.onemessage import one_message_of, uniform_std
+from umpc.node.records import TableSource, load_records
+from umpc.onemessage import one_message_of, uniform_columns, uniform_std
 from umpc.study import Study
+
+
+def likeness_of(attempt: Attempt, file: Path | None, delimiter: str) -> Likeness:
+    """The records of a table that is like the sites' own, values out of bounds clipped; or uniform ones.
+
+    Raises: as `load_records`.
+    """
+    study, counts = attempt.study, [member.classes for member in attempt.members]
+    if file is None:
+        records, first = attempt.sizes.records, attempt.sizes.first_class
+        columns = uniform_columns(study, records, Stream(bytes(32)))
+        if study.two_sample:
+            columns[study.label] = (np.arange(records) >= first).astype(np.int64)
+        return Likeness.of(study, columns, counts)
+    fields = [field.schema() for field in study.fields]
+    source = TableSource(file, delimiter)
+    return Likeness.of(study, load_records(source, fields, node=file.stem, clip=True).columns, counts)
 
 
 def local_prediction(attempt: Attempt) -> tuple[Cost, float]:
     """The cost of a one-message protocol, and the estimate's standard deviation if the records were uniform."""
     counts = [member.classes for member in attempt.members]
     return predict(one_message_of(attempt.study), counts), uniform_std(attempt.study, counts)
+
+
+def cost_of(attempt: Attempt) -> Cost:
+    """Of any protocol."""
+    if attempt.study.one_message:
+        return predict(one_message_of(attempt.study), [member.classes for member in attempt.members])
+    return predict_shared(attempt)
 
 
 def attempt_over(study: Study, records: str) -> Attempt:
