@@ -114,6 +114,17 @@ def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent
     assert ended.exit_code == 0 and "bins bias (over uniform records)" in ended.output
 
 
+def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):
+    """Three times 16 cells of eight bytes, and a byte a node more than its records' bits and its seed."""
+    values, sent = planned(file(protocol="ghazi-rounds", **LOCAL)), 3 * (32 + 1 + 128) + 4 + 5 + 7
+    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (2, sent, 0, 7140)
+    assert values["noise_std"] > 0.1
+    _predict(load_study_file(file(protocol="ghazi-rounds", **LOCAL)).study("coordinator"), "30,40,50")
+    said = capsys.readouterr().out
+    assert "2: one message of every node, a question, and an answer" in said
+    assert f"{sent} to and from the coordinator" in said
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [(("--delay", "-1"), "at least 0"), (("--bandwidth", "0"), "above 0"), (("--records", "1,2"), "3 here")],

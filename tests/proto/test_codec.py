@@ -15,6 +15,7 @@ from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, Frame
 from umpc.mpc.sizes import Member
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.studylocal import MOST_CELLS
 
 b32 = st.binary(min_size=32, max_size=32)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
@@ -37,6 +38,7 @@ coordinator_messages = st.one_of(
     st.builds(m.Evaluate),
     st.builds(m.Park),
     st.builds(m.Release),
+    st.builds(m.Ask, st.binary(max_size=64)),
     st.builds(m.Abort, line, line),
 )
 node_messages = st.one_of(
@@ -46,6 +48,7 @@ node_messages = st.one_of(
     st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),
     st.builds(m.Ready, sent, u64, u32),
     released,
+    st.builds(m.Told, st.binary(max_size=50)),
     st.builds(m.Progress, line, u64, u64),
     st.builds(m.Failure, line, line, line, line),
 )
@@ -229,7 +232,20 @@ def test_shares_of_several_sums_are_one_string_of_bytes(sums, bytes_a_sum):
     assert decode_share(size) == (bytes(range(256)) * (size // 256 + 1))[:size]
 
 
+def test_a_question_and_an_answer_have_a_largest_size():
+    """A question has eight bytes a cell."""
+    for size in (0, codec.MAX_QUESTION):
+        ask = pb.CoordinatorMessage(ask=pb.Ask(question=bytes(size)))
+        assert len(codec.decode_coordinator(ask).question) == size
+    with pytest.raises(EncodingError, match="a question has at most 16384 bytes, 16385 came"):
+        codec.decode_coordinator(pb.CoordinatorMessage(ask=pb.Ask(question=bytes(codec.MAX_QUESTION + 1))))
+    assert len(codec.decode_node(pb.NodeMessage(told=pb.Told(answer=bytes(MAX_PAYLOAD)))).answer) == MAX_PAYLOAD
+    with pytest.raises(EncodingError, match=f"a node tells at most {MAX_PAYLOAD} bytes, {MAX_PAYLOAD + 1} came"):
+        codec.decode_node(pb.NodeMessage(told=pb.Told(answer=bytes(MAX_PAYLOAD + 1))))
+
+
 def test_the_limits_of_the_wire_are_those_of_a_study():
+    assert codec.MAX_QUESTION == 8 * MOST_CELLS
     assert codec.MAX_DEGREE == study.MAX_DEGREE
 
 

@@ -1,0 +1,180 @@
+"""`ghazi-rounds` over real processes: charged once, answered once, and an end for everybody who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from umpc.coordinator.client import run_study
+from umpc.coordinator.onemessage import TwoRoundsCoordinator
+from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
+from umpc.mpc import messages as m
+from umpc.transport.authority import load_identity
+
+from .conftest import Lab
+from .test_demo import BANK, BANK_OPTIONS, result
+from .test_ledger_crash import beside, settled, start_again
+
+FAR = 6
+"""Standard deviations of the randomisation."""
+SURVIVE_SECONDS = 10
+STUDY = {"protocol": "ghazi-rounds", "dealer": None, "edges": None, "epsilon": "0.1", "bins": {"age": 2, "balance": 2}}
+NOT_ANSWERED = ["after-send", "after-record-release", "before-answer", "answer-before-commit"]
+"""Killed here, the node has charged, and has no answer."""
+ANSWERED = ["answer-after-commit", "answer-anchored", "after-answer", "after-told"]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory) -> Iterator[Lab]:
+    """Two nodes for all tests: node-2 is killed and started again."""
+    lab = Lab(tmp_path_factory.mktemp("lab"), 2)
+    try:
+        yield lab.start("100", dealer=False)
+    finally:
+        lab.stop()
+
+
+def spent(lab: Lab) -> list[float]:
+    return [float(beside(lab, name).account.spent.epsilon) for name in lab.names]
+
+
+def rows_of(lab: Lab, name: str, study: str) -> list[str]:
+    """The kinds of a study's rows in a node's ledger."""
+    rows = beside(lab, name).rows
+    hashes = {row.study for row in rows if row.kind == "reserve" and row.note == study}
+    return [row.kind for row in rows if row.study in hashes]
+
+
+def lead(lab: Lab, **changes):
+    """A run whose coordinator is this process."""
+    study = load_study_file(lab.study_file(**STUDY, **changes)).study("coordinator")
+    return asyncio.run(run_study(study, load_identity(lab.folder / "coordinator", "coordinator")))
+
+
+if BANK.exists():
+
+    def test_a_demo_on_the_bank_data():
+        report = result(*BANK_OPTIONS, "--protocol", "ghazi-rounds", "--nodes", "2", "--bins", "balance=100,500,1500")
+        assert abs(report["estimate"] - report["quantised"]) < FAR * report["noise_std"]
+        assert report["bytes_online"] == report["bytes_online_predicted"] == 2 * (32 + 283 + 1) + 2 * 8 * 16
+        assert report["bytes_online_by_step"] == {"reveal": 2 * 316, "question": 256}
+        assert report["rounds"] == report["rounds_predicted"] == 2
+        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (1, 0, "local", report["sets"])
+
+
+def test_the_same_study_asked_again_gets_the_same_answers_at_no_cost(here):
+    before = spent(here)
+    first, again, other = (here.run(**STUDY, name=name) for name in ("once", "once", "twice"))
+    assert [outcome.code for outcome in (first, again, other)] == [0, 0, 0], first.error
+    assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
+    assert not other.report["replayed"] and other.report["estimate"] != first.report["estimate"]
+    assert spent(here) == pytest.approx([value + 0.2 for value in before])
+    for name in here.names:
+        assert rows_of(here, name, "once") == ["reserve", "delta", "charge", "release", "answer"]
+
+
+@pytest.mark.parametrize("point", [*NOT_ANSWERED, *ANSWERED])
+def test_a_node_killed_between_its_messages_is_named_charged_once_and_answers_no_other_question(here, point):
+    before = spent(here)
+    start_again(here, "node-2", point)
+    outcome = here.run(**STUDY, name=point)
+    assert here.served["node-2"].process.wait(10) == -signal.SIGKILL, "the point was not reached"
+    if point != "after-told" or outcome.code:
+        assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error
+        assert "have charged" in outcome.last_line
+    assert outcome.seconds < SURVIVE_SECONDS
+    start_again(here, "node-2")
+    settled(here)
+    assert ("answer" in rows_of(here, "node-2", point)) == (point in ANSWERED)
+    answered = all("answer" in rows_of(here, name, point) for name in here.names)
+    again = here.run(**STUDY, name=point)
+    if answered:
+        assert again.code == 0 and again.report["replayed"], again.error
+    else:
+        assert again.code == AlreadyReleased.exit_code, again.error
+        assert "charged and incomplete; give it a new name" in again.last_line
+        assert "never answered" in again.last_line
+    assert spent(here) == pytest.approx([value + 0.1 for value in before])
+    assert rows_of(here, "node-2", point).count("answer") == (point in ANSWERED)
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+def test_nodes_wait_for_no_coordinator_that_fails_before_its_question(here, action):
+    before, name = spent(here), f"coordinator-{action}"
+    here._environment = {"coordinator": {"UMPC_FAILPOINT": f"before-ask:{action}"}}
+    logs = [len(here.log(node)) for node in here.names]
+    coordinator = here.coordinate(here.study_file(**STUDY, name=name))
+    try:
+        deadline = time.monotonic() + SURVIVE_SECONDS + 5
+        for node, length in zip(here.names, logs, strict=True):
+            while "ended in step" not in (log := here.log(node)[length:]):
+                assert time.monotonic() < deadline, f"{node} still waits: {log}"
+                time.sleep(0.05)
+            assert "coordinator" in log.partition("ended in step")[2]
+    finally:
+        coordinator.kill()
+        coordinator.communicate()
+        here._environment = {}
+    again = here.run(**STUDY, name=name)
+    assert again.code == AlreadyReleased.exit_code and "never answered" in again.last_line, again.error
+    assert spent(here) == pytest.approx([value + 0.1 for value in before])
+    assert here.run(**STUDY, name=f"{name}-anew").code == 0
+
+
+def test_a_node_that_stands_still_once_its_answer_is_on_disk_has_told_nothing(here):
+    """Had the answer left before, there would be a result."""
+    start_again(here, "node-2")
+    here.deployment._environment = {"node-2": {"UMPC_FAILPOINT": "answer-anchored:stop"}}
+    stopped = here.served["node-2"].process
+    stopped.terminate()
+    stopped.wait(10)
+    here.deployment.start_node("node-2", here.table("node-2"), "100")
+    here.served.update(here.deployment.wait_until_ready())
+    outcome = here.run(**STUDY, name="stands still")
+    assert outcome.code == PeerLost.exit_code and outcome.output == "", outcome.error
+    assert "answer" in rows_of(here, "node-2", "stands still")
+    here.served["node-2"].process.kill()
+    start_again(here, "node-2")
+    again = here.run(**STUDY, name="stands still")
+    assert again.code == 0 and again.report["replayed"], again.error
+
+
+def test_another_question_gets_no_answer(here, monkeypatch):
+    assert not lead(here, name="asked").replayed
+    before, ask = spent(here), TwoRoundsCoordinator.ask
+
+    def another(self, answers):
+        self._question = ask(self, answers).question[::-1]
+        return m.Ask(self._question)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TwoRoundsCoordinator, "ask", another)
+        with pytest.raises(AlreadyReleased, match=r"released .*it answered another question then"):
+            lead(here, name="asked")
+    assert lead(here, name="asked").replayed and spent(here) == before
+
+
+def test_a_malformed_question_is_refused_charged_and_final(here, monkeypatch):
+    ask = TwoRoundsCoordinator.ask
+
+    def malformed(self, answers):
+        self._question = np.full(len(ask(self, answers).question) // 8, np.nan).tobytes()
+        return m.Ask(self._question)
+
+    before = spent(here)
+    with monkeypatch.context() as patch:
+        patch.setattr(TwoRoundsCoordinator, "ask", malformed)
+        with pytest.raises(
+            RemoteProtocolError, match="malformed question: a number of the question is not finite"
+        ) as e:
+            lead(here, name="nan")
+    assert e.value.culprit == "coordinator"
+    with pytest.raises(AlreadyReleased, match="never answered"):
+        lead(here, name="nan")
+    assert spent(here) == pytest.approx([value + 0.1 for value in before])
