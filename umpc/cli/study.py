@@ -148,7 +148,7 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
         click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
     suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
-    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.one_message else suffices}")
+    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.noise == 'local' else suffices}")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
     dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
@@ -176,8 +176,10 @@ def _predict(study: Study, records: str) -> None:
     sizes = attempt.sizes
     if study.one_message:
         cost, deviation = local_prediction(attempt)
-        click.echo(f"sets         all {sizes.sets:,} pairs of {sizes.records:,} records")
-        click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
+        sets = f"{sizes.sets:,} pairs of " if study.degree == 2 else ""
+        click.echo(f"sets         all {sets}{sizes.records:,} records")
+        uniform = ", if the records were uniform between their bounds" if study.noise == "local" else ""
+        click.echo(f"noise        standard deviation {deviation:.4g}{uniform}")
         question = ", a question, and an answer" if study.asks else ""
         click.echo(f"rounds       {cost.rounds}: one message of every node{question}")
         click.echo(f"bytes        {cost.bytes_online:,} {'to and from' if study.asks else 'to'} the coordinator")
