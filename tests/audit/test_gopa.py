@@ -46,8 +46,8 @@ def seen_of(record, label: str) -> np.ndarray:
 
 
 def audit(mutant=None) -> Verdict:
-    """p: of the scores under the claimed law, less what the record moves them by; also of the last node's message alone,
-    which is the best score where nodes share nothing.
+    """p: of the scores under the claimed law, less what the record moves them by; also of the last node's message
+    alone, which is the best score where nodes share nothing.
     """
     epsilon, delta = float(STUDY.exact_epsilon), float(STUDY.exact_delta)
     with broken_by(mutant) as name:

@@ -108,6 +108,7 @@ def demo(
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
+    umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
     from umpc.cli.table import breast_cancer, read_csv
 

@@ -38,6 +38,8 @@ def study() -> None:
       # [bins]                            # at its node, one message of every node, no [dealer], no edges; then
       # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
       # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
+      # protocol = "gopa"                 # a mean, under noise that nodes share and that cancels, no [dealer]; with a
+      # delta = "1e-9"                    # delta, and better with max_colluding = 1 than with all but one
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
