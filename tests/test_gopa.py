@@ -112,6 +112,18 @@ def test_steps_are_no_finer_than_they_must_be():
     assert (coarse.scale, coarse.noise.steps) == (1, 1 << 30)
 
 
+def test_large_values_add_up_exactly():
+    """Beyond what 64 bits hold together."""
+    top = 1 << 40
+    of = protocol_of(gopa_study(2, kernels="a.x * a.y", x=(f"-{top}", f"{top}"), y=("0", "2097152")))
+    for sign in (1, -1):
+        columns = {"x": sign * np.array([top] * 40 + [-top, 1, top - 1]), "y": np.full(43, (1 << 21) - 1)}
+        columns["y"][-1] = 1
+        exact = sum(int(x) * int(y) for x, y in zip(columns["x"], columns["y"], strict=True))
+        assert of._total(columns) == exact and abs(exact) > 1 << 65 and of.kernel.unit == 1
+    assert of._total({name: column[:0] for name, column in columns.items()}) == 0
+
+
 def test_a_constant_kernel_is_refused():
     with pytest.raises(StudyError, match="nothing to estimate"):
         simulate(gopa_study(2, kernels="a.x * 0 + 1"), tables_of((2, 2)), Entropy("constant"))

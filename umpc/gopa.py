@@ -46,8 +46,9 @@ class OfGopa:
         return value.to_bytes(self.message_bytes(counts), "little", signed=True)
 
     def _total(self, columns: Columns) -> int:
-        """Σ kernel, in units."""
-        return int(self.kernel.evaluate([columns]).sum(dtype=object))
+        """Σ kernel, in units: halves of 32 bits, which cannot overflow and take the same time whatever they are."""
+        values = self.kernel.evaluate([columns])
+        return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
     # --- the coordinator --------------------------------------------------------------------------------------
 
