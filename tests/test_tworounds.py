@@ -20,7 +20,7 @@ from .local import bins, local_study, local_tables, quantised
 from .studies import Entropy
 
 COUNTS = (150, 250)
-RUNS = 300
+RUNS = 200
 STUDY = local_study("ghazi-rounds", epsilon="3", bins=bins(x=2, y=3))
 OF = one_message_of(STUDY)
 

@@ -8,8 +8,9 @@ that only the node knows. `dp.local` holds the protocols themselves and knows no
 | `bell-ldp`, `ghazi-ldp` | all its records' answers | a symmetric kernel on cells |
 | `ghazi-rounds` | those of two thirds of its records; after a question, of the others (`tworounds`) | the same |
 | `bell-auc` | the answers of its first class, then of its second class | scores, with a public label |
+| `gopa` | the sum of a kernel over its records, under noise (`gopa`) | a kernel of one record |
 
-Privacy: every record's part is epsilon-DP by itself, whoever colludes.
+Privacy: every record's part is epsilon-DP by itself, whoever colludes; but of `gopa`, which needs h honest nodes.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from umpc.dp.local.estimate import LocalEstimate
 from umpc.dp.local.ghazi_ldp import GhaziLdp
 from umpc.dp.local.ghazi_rounds import GhaziRounds
 from umpc.errors import RangeError
+from umpc.gopa import OfGopa, gopa_of
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.prg import Stream
 from umpc.study import FieldBins, Study
+from umpc.studygopa import GOPA
 from umpc.studylocal import auc_field
 from umpc.tworounds import OfRounds
 from umpc.ustat.clear import Columns
@@ -105,11 +108,13 @@ class OfClasses:
         return message[:cut], message[cut:]
 
 
-OneMessage = OfCells | OfClasses | OfRounds
+OneMessage = OfCells | OfClasses | OfRounds | OfGopa
 
 
 def one_message_of(study: Study) -> OneMessage:
     """The protocol of a checked study. Raises: InvalidEpsilon where epsilon is too small to say anything."""
+    if study.protocol == GOPA:
+        return gopa_of(study)
     epsilon = study.exact_epsilon
     if study.protocol == "bell-auc":
         return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))

@@ -20,9 +20,9 @@ from umpc.mpc.cost import sent_by_round
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
+from umpc.node.kinds import session_kind
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
-from umpc.node.tworounds import session_kind
 from umpc.study import Study
 
 Table = Mapping[str, np.ndarray]
@@ -50,7 +50,7 @@ class Simulated:
 def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
     """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
     coordinator = coordinator_session(study)
-    kind = session_kind(study) if study.one_message else NodeSession
+    kind = session_kind(study)
     nodes = [
         kind(node.name, study, table, len(next(iter(table.values()))), entropy)
         for node, table in zip(study.nodes, tables, strict=True)

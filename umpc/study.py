@@ -17,6 +17,7 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
+from umpc.studygopa import GOPA, check_gopa
 from umpc.studylocal import ASKS, ONE_MESSAGE, check_local
 from umpc.studyparts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
@@ -27,9 +28,9 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE)
+PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, GOPA)
 PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local")
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", GOPA)
 BACKENDS = ("shared", "garbled", "none")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -48,10 +49,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
     inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc", "ghazi-ldp" and
-    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend:
-    how edges of several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two
-    owners alone. preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how
-    records become cells, for "bell-ldp", "ghazi-ldp" and "ghazi-rounds". levels: of the tree of "bell-auc", else 0.
+    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`); "gopa"
+    each node's sum under noise "gopa", most of which cancels (`studygopa`). backend: how edges of several owners are
+    evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing:
+    "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for
+    "bell-ldp", "ghazi-ldp" and "ghazi-rounds". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
@@ -152,8 +154,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def one_message(self) -> bool:
-        """Whether every record is randomised at its node, which sends one message and talks to no other node."""
-        return self.protocol in ONE_MESSAGE
+        """Whether a node sends the coordinator a message that is made of its own records, and talks to no other."""
+        return self.protocol in (*ONE_MESSAGE, GOPA)
 
     @property
     def asks(self) -> bool:
@@ -193,6 +195,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         self._check_statistic()
         self._check_protocol()
         check_local(self)
+        check_gopa(self)
         if not self.one_message:
             self._check_noise()
             self._check_backend()
@@ -214,7 +217,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
 
     def _check_noise(self) -> None:
-        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local")]
+        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local", GOPA)]
         noises = PAIR_NOISES if self.noise_of_pairs else others
         if self.noise not in noises:
             raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')

@@ -125,6 +125,20 @@ def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):
     assert f"{sent} to and from the coordinator" in said
 
 
+def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
+    options = {"statistic": "mean", "columns": ["age"], "delta": "1e-9", "max_colluding": 1, "protocol": "gopa"}
+    values = planned(file(**LOCAL, **options))
+    assert (values["rounds"], values["bytes_offline"], values["sets"], values["edges"]) == (1, 0, 120, 120)
+    assert values["bytes_online"] in (12, 15, 18) and values["sampling_std"] == 0
+    assert values["bins_bias"] == pytest.approx(0, abs=1e-9) and values["mse"] == pytest.approx(
+        values["noise_std"] ** 2
+    )
+    _predict(load_study_file(file(**LOCAL, **options)).study("coordinator"), "30,40,50")
+    said = capsys.readouterr().out
+    assert f"standard deviation {values['noise_std']:.4g}\n" in said and "all 120 records" in said
+    assert "1: one message of every node\n" in said and f"{values['bytes_online']} to the coordinator" in said
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [(("--delay", "-1"), "at least 0"), (("--bandwidth", "0"), "above 0"), (("--records", "1,2"), "3 here")],

@@ -340,6 +340,17 @@ def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
     assert (auc.bins, auc.levels, auc.sampling) == ((), 4, "two_sample")
 
 
+def test_gopa_needs_a_delta_and_no_more(tmp_path):
+    mean = {"statistic": "mean", "columns": ["age"], "protocol": "gopa"}
+    study = local_file(tmp_path, delta="1e-9", **mean)
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "gopa", "none", "none")
+    assert (study.max_colluding, study.honest, study.degree) == (1, 1, 1)
+    with pytest.raises(StudyError, match="takes a delta between 0 and 1, got ''; a usual value is 1e-9"):
+        local_file(tmp_path, **mean)
+    with pytest.raises(StudyError, match="mean of one kernel over single records"):
+        local_file(tmp_path, delta="1e-9", protocol="gopa")
+
+
 def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
     study = local_file(tmp_path, bins={"balance": ["-0.5", "1e2"], "age": 3}, protocol="ghazi-ldp")
     assert study.bins == (FieldBins("balance", 0, ("-0.5", "1e2")), FieldBins("age", 3))

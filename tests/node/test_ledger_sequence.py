@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError, UmpcError
 from umpc.node.chain import Balance
+from umpc.node.ledger import Answer
 
 from .ledgers import balance, opened
 
@@ -116,7 +117,7 @@ class AnySequence(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory(dir=MEMORY)
         self.path, self.total, self.total_delta = Path(self.folder.name) / "ledger", total, delta
         self.ledger = opened(self.path, total, delta)
-        self.open_, self.charged = {}, {}
+        self.open_, self.charged, self.answers = {}, {}, {}
         self.spent, self.spent_delta = Fraction(0), Fraction(0)
 
     def left(self) -> tuple[Fraction, Fraction]:
@@ -175,6 +176,16 @@ class AnySequence(RuleBasedStateMachine):
         assert (stored and stored.share) == self.charged.get(study)
         if study in self.charged:
             self.ledger.record_release(study)
+
+    @rule(study=studies, question=st.sampled_from([b"q" * 32, b"r" * 32]), answer=st.binary(max_size=9))
+    def answer(self, study, question, answer):
+        if study in self.charged and study not in self.answers:
+            self.ledger.answer(study, b"attempt", question, answer)
+            self.answers[study] = Answer(question, answer)
+            return
+        with pytest.raises(AlreadyReleased if study in self.answers else LedgerError):
+            self.ledger.answer(study, b"attempt", question, answer)
+        assert self.ledger.answered(study) == self.answers.get(study)
 
     @precondition(lambda self: self.total < 9)
     @rule(more=st.fractions(0, 1, max_denominator=3))

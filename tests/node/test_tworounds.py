@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
+from umpc.node.kinds import session_kind
 from umpc.node.ledger import Answer
 from umpc.node.onemessage import OneMessageSession
-from umpc.node.tworounds import TwoRoundsSession, question_digest, session_kind, stored_answer
+from umpc.node.tworounds import TwoRoundsSession, question_digest, stored_answer
 
 from ..local import local_study, local_tables
 from ..studies import Entropy

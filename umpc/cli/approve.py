@@ -125,7 +125,7 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
         yield "field", _field(field)
     yield "epsilon", str(study.exact_epsilon)
     withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
-    yield "noise", f"{study.noise}, {'of each record, whoever colludes' if study.one_message else withstands}"
+    yield "noise", f"{study.noise}, {'of each record, whoever colludes' if study.noise == 'local' else withstands}"
     if cells := described(study):
         yield "bins", cells
     tells = "; every node tells how many records have either label" if study.two_sample else ""

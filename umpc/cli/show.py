@@ -27,12 +27,13 @@ NOISE = {
     "binomial": "binomial, drawn under shares",
     "pair_laplace": "discrete Laplace on every pair, inside its circuit",
     "randomised_response": "randomised response of every pair: at most this",
+    "gopa": "discrete Gaussian; what nodes share cancels, their own is left",
     "local": "of every record's answer at its node; estimated",
 }
 EVALUATED = {
     "shared": "evaluated under shares",
     "garbled": "garbled between their two owners",
-    "none": "every record answers for itself",
+    "none": "nothing is evaluated between nodes",
 }
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 

@@ -38,6 +38,8 @@ def study() -> None:
       # [bins]                            # at its node, one message of every node, no [dealer], no edges; then
       # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
       # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
+      # protocol = "gopa"                 # a mean, under noise that nodes share and that cancels, no [dealer]; with a
+      # delta = "1e-9"                    # delta, and better with max_colluding = 1 than with all but one
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
@@ -148,7 +150,7 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
         click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
     suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
-    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.one_message else suffices}")
+    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.noise == 'local' else suffices}")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
     dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
@@ -176,8 +178,10 @@ def _predict(study: Study, records: str) -> None:
     sizes = attempt.sizes
     if study.one_message:
         cost, deviation = local_prediction(attempt)
-        click.echo(f"sets         all {sizes.sets:,} pairs of {sizes.records:,} records")
-        click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
+        sets = f"{sizes.sets:,} pairs of " if study.degree == 2 else ""
+        click.echo(f"sets         all {sets}{sizes.records:,} records")
+        uniform = ", if the records were uniform between their bounds" if study.noise == "local" else ""
+        click.echo(f"noise        standard deviation {deviation:.4g}{uniform}")
         question = ", a question, and an answer" if study.asks else ""
         click.echo(f"rounds       {cost.rounds}: one message of every node{question}")
         click.echo(f"bytes        {cost.bytes_online:,} {'to and from' if study.asks else 'to'} the coordinator")

@@ -87,6 +87,7 @@ DEFAULTS = {
     "bell-auc": _Usual("all", "local", "none", "none", USUAL_LEVELS),
     "ghazi-ldp": _Usual("all", "local", "none", "none"),
     "ghazi-rounds": _Usual("all", "local", "none", "none"),
+    "gopa": _Usual("all", "gopa", "none", "none"),
 }
 
 

@@ -11,6 +11,7 @@
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP, exactly |
 | `collusion.py` | `remaining_epsilon`: what is left if fewer nodes are honest than assumed |
+| `gopa.py` | `PairwiseNoise`: noise that nodes share and that cancels, and what of it the honest have |
 | `gaussian.py` | `sample_discrete_gaussian`, `calibrate_gaussian`: noise at one trusted place |
 | `mechanisms.py` | Laplace, Gaussian, randomised response, exponential mechanism at one trusted place |
 | `events.py` | what was released, as frozen data: `LaplaceEvent`, `SkellamEvent`, ... |

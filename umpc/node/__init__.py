@@ -5,6 +5,9 @@
 | `joining.py` | how all sessions begin: a commitment, everybody's, the opening |
 | `session.py` | the sans-IO session: what the node says and computes at each step |
 | `onemessage.py` | the session of a one-message protocol: the node's own records, randomised |
+| `tworounds.py` | the same where a question follows, which is answered once |
+| `gopa.py` | the session of a federated mean: noise shared with the other nodes |
+| `kinds.py` | which session runs a study |
 | `records.py` | the site's table, through DuckDB, into integers |
 | `ledger.py` | the privacy budget on disk: reserve, charge, release |
 | `ledgerfile.py` | the ledger's file: made, appended to, read, also beside a running node |

@@ -20,11 +20,12 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.node.amounts import exact_delta
+from umpc.node.kinds import session_kind
 from umpc.node.ledger import Release
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
-from umpc.node.tworounds import TwoRoundsSession, question_digest, session_kind, stored_answer
+from umpc.node.tworounds import TwoRoundsSession, question_digest, stored_answer
 from umpc.node.work import Site, Work
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -116,8 +117,7 @@ class StudyRun:
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            kind = session_kind(study) if study.one_message else NodeSession
-            session = kind(self.site.name, study, records.columns, records.count, os.urandom)
+            session = session_kind(study)(self.site.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self._send(m.Accepted(study.hash, session.accept()))
             agree = await self._expect(m.Agree)

@@ -64,8 +64,3 @@ def stored_answer(stored: Answer | None, asked: bytes, study: Study, node: str) 
         culprit=node,
         step="ask",
     )
-
-
-def session_kind(study: Study) -> type[OneMessageSession]:
-    """Of a study whose nodes talk to the coordinator alone."""
-    return TwoRoundsSession if study.asks else OneMessageSession

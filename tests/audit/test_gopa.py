@@ -1,0 +1,76 @@
+"""`gopa`: what two colluding parties, a node and the coordinator, can prove about one record of another node.
+
+They know what the colluding node shares with the others, and take it away. The two honest nodes' messages are then
+normal (the parameters are large) with a known covariance C, and the record moves the last one's mean by Δf steps; so
+the best score is linear, along C⁻¹e.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from umpc.dp.gopa import RATIO, calibrate_pairwise
+from umpc.simulation import simulate
+
+from ..gopa import gopa_study, protocol_of, sums, uncovered
+from ..studies import Entropy, table
+from .auditor import EACH, MORE, Verdict, broken_by, loss_bound
+
+STUDY = gopa_study(3, colluding=1, delta="0.01")
+OTHERS = [table([1, 2], [0, 0]), table([0, 3], [0, 0])]
+RECORDS = table([0], [0]), table([3], [0])
+"""The worst case: from one end of the range to the other."""
+RUNS = 400
+OF = protocol_of(STUDY)
+COVARIANCE = OF.noise.own * (np.eye(2) + RATIO * np.array([[1, -1], [-1, 1]]))
+DIRECTION = np.linalg.inv(COVARIANCE)[1]
+
+
+def eight_times_epsilon(patch) -> None:
+    """Noise for 8ε."""
+    patch.setattr("umpc.gopa.calibrate_pairwise", lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest))
+
+
+def nothing_shared(patch) -> None:
+    """Every node adds its own noise only, which for one sum would be enough and for each message is not."""
+    patch.setattr("umpc.node.gopa.GopaSession._shared", lambda self, peer: 0)
+
+
+def seen_of(record, label: str) -> np.ndarray:
+    """(runs, 2): the honest nodes' messages as the coalition sees them, less the first table's exact values."""
+    exact = np.array(sums(STUDY, [*OTHERS, RECORDS[0]])[1:])
+    entropy = Entropy(f"audit of gopa, {label}")
+    seen = [uncovered(simulate(STUDY, [*OTHERS, record], entropy)) for _ in range(RUNS * MORE)]
+    return np.array([np.array(pair) - exact for pair in seen], dtype=float)
+
+
+def audit(mutant=None) -> Verdict:
+    """p: of the scores under the claimed law, less what the record moves them by; also of the last node's message
+    alone, which is the best score where nodes share nothing.
+    """
+    epsilon, delta = float(STUDY.exact_epsilon), float(STUDY.exact_delta)
+    with broken_by(mutant) as name:
+        first, second = (seen_of(record, str(number)) for number, record in enumerate(RECORDS))
+    losses, found = [], []
+    for direction in (DIRECTION, np.array([0.0, 1.0])):
+        moved, deviation = OF.noise.steps * direction[1], (direction @ COVARIANCE @ direction) ** 0.5
+        one, two = first @ direction, second @ direction
+        losses.append(loss_bound(one, two, [moved * part for part in (0.0, 0.5, 1.0)], delta))
+        found.append(stats.kstest(np.concatenate([one, two - moved]) / deviation, stats.norm.cdf).pvalue)
+    p = min(1.0, 2 * min(found))
+    verdict = Verdict(f"gopa, one record to a node and the coordinator: {name}", len(first), max(losses), epsilon, p)
+    print(verdict)
+    return verdict
+
+
+def test_the_honest_nodes_noise_keeps_its_promise_and_the_same_runs_find_noise_that_does_not():
+    verdict = audit()
+    assert verdict.sound and verdict.p > EACH, str(verdict)
+    verdict = audit(eight_times_epsilon)
+    assert verdict.caught_by("loss", "law"), f"not found: {verdict}"
+
+
+def test_messages_that_share_nothing_are_found():
+    verdict = audit(nothing_shared)
+    assert verdict.caught_by("law"), f"not found: {verdict}"
