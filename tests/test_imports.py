@@ -30,8 +30,10 @@ MAY_IMPORT = {
         "umpc.mpc.prg",
         "umpc.studyparts",
         "umpc.studylocal",
+        "umpc.studycentral",
     ),
     "umpc/studylocal.py": ("msgspec", "umpc.study", "umpc.studyparts", "umpc.ustat", "umpc.errors"),
+    "umpc/studycentral.py": ("umpc.study", "umpc.ustat.sampling", "umpc.errors"),
     "umpc/studyparts.py": ("msgspec", "umpc.ustat.schema", "umpc.errors"),
     "umpc/mpc/native.py": ("umpc_native",),
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
@@ -39,8 +41,10 @@ MAY_IMPORT = {
     "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
+    "umpc/curator.py": ("numpy", "umpc.dp", "umpc.mpc.prg", "umpc.study", "umpc.studycentral", "umpc.ustat"),
     "umpc/onemessage.py": (
         "numpy",
+        "umpc.curator",
         "umpc.dp.local",
         "umpc.mpc.frames",
         "umpc.mpc.prg",
@@ -69,7 +73,14 @@ MAY_IMPORT = {
         "umpc.node",
     ),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
-    "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.onemessage", "umpc.studylocal", "umpc.coordinator"),
+    "umpc/coordinator/": (
+        *PROCESS,
+        "msgspec",
+        "umpc.onemessage",
+        "umpc.studylocal",
+        "umpc.studycentral",
+        "umpc.coordinator",
+    ),
     "umpc/simulation.py": ("numpy", "umpc.coordinator", "umpc.dealer", "umpc.node", "umpc.mpc", "umpc.study"),
     "umpc/planning.py": ("msgspec", "umpc.dealer", "umpc.mpc", "umpc.onemessage", "umpc.simulation", "umpc.study"),
     "umpc/cli/": ("numpy", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),
@@ -95,6 +106,7 @@ SANS_IO = (
     "umpc/mpc/",
     "umpc/dp/",
     "umpc/onemessage.py",
+    "umpc/curator.py",
     "umpc/node/joining.py",
     "umpc/node/session.py",
     "umpc/node/onemessage.py",
@@ -152,10 +164,12 @@ def test_noise_does_not_depend_on_the_local_protocols():
 
 
 def test_only_the_central_protocols_themselves_use_them():
-    """What a node, a dealer or a coordinator runs never touches code that sees everybody's records."""
-    users = ("umpc/dp/central/", "umpc/cli/")
+    """Code that sees everybody's records is reached through umpc/curator.py alone, for protocol = "central"."""
+    users = ("umpc/dp/central/", "umpc/curator.py", "umpc/cli/")
     found = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.dp.central",)) for name in names)]
     assert found and all(within(file, users, "/") for file in found), found
+    users = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.curator",)) for name in names)]
+    assert sorted(users) == ["umpc/cli/prediction.py", "umpc/onemessage.py"], "a node gets it only through the seam"
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])

@@ -7,8 +7,9 @@ that only the node knows. `dp.local` holds the protocols themselves and knows no
 |---|---|---|
 | `bell-ldp`, `ghazi-ldp` | all its records' answers | a symmetric kernel on cells |
 | `bell-auc` | the answers of its first class, then of its second class | scores, with a public label |
+| `central` | all its records as they are (`curator.py`) | any symmetric kernel |
 
-Privacy: every record's part is epsilon-DP by itself, whoever colludes.
+Privacy: every record's part is epsilon-DP by itself, whoever colludes; of `central` only what the curator releases.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from umpc.curator import OfCurator
 from umpc.dp.local.bell_auc import BellAuc
 from umpc.dp.local.bell_ldp import BellLdp
 from umpc.dp.local.cells import Bins, Cells, Points
@@ -102,11 +104,13 @@ class OfClasses:
         return message[:cut], message[cut:]
 
 
-OneMessage = OfCells | OfClasses
+OneMessage = OfCells | OfClasses | OfCurator
 
 
 def one_message_of(study: Study) -> OneMessage:
     """The protocol of a checked study. Raises: InvalidEpsilon where epsilon is too small to say anything."""
+    if study.central:
+        return OfCurator(study)
     epsilon = study.exact_epsilon
     if study.protocol == "bell-auc":
         return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))
@@ -131,11 +135,14 @@ def _classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
 
 def check_size(protocol: OneMessage, name: str, counts: Counts) -> None:
     """Raises: RangeError where a node's message would be larger than what one node may release."""
-    size = protocol.message_bytes(counts)
+    size, less = (
+        protocol.message_bytes(counts),
+        "coarser resolutions" if isinstance(protocol, OfCurator) else "fewer bins",
+    )
     if size > MAX_PAYLOAD:
         raise RangeError(
             f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at most 1 MiB "
-            f"({MAX_PAYLOAD:,} bytes) are possible; take fewer bins, or split its table over several nodes",
+            f"({MAX_PAYLOAD:,} bytes) are possible; take {less}, or split its table over several nodes",
             culprit=name,
         )
 

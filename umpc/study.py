@@ -17,6 +17,7 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
+from umpc.studycentral import CENTRAL, MECHANISMS, check_central
 from umpc.studylocal import ONE_MESSAGE, check_local
 from umpc.studyparts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
@@ -27,9 +28,9 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE)
+PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, CENTRAL)
 PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local")
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", *MECHANISMS)
 BACKENDS = ("shared", "garbled", "none")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -48,8 +49,9 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
     inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc" and "ghazi-ldp" a
-    randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend: how edges of
-    several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone.
+    randomised answer of every record, with noise "local" and backend "none" (`studylocal`); "central" shows all
+    records to the coordinator, which adds the noise (`studycentral`). backend: how edges of several owners are
+    evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone.
     preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records
     become cells, for "bell-ldp" and "ghazi-ldp". levels: of the tree of "bell-auc", else 0.
     """
@@ -152,8 +154,13 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def one_message(self) -> bool:
-        """Whether every record is randomised at its node, which sends one message and talks to no other node."""
-        return self.protocol in ONE_MESSAGE
+        """Whether every node sends one message to the coordinator, and talks to no other node."""
+        return self.protocol in ONE_MESSAGE or self.central
+
+    @property
+    def central(self) -> bool:
+        """Whether the coordinator is a trusted curator, to whom every node shows its records."""
+        return self.protocol == CENTRAL
 
     @property
     def honest(self) -> int:
@@ -188,6 +195,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         self._check_statistic()
         self._check_protocol()
         check_local(self)
+        if self.central:
+            check_central(self)
         if not self.one_message:
             self._check_noise()
             self._check_backend()
@@ -209,7 +218,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
 
     def _check_noise(self) -> None:
-        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local")]
+        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local", *MECHANISMS)]
         noises = PAIR_NOISES if self.noise_of_pairs else others
         if self.noise not in noises:
             raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')

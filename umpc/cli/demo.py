@@ -48,7 +48,8 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
-    help="What is released: a noisy sum (u-mpc, default), noisy pairs, or every record's own noisy answer.",
+    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's own noisy answer, "
+    "or (central) the answer of a trusted curator, who sees all records.",
 )
 @click.option(
     "--permutations", type=click.IntRange(min=1), metavar="P", help="Average over P random pairings of all records."
@@ -107,6 +108,7 @@ def demo(
     umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
+    umpc demo --protocol central --noise hajek
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     """
     from umpc.cli.table import breast_cancer, read_csv
@@ -193,8 +195,10 @@ def _run(
         _tell(f"starting {'a dealer and ' if study.dealer else ''}{nodes} node{'s' if nodes > 1 else ''}")
         if study.dealer:
             deployment.start_dealer()
+        rules = "\n[policy]\ntrusted_curator = true\n" if study.central else ""
         for path in paths:
-            deployment.start_node(path.stem, path, str(study.exact_epsilon), delta=str(study.exact_delta + DELTA))
+            delta = str(study.exact_delta + DELTA)
+            deployment.start_node(path.stem, path, str(study.exact_epsilon), more=rules, delta=delta)
         _write_addresses(file, deployment.wait_until_ready())
         report = _coordinate(file, deployment.processes)
     return report, _exact(study, paths, report)
@@ -230,6 +234,9 @@ def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
     from umpc.mpc.attempt import edges_of
 
     tables = pooled(study, paths)
+    if study.central:
+        exact = exact_over_all(study, tables)
+        return {"exact": exact, "exact_over_edges": exact if report.edges == report.sets else None}
     if study.one_message:
         return exact_and_quantised(study, tables)
     firsts, records = report.first_class_by_node, report.records_by_node

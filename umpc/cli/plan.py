@@ -26,7 +26,8 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
     Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial of the study's own
     kernels on made-up records on this machine, which takes a few seconds; every site is taken to have a machine like
     this one to itself. No site is asked, no certificate is needed. Of a one-message protocol it says rounds, bytes and
-    the estimate's error from randomisation, which depends on the data: that of uniform records.
+    the estimate's error from randomisation, which depends on the data: that of uniform records. Of a trusted curator
+    (protocol = "central") the error from noise is exact.
 
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
@@ -44,7 +45,8 @@ def plan(file: Path, records: str, delay: float, bandwidth: float, style: str) -
     if study.one_message:
         cost, deviation = local_prediction(attempt)
         values = {"sets": attempt.sizes.sets, "rounds": cost.rounds, "bytes_online": cost.bytes_online}
-        values |= {"bytes_offline": 0, "noise_std_if_records_were_uniform": deviation}
+        std = "noise_std" if study.central else "noise_std_if_records_were_uniform"
+        values |= {"bytes_offline": 0, std: deviation}
         _show(f"study {study.name!r}, {study.protocol}", values, style)
         return
     cost = predict(attempt)

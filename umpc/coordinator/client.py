@@ -117,7 +117,8 @@ class Conductor:
         answers = await self._ask("propose", self.session.propose(), m.Accepted, m.Released)
         agree = self.session.agree(answers)
         if agree is None:
-            return self.session.replay(answers, Measured(replayed=True, seconds_total=self._elapsed(self.started)))
+            measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
+            return await asyncio.to_thread(self.session.replay, answers, measured)
         opened = await self._ask("agree", agree, m.Opened)
         offline = time.perf_counter()
         prepared = await self._prepare(opened)

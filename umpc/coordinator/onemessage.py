@@ -1,11 +1,13 @@
 """The coordinator's part of a one-message protocol: the same steps, and an estimate from all nodes' messages.
 
-It sees every record's randomised answer, and in a report says no more than the estimate.
+It sees every record's randomised answer, as a trusted curator every record, and in a report says no more than the
+estimate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from umpc.coordinator.report import Measured, Report, SumReport, report_of
 from umpc.coordinator.session import CoordinatorSession
@@ -20,6 +22,8 @@ from umpc.study import Study
 
 def coordinator_session(study: Study) -> CoordinatorSession:
     """The session of a study, whatever its protocol."""
+    if study.central:
+        return CuratorCoordinator(study)
     return (OneMessageCoordinator if study.one_message else CoordinatorSession)(study)
 
 
@@ -55,11 +59,20 @@ class OneMessageCoordinator(CoordinatorSession):
     ) -> Report:
         for name, answer, both in zip(self.names, answers, counts, strict=True):
             self._check_message(name, answer, attempt, both)
-        estimate = self._protocol.aggregate([answer.share for answer in answers], counts)
-        kernel, epsilon = self.study.parsed_kernels[0].text, float(self.study.exact_epsilon)
-        one = SumReport(kernel, estimate.value, epsilon, estimate.std, 0.0)
+        messages = [answer.share for answer in answers]
         cost = predict(self._protocol, counts) if isinstance(run, Attempt) else Cost(0, (), (), 0)
-        return report_of(self.study, [one], run, cost, measured)
+        return self._report_of(messages, counts, run, cost, measured)
+
+    def _report_of(
+        self, messages: Sequence[bytes], counts: Sequence[Counts], run: Attempt | Sizes, cost: Cost, measured: Measured
+    ) -> Report:
+        """From messages that were checked."""
+        estimate = self._protocol.aggregate(messages, counts)
+        return report_of(self.study, [self._sum(estimate.value, estimate.std, 0.0)], run, cost, measured)
+
+    def _sum(self, value: float, std: float, sampling: float) -> SumReport:
+        kernel, epsilon = self.study.parsed_kernels[0].text, float(self.study.exact_epsilon)
+        return SumReport(kernel, value, epsilon, std, sampling)
 
     def _check_message(self, name: str, answer: m.Released, attempt: bytes, counts: Counts) -> None:
         due = self._protocol.message_bytes(counts)
@@ -77,6 +90,21 @@ class OneMessageCoordinator(CoordinatorSession):
                 f"new name to run it anew",
                 culprit=name,
             )
+
+
+class CuratorCoordinator(OneMessageCoordinator):
+    """A trusted curator. What it draws follows from the messages, so a replay gives the same number (`curator.py`)."""
+
+    def _check_sizes(self, members: tuple[Member, ...]) -> None:
+        super()._check_sizes(members)
+        self._protocol.check_records(sum(member.records for member in members))
+
+    def _report_of(
+        self, messages: Sequence[bytes], counts: Sequence[Counts], run: Attempt | Sizes, cost: Cost, measured: Measured
+    ) -> Report:
+        estimate = self._protocol.aggregate(messages, counts)
+        one = self._sum(estimate.value, estimate.std, estimate.sampling)
+        return replace(report_of(self.study, [one], run, cost, measured), edges=estimate.sets, max_degree=estimate.most)
 
 
 def predict(protocol: OneMessage, counts: Sequence[Counts]) -> Cost:

@@ -102,7 +102,7 @@ class Sizes:
         if most < count and (count < self.sets or pairings is not None):
             raise RangeError(f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all")
         cells = comb(self.holders + study.degree - 1, study.degree)
-        if count == self.sets and pairings is None and cells > MAX_CELLS:
+        if count == self.sets and pairings is None and cells > MAX_CELLS and not study.central:
             raise RangeError(
                 f"all sets of {study.degree} records of {self.holders} nodes have {cells} different groups of owners, "
                 f"at most {MAX_CELLS} are possible; ask for a number of edges instead of all"

@@ -86,7 +86,7 @@ class PrivateTuples:
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction:
         """The noisy mean, in the kernel's values. Reveals: this number; the family may be public."""
         terms = kernel_terms(self.kernel, columns)
-        family = self._draw(terms.records, bits)
+        family = self.draw(terms.records, bits)
         found, unit = values(terms, family), terms.unit
         part = share(family)
         return self.coinpress(terms.records, part).mean(
@@ -123,7 +123,8 @@ class PrivateTuples:
         variance = {"disjoint": disjoint_variance, "all": complete_variance}[self.family](records, zetas)
         return variance + self.noise_variance(records)
 
-    def _draw(self, records: int, bits: RandomBits) -> Family:
+    def draw(self, records: int, bits: RandomBits) -> Family:
+        """The sets; `estimate` begins with it."""
         k = self.kernel.degree
         if self.family == "disjoint":
             return disjoint_family(records, k, bits)
