@@ -127,5 +127,7 @@ class Sizes:
 
     def ring(self, noise_tails: Sequence[int]) -> Ring:
         """The ring that holds every sum and its noise (but for a probability of 2^-64). Raises: RangeError."""
+        if self.study.central:  # nothing is summed under shares
+            return smallest_ring(0)
         kernels = zip(self.study.parsed_kernels, noise_tails, strict=True)
         return smallest_ring(max(self.edges * kernel.magnitude_units + tail for kernel, tail in kernels))

@@ -38,7 +38,7 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules, by their keys; None, 0 and False ask for nothing, but no raw record leaves without `trusted_curator`."""
+    """The rules, by their keys; None, 0 and False ask for nothing; only `trusted_curator` must be true to allow."""
 
     coordinators: frozenset[str] | None = None
     statistics: frozenset[str] | None = None

@@ -53,7 +53,9 @@ NAMES = (
 MOST_SETS = 1 << 30
 """Of all sets of records: a minute or two of pairs."""
 MOST_VALUES = 1 << 27
-"""Of values that `coinpress_all` holds at once: a gibibyte."""
+"""Of values that CoinPress holds at once: a gibibyte."""
+MOST_BITS = 62
+"""Of a sum, as in `terms`."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +96,24 @@ class Choice:
         least = 4 * k if self.name == "hajek_split" else max(2, k)
         if records < least:
             raise TooFewRecords(f'"{self.name}" over sets of {k} needs at least {least} records, {records} came')
-        if self.name in ("coinpress_naive", "coinpress_subsampled", "hajek_subsampled"):
-            return
-        sets, most = self._complete(records), MOST_VALUES if self.name == "coinpress_all" else MOST_SETS
+        sets, most = self.sets(records), MOST_VALUES if self.name.startswith("coinpress") else MOST_SETS
         if sets > most:
             raise RangeError(
                 f'"{self.name}" over {records:,} records averages {sets:,} sets, at most {most:,} are possible; take '
-                f"a subsampled mechanism"
+                f"fewer records, or so many sets with a subsampled mechanism"
+            )
+        if sets * self.kernel.magnitude_units >= 1 << MOST_BITS:
+            raise RangeError(
+                f"the sum of {sets:,} values of the kernel may not fit {MOST_BITS} bits; take coarser resolutions of "
+                f"its fields"
             )
 
-    def _complete(self, records: int) -> int:
-        return comb(records - records // 2 if self.name == "hajek_split" else records, self.kernel.degree)
+    def sets(self, records: int) -> int:
+        """How many the estimate is the mean of."""
+        k = self.kernel.degree
+        if self.name == "coinpress_naive":
+            return records // k
+        return self.count or comb(records - records // 2 if self.name == "hajek_split" else records, k)
 
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction:
         """The noisy mean, in the kernel's values. Reveals: this number."""

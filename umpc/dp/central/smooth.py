@@ -57,6 +57,8 @@ Number = Any
 
 ROUNDED = 1 << 60
 """Discounted values are rounded up to multiples of bound(0)/2^60: short fractions."""
+MOST_BETA = 64
+"""A greater β counts as this one: e^-64 is at least e^-β, too, and a short fraction."""
 
 
 def local_bound(level: Number, c: Number, concentration: Number, slope: Number, q: Number, p: Number) -> Number:
@@ -133,7 +135,7 @@ def _smooth(bound: LocalBound, beta: Fraction, records: int) -> tuple[Fraction, 
     So S_j >= r S_{j+1} or S_j = S_{j+1}, and S_j <= S_{j+1}: smooth both ways, exactly.
     """
     with ctx.workprec(PRECISION):
-        ratio = above(ball(-beta).exp())
+        ratio = above(ball(-min(beta, MOST_BETA)).exp())
     grain = bound.at(0) / ROUNDED
     found = [bound.at(records)]
     for level in range(records - 1, -1, -1):

@@ -223,7 +223,8 @@ def subsampled_family(records: int, degree: int, count: int, bits: RandomBits) -
 
 
 def values(terms: Terms, family: Family) -> np.ndarray:
-    """All values in units, set by set: (count,) int64."""
+    """All values in units, set by set: (count,) int64, of which any sum fits 62 bits."""
+    _check_fits(terms, family)
     return np.concatenate([terms.evaluate(sets) for sets in family.chunks()])
 
 
