@@ -94,7 +94,7 @@ class OfCurator:
         )
 
     def _seed(self, parts: Sequence[bytes], records: int) -> bytes:
-        return derive(digest(b"umpc curator 1", *parts), self.study.noise, f"{self.usual_std(records):.6g}")
+        return derive(digest(b"umpc curator 1", *parts), self.study.noise, self.usual_std(records).hex())
 
     def usual_std(self, records: int) -> float:
         """The noise's standard deviation: exact, but for which sets a subsampled mechanism will draw."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.errors import PeerLost, PolicyRefused, StudyError
+from umpc.errors import PeerLost, PolicyRefused
 
 from .conftest import Lab
-from .test_demo import BANK, BANK_OPTIONS, demo, result
+from .test_demo import BANK, BANK_OPTIONS, result
 from .test_policy import rules
 
 FAR = 12
@@ -71,12 +71,6 @@ def test_a_run_that_fails_before_the_charge_costs_nothing_and_shows_nothing(lab)
     assert "RAW RECORDS" not in here.log("node-1")
     here.stop()
     assert [here.spent(name) for name in here.names] == [0, 0]
-
-
-def test_what_cannot_be_is_refused_before_any_process_starts():
-    ended = demo("--protocol", "central", "--noise", "hajek", "--edges", "2n")
-    assert ended.returncode == StudyError.exit_code and "starting" not in ended.stderr
-    assert 'edges of noise = "hajek" is "all"' in ended.stderr.strip().splitlines()[-1]
 
 
 if BANK.exists():

@@ -56,7 +56,11 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
-@click.option("--noise", type=click.Choice(NOISES), help="How the noise is drawn; default: in_mpc up to 16 nodes.")
+@click.option(
+    "--noise",
+    type=click.Choice(NOISES),
+    help="How the noise is drawn; default: in_mpc up to 16 nodes. With --protocol central the mechanism: laplace.",
+)
 @click.option("--delta", help="With --noise skellam or binomial, or noisy pairs, such as 1e-9.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="How pairs of two sites are evaluated; default: shared.")
 @click.option("--preprocessing", type=click.Choice(PREPROCESSINGS), help="With --backend garbled: none, no dealer.")

@@ -68,7 +68,7 @@ def test_the_error_around_the_mean_over_its_sets_has_exactly_the_predicted_noise
     of, outlying = choice(name), columns([0] * 9 + [3] * 3, [0] * 10 + [3, 0])
     table = columns([1] * 12) if name == "hajek_split" else outlying
     scaled = []
-    for number in range(800 if name.startswith("hajek") else 1300):
+    for number in range(650 if name.startswith("hajek") else 1100):
         seed = f"{name} {number}"
         error = float(of.estimate(table, SeededBits(seed))) - mean_over(of, table, seed)
         scaled.append(error / of.noise_std(12, of.family(12, SeededBits(seed))))

@@ -51,7 +51,7 @@ NAMES = (
     "hajek_split",
 )
 MOST_SETS = 1 << 30
-"""Of all sets of records: a minute or two of pairs."""
+"""Of all sets of records: minutes of work."""
 MOST_VALUES = 1 << 27
 """Of values that CoinPress holds at once: a gibibyte."""
 MOST_BITS = 62
