@@ -97,7 +97,9 @@ class CuratorCoordinator(OneMessageCoordinator):
 
     def _check_sizes(self, members: tuple[Member, ...]) -> None:
         super()._check_sizes(members)
-        self._protocol.check_records(sum(member.records for member in members))
+        records = sum(member.records for member in members)
+        self._protocol.check_records(records)
+        self._protocol.usual_std(records)  # what its parameters cannot do is found here, not after the charge
 
     def _report_of(
         self, messages: Sequence[bytes], counts: Sequence[Counts], run: Attempt | Sizes, cost: Cost, measured: Measured

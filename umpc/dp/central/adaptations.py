@@ -31,6 +31,7 @@ import numpy as np
 from umpc.dp.central.coinpress import CoinPress
 from umpc.dp.central.moments import complete_variance, disjoint_variance, subsampled_variance
 from umpc.dp.central.terms import (
+    CHUNK,
     CompleteFamily,
     Family,
     disjoint_family,
@@ -159,6 +160,10 @@ def subsampled(kernel: Kernel, epsilon: Fraction, spread: Fraction, count: int, 
 
 def _clipped_mean(found: np.ndarray, low: Fraction, high: Fraction) -> Fraction:
     """Exact mean of integers after clipping to [low, high]."""
-    under, over = found <= math.floor(low), found >= math.ceil(high)
-    inside = int(found[~(under | over)].sum())
-    return (inside + int(under.sum()) * low + int(over.sum()) * high) / len(found)
+    total = Fraction(0)
+    for start in range(0, len(found), CHUNK):
+        some = found[start : start + CHUNK]
+        under, over = some <= math.floor(low), some >= math.ceil(high)
+        inside = int(some[~(under | over)].sum())
+        total += inside + int(under.sum()) * low + int(over.sum()) * high
+    return total / len(found)

@@ -75,8 +75,13 @@ def tune(width: int, concentration: Fraction, part: Fraction, together: Fraction
         best = int(np.argmin(noise))
         found.append((noise[best] / float(alpha), slopes[best], alpha, beta))
     _, slope, alpha, beta = min(found, key=lambda choice: choice[0])
-    slope = Fraction(float(slope)).limit_denominator(1 << 20)
-    return Tuning(LocalBound(Fraction(width), Fraction(concentration), slope, part, together), alpha, beta)
+    return Tuning(LocalBound(Fraction(width), Fraction(concentration), _short(slope), part, together), alpha, beta)
+
+
+def _short(number: float) -> Fraction:
+    """A number above 0 to 20 bits, however small it is."""
+    mantissa, exponent = math.frexp(float(number))
+    return round(mantissa * (1 << 20)) * Fraction(2) ** (exponent - 20)
 
 
 def reweight(terms: Terms, family: Family, bound: LocalBound) -> Reweighted:

@@ -40,6 +40,7 @@ all neighbours of small tables.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -137,8 +138,9 @@ def _smooth(bound: LocalBound, beta: Fraction, records: int) -> tuple[Fraction, 
     with ctx.workprec(PRECISION):
         ratio = above(ball(-min(beta, MOST_BETA)).exp())
     grain = bound.at(0) / ROUNDED
-    found = [bound.at(records)]
-    for level in range(records - 1, -1, -1):
+    top = bisect_left(range(records), bound.at(records), key=bound.at)
+    found = [bound.at(records)] * (records + 1 - top)  # from here on bound is what it is at last: most often C
+    for level in range(top - 1, -1, -1):
         faded = -((-ratio * found[-1]) // grain) * grain
         found.append(max(bound.at(level), min(found[-1], faded)))
     return tuple(reversed(found))
