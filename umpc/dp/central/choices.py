@@ -9,9 +9,9 @@
 
 A variable in a range C is C/2-sub-Gaussian (Hoeffding 1963), and no H_i is farther than C from A: both hold for every
 table. So nothing is ever clipped, cut or weighted down, every estimate is the mean over its family plus noise, and the
-noise has exactly the predicted variance, whatever the records are. The price: these mechanisms gain only from knowing
-more than the range (that values or H_i lie close together), so here `laplace` is the best of them. Who knows more calls
-the protocols themselves, with a smaller τ or ξ.
+noise has exactly the predicted variance, whatever the records are (CoinPress besides rounds to 1/2^16 of what one
+record moves). The price: these mechanisms gain only from knowing more than the range (that values or H_i lie close
+together), so here `laplace` is the best of them. Who knows more calls the protocols themselves, with a smaller τ or ξ.
 
 Taking sets. The mean over the family misses that over all sets by a variance of at most, with v <= C²/4 that of f over
 all sets of this table: v/M for M independent sets; for m disjoint ones v (1/m + λ), λ = C(n-k-2, k-2)/C(n-k, k) (0 for
