@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
-from umpc.accuracy import Likeness, edges_for_error, edges_for_noise, error_of_sums
+from umpc.accuracy import Likeness, edges_for_error, edges_for_noise, error_of_curator, error_of_sums
 from umpc.agreement import noise_of
+from umpc.curator import OfCurator, bits_of
+from umpc.dp.central.terms import kernel_terms, permutation, values
 from umpc.errors import StudyError
 from umpc.mpc.attempt import edges_of
 from umpc.mpc.sizes import Sizes
@@ -156,3 +159,41 @@ def test_of_larger_sets_a_bound_of_a_mean_is_known_and_no_more():
     several = make_study(["a.x * b.x * c.x"] * 2, 1, degree=3, estimator="ratio")
     with pytest.raises(StudyError, match="is not predicted"):
         error_of_sums(sizes_of(several, table), like_of(several, table))
+
+
+CURATED = [("coinpress_naive", "all"), ("coinpress_subsampled", "2n"), ("hajek_split", "all"), ("coinpress_all", "all")]
+
+
+@pytest.mark.parametrize(("mechanism", "edges"), CURATED)
+def test_what_a_curators_sets_lose_is_that_of_the_families_it_draws(mechanism, edges):
+    facts = {"protocol": "central", "noise": mechanism, "backend": "none", "preprocessing": "none", "dealer": None}
+    study, table = gini(edges, **facts), bank_like(24)
+    table["x"] **= 2
+    study = msgspec.structs.replace(study, fields=(FieldText("x", "0", "10000"), FieldText("y", "0", "100")))
+    sizes, like, bits = sizes_of(study, table), like_of(study, table), bits_of(bytes(32))
+    choice, found = OfCurator(study).choice(24), []
+    for _ in range(DRAWS):
+        rows = permutation(24, bits)[: 24 - 12] if mechanism == "hajek_split" else np.arange(24)
+        terms = kernel_terms(study.parsed_kernels[0], {name: column[rows] for name, column in table.items()})
+        found.append(float(values(terms, choice.family(24, bits)).mean()))
+    error = error_of_curator(sizes, like)
+    assert error.noise == pytest.approx(OfCurator(study).usual_std(24), rel=0.2)
+    spread = np.mean((np.array(found) - like.statistic) ** 2)
+    assert spread == pytest.approx(error.sampling**2, rel=0.18, abs=1e-9)
+    assert error.sampling <= choice.sampling_bound(24)
+
+
+def test_a_curators_sets_of_single_records_and_of_three():
+    facts = {"protocol": "central", "backend": "none", "preprocessing": "none", "dealer": None}
+    table = bank_like(30)
+    spread = table["x"].var()
+    for mechanism, edges, variance in (
+        ("coinpress_subsampled", "20", spread / 20),
+        ("hajek_split", "all", spread / 15 * 15 / 29),
+        ("coinpress_naive", "all", 0.0),
+    ):
+        study = make_study("a.x", 1, degree=1, x=("0", "100"), noise=mechanism, edges=edges, **facts)
+        assert error_of_curator(sizes_of(study, table), like_of(study, table)).sampling ** 2 == pytest.approx(variance)
+    study = make_study("a.x * b.x * c.x", 1, degree=3, noise="coinpress_naive", edges="all", **facts)
+    error = error_of_curator(sizes_of(study, table), like_of(study, table))
+    assert error.sampling_is_bound and error.sampling == OfCurator(study).choice(30).sampling_bound(30)

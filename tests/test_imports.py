@@ -30,6 +30,7 @@ MAY_IMPORT = {
         "umpc.mpc.prg",
         "umpc.studyparts",
         "umpc.studylocal",
+        "umpc.studycentral",
         "umpc.studygopa",
     ),
     "umpc/studygopa.py": ("umpc.study", "umpc.errors"),
@@ -42,6 +43,7 @@ MAY_IMPORT = {
         "umpc.errors",
     ),
     "umpc/studylocal.py": ("msgspec", "umpc.study", "umpc.studyparts", "umpc.ustat", "umpc.errors"),
+    "umpc/studycentral.py": ("umpc.study", "umpc.ustat.sampling", "umpc.errors"),
     "umpc/studyparts.py": ("msgspec", "umpc.ustat.schema", "umpc.errors"),
     "umpc/mpc/native.py": ("umpc_native",),
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
@@ -49,8 +51,10 @@ MAY_IMPORT = {
     "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
+    "umpc/curator.py": ("numpy", "umpc.dp", "umpc.mpc.prg", "umpc.study", "umpc.studycentral", "umpc.ustat"),
     "umpc/onemessage.py": (
         "numpy",
+        "umpc.curator",
         "umpc.dp.local",
         "umpc.gopa",
         "umpc.mpc.frames",
@@ -92,11 +96,22 @@ MAY_IMPORT = {
         "umpc.dp.local.estimate",
         "umpc.onemessage",
         "umpc.studylocal",
+        "umpc.studycentral",
         "umpc.tworounds",
         "umpc.coordinator",
     ),
     "umpc/simulation.py": ("numpy", "umpc.coordinator", "umpc.dealer", "umpc.node", "umpc.mpc", "umpc.study"),
-    "umpc/accuracy.py": ("numpy", "msgspec", "umpc.agreement", "umpc.mpc", "umpc.study", "umpc.ustat", "umpc.errors"),
+    "umpc/accuracy.py": (
+        "numpy",
+        "msgspec",
+        "umpc.agreement",
+        "umpc.curator",
+        "umpc.studycentral",
+        "umpc.mpc",
+        "umpc.study",
+        "umpc.ustat",
+        "umpc.errors",
+    ),
     "umpc/planning.py": (
         "msgspec",
         "umpc.dealer",
@@ -131,6 +146,7 @@ SANS_IO = (
     "umpc/onemessage.py",
     "umpc/tworounds.py",
     "umpc/gopa.py",
+    "umpc/curator.py",
     "umpc/node/gopa.py",
     "umpc/node/joining.py",
     "umpc/node/session.py",
@@ -190,10 +206,13 @@ def test_noise_does_not_depend_on_the_local_protocols():
 
 
 def test_only_the_central_protocols_themselves_use_them():
-    """What a node, a dealer or a coordinator runs never touches code that sees everybody's records."""
-    users = ("umpc/dp/central/", "umpc/cli/")
+    """Code that sees everybody's records is reached through umpc/curator.py alone, for protocol = "central"."""
+    users = ("umpc/dp/central/", "umpc/curator.py", "umpc/cli/")
     found = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.dp.central",)) for name in names)]
     assert found and all(within(file, users, "/") for file in found), found
+    users = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.curator",)) for name in names)]
+    planners = {"umpc/accuracy.py", "umpc/cli/alternatives.py", "umpc/cli/prediction.py"}
+    assert set(users) - planners == {"umpc/onemessage.py"}, "a node gets it only through the seam"
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])

@@ -25,10 +25,12 @@ import msgspec
 import numpy as np
 
 from umpc.agreement import noise_of
+from umpc.curator import OfCurator
 from umpc.errors import StudyError
 from umpc.mpc.prg import Stream
 from umpc.mpc.sizes import Sizes
 from umpc.study import Study
+from umpc.studycentral import SUBSAMPLED
 from umpc.ustat.estimators import estimate
 from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of
@@ -132,10 +134,10 @@ class Likeness:
     @cached_property
     def means(self) -> np.ndarray:
         """Of each kernel over all sets of records, of degree 1 or 2: (kernels,)."""
-        return self.small.spread.means if self.study.degree == 2 else self._values.mean(axis=1)
+        return self.small.spread.means if self.study.degree == 2 else self.values.mean(axis=1)
 
     @cached_property
-    def _values(self) -> np.ndarray:
+    def values(self) -> np.ndarray:
         """Of kernels of single records: (kernels, records)."""
         kernels = self.study.parsed_kernels
         return np.stack([kernel.evaluate([self.columns]) * float(kernel.unit) for kernel in kernels])
@@ -168,7 +170,7 @@ class Likeness:
         if sizes.edges == sizes.sets and pairings_of(sizes.study.edges) is None:
             return 0.0
         if sizes.study.degree == 1:
-            spread = float(np.var(self.slopes @ self._values)) * n / max(1, n - 1)
+            spread = float(np.var(self.slopes @ self.values)) * n / max(1, n - 1)
             return sqrt(spread / sizes.edges * (1 - sizes.edges / n))
         first = sizes.first_class
         classes = (first, n - first) if sizes.study.two_sample else (n,)
@@ -193,6 +195,26 @@ def error_of_sums(sizes: Sizes, like: Likeness) -> PredictedError:
         return _of_larger_sets(sizes, stds)
     noise = sqrt(sum((slope * std) ** 2 for slope, std in zip(like.slopes, stds, strict=True)))
     return PredictedError(noise, like.sampling_std(sizes))
+
+
+def error_of_curator(sizes: Sizes, like: Likeness) -> PredictedError:
+    """Of a trusted curator's estimate: noise whatever the records are, and the sets that its mechanism takes."""
+    study, n = sizes.study, sizes.records
+    curator = OfCurator(study)
+    noise, whole = curator.usual_std(n), curator.choice(n).sampling_bound(n) == 0
+    if whole or study.degree > 2:
+        return PredictedError(noise, curator.choice(n).sampling_bound(n), sampling_is_bound=not whole)
+    if study.degree == 1:
+        spread = float(np.var(like.slopes @ like.values))
+        part = n - n // 2 if study.noise == "hajek_split" else n
+        variance = spread / sizes.edges if study.noise in SUBSAMPLED else spread / part * (n - part) / max(1, n - 1)
+    elif study.noise in SUBSAMPLED:
+        variance = like.moments.same / sizes.edges
+    elif study.noise == "hajek_split":
+        variance = like.moments.variance_of_part(n - n // 2, n)
+    else:
+        variance = like.moments.variance(n // 2, (n,))
+    return PredictedError(noise, sqrt(variance))
 
 
 def _of_larger_sets(sizes: Sizes, stds: Sequence[float]) -> PredictedError:

@@ -9,8 +9,10 @@ that only the node knows. `dp.local` holds the protocols themselves and knows no
 | `ghazi-rounds` | those of two thirds of its records; after a question, of the others (`tworounds`) | the same |
 | `bell-auc` | the answers of its first class, then of its second class | scores, with a public label |
 | `gopa` | the sum of a kernel over its records, under noise (`gopa`) | a kernel of one record |
+| `central` | all its records as they are (`curator.py`) | any symmetric kernel |
 
-Privacy: every record's part is epsilon-DP by itself, whoever colludes; but of `gopa`, which needs h honest nodes.
+Privacy: every record's part is epsilon-DP by itself, whoever colludes; but `gopa` needs h honest nodes, and of
+`central` only what the curator releases is private.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from umpc.curator import OfCurator
 from umpc.dp.local.bell_auc import BellAuc
 from umpc.dp.local.bell_ldp import BellLdp
 from umpc.dp.local.cells import Bins, Cells, Points
@@ -108,13 +111,15 @@ class OfClasses:
         return message[:cut], message[cut:]
 
 
-OneMessage = OfCells | OfClasses | OfRounds | OfGopa
+OneMessage = OfCells | OfClasses | OfRounds | OfGopa | OfCurator
 
 
 def one_message_of(study: Study) -> OneMessage:
     """The protocol of a checked study. Raises: InvalidEpsilon where epsilon is too small to say anything."""
     if study.protocol == GOPA:
         return gopa_of(study)
+    if study.central:
+        return OfCurator(study)
     epsilon = study.exact_epsilon
     if study.protocol == "bell-auc":
         return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))
@@ -141,11 +146,14 @@ def _classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
 
 def check_size(protocol: OneMessage, name: str, counts: Counts) -> None:
     """Raises: RangeError where a node's message would be larger than what one node may release."""
-    size = protocol.message_bytes(counts)
+    size, less = (
+        protocol.message_bytes(counts),
+        "coarser resolutions" if isinstance(protocol, OfCurator) else "fewer bins",
+    )
     if size > MAX_PAYLOAD:
         raise RangeError(
             f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at most 1 MiB "
-            f"({MAX_PAYLOAD:,} bytes) are possible; take fewer bins, or split its table over several nodes",
+            f"({MAX_PAYLOAD:,} bytes) are possible; take {less}, or split its table over several nodes",
             culprit=name,
         )
 

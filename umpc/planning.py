@@ -136,7 +136,7 @@ def predict_local_seconds(attempt: Attempt, cost: Cost, columns: Columns, networ
     simulate(study, tables, os.urandom)
     work = time.process_time() - started
     times = records / max(1, len(next(iter(some.values()))))
-    work *= times**study.degree if study.protocol == "central" and study.edges == "all" else times
+    work *= times**study.degree if study.central and study.edges == "all" else times
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
     online += _on_line(max(cost.revealed, default=0) * len(parts), network)
     offline = FIXED[1] + network.delay * CALL

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from umpc.coordinator.onemessage import coordinator_session
+from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.report import Measured, Report, count_online
 from umpc.dealer.session import DealerSession
 from umpc.mpc import messages as m

@@ -17,6 +17,7 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
+from umpc.studycentral import CENTRAL, MECHANISMS, check_central
 from umpc.studygopa import GOPA, check_gopa
 from umpc.studylocal import ASKS, ONE_MESSAGE, check_local
 from umpc.studyparts import FieldBins, FieldText, Participant, exact
@@ -28,9 +29,9 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, GOPA)
+PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, GOPA, CENTRAL)
 PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", GOPA)
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", GOPA, *MECHANISMS)
 BACKENDS = ("shared", "garbled", "none")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -50,10 +51,11 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
     inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc", "ghazi-ldp" and
     "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`); "gopa"
-    each node's sum under noise "gopa", most of which cancels (`studygopa`). backend: how edges of several owners are
-    evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing:
-    "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for
-    "bell-ldp", "ghazi-ldp" and "ghazi-rounds". levels: of the tree of "bell-auc", else 0.
+    each node's sum under noise "gopa", most of which cancels (`studygopa`); "central" shows all records to the
+    coordinator, which adds the noise (`studycentral`). backend: how edges of several owners are evaluated: "shared",
+    under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing: "dealer", or "none": then
+    there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for "bell-ldp", "ghazi-ldp" and
+    "ghazi-rounds". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
@@ -155,12 +157,17 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def one_message(self) -> bool:
         """Whether a node sends the coordinator a message that is made of its own records, and talks to no other."""
-        return self.protocol in (*ONE_MESSAGE, GOPA)
+        return self.protocol in (*ONE_MESSAGE, GOPA, CENTRAL)
 
     @property
     def asks(self) -> bool:
         """Whether that message leads to a question, whose answer is the node's second and last one."""
         return self.protocol == ASKS
+
+    @property
+    def central(self) -> bool:
+        """Whether the coordinator is a trusted curator, to whom every node shows its records."""
+        return self.protocol == CENTRAL
 
     @property
     def honest(self) -> int:
@@ -196,6 +203,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         self._check_protocol()
         check_local(self)
         check_gopa(self)
+        if self.central:
+            check_central(self)
         if not self.one_message:
             self._check_noise()
             self._check_backend()
@@ -217,7 +226,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
 
     def _check_noise(self) -> None:
-        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local", GOPA)]
+        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local", GOPA, *MECHANISMS)]
         noises = PAIR_NOISES if self.noise_of_pairs else others
         if self.noise not in noises:
             raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')

@@ -5,9 +5,12 @@ A mutant takes a `MonkeyPatch` and replaces functions of `umpc`, so that one aud
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from umpc.curator import OfCurator
 from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
@@ -205,3 +208,9 @@ def truth_told_too_often(patch: Patch) -> None:
     """Every answer of a record is that of 2ε. Loss 2ε."""
     for protocol in ("bell_ldp", "bell_auc", "ghazi_ldp"):
         patch.setattr(f"umpc.dp.local.{protocol}.truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k))
+
+
+def curator_takes_too_much(patch: Patch) -> None:
+    """A trusted curator adds the noise of 1000ε. Loss without end, as far as runs can tell."""
+    real = OfCurator.choice
+    patch.setattr(OfCurator, "choice", lambda of, n: replace(real(of, n), epsilon=1000 * of.study.exact_epsilon))

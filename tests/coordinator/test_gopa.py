@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.coordinator.onemessage import OneMessageCoordinator, coordinator_session, predict
+from umpc.coordinator.kinds import coordinator_session
+from umpc.coordinator.onemessage import OneMessageCoordinator, predict
 from umpc.coordinator.report import Measured
 from umpc.errors import AlreadyReleased, RemoteProtocolError, TooFewRecords
 from umpc.mpc import messages as m

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.links import most_telling
-from umpc.coordinator.onemessage import TwoRoundsCoordinator, coordinator_session, predict
+from umpc.coordinator.onemessage import predict
 from umpc.coordinator.report import Measured
+from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.node.tworounds import TwoRoundsSession

@@ -13,6 +13,7 @@ from umpc.node.policy import ANYTHING, Policy, computes
 from umpc.study import FieldText, Study
 from umpc.ustat.statistics import LIBRARY
 
+from ..central import central_study
 from ..local import local_study
 from ..studies import CLASSES, GINI, KENDALL, library_study, make_study
 
@@ -113,6 +114,19 @@ RULES = {
         "north allows noise 'distributed', 'in_mpc' only (noise under [policy]), and 'local' came; set noise in the "
         "study, or have its administrator add it",
     ),
+    "trusted_curator": (
+        ANYTHING,
+        central_study(),
+        "north allows no trusted curator (trusted_curator under [policy]), and this study would show all records of "
+        "these fields to the coordinator 'coordinator': 'x', 'y'; take another protocol, or have its administrator set "
+        "trusted_curator = true",
+    ),
+    "noise of a curator": (
+        Policy(trusted_curator=True, noise=frozenset({"laplace"})),
+        central_study("hajek"),
+        "north allows noise 'laplace' only (noise under [policy]), and 'hajek' came; set noise in the study, or have "
+        "its administrator add it",
+    ),
     "preprocessing": (
         Policy(preprocessing=frozenset({"none"})),
         TAU,
@@ -145,6 +159,8 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(min_records=10, approval=True), TAU),
         (Policy(protocol=frozenset({"bell-auc"}), statistics=frozenset({"auc"})), local_study("bell-auc")),
         (Policy(statistics=frozenset({"kendall_tau"}), noise=frozenset({"local"})), local_study("bell-ldp")),
+        (Policy(trusted_curator=True), central_study("hajek")),
+        (Policy(trusted_curator=True), TAU),
     ],
 )
 def test_what_a_rule_allows(policy, study):
@@ -155,6 +171,11 @@ def test_an_empty_list_allows_nothing():
     assert "allows studies of nothing only" in refusal(Policy(coordinators=frozenset()))
     assert "allows the fields nothing only" in refusal(Policy(fields=frozenset()))
     assert not allows(Policy(kernels=frozenset())) and not allows(Policy(statistics=frozenset()))
+
+
+def test_a_protocol_that_is_listed_is_no_word_for_a_trusted_curator():
+    policy = Policy(protocol=frozenset({"central"}), noise=frozenset({"laplace"}))
+    assert "no trusted curator" in refusal(policy, central_study())
 
 
 def test_every_kernel_of_a_study_is_asked_for_and_all_missing_hashes_are_named():
@@ -221,6 +242,7 @@ min_colluding = 2
 noise = ["in_mpc"]
 backend = ["shared", "garbled"]
 preprocessing = ["none"]
+trusted_curator = true
 approval = true
 """
 
@@ -238,6 +260,7 @@ def test_every_rule(tmp_path):
         noise=frozenset({"in_mpc"}),
         backend=frozenset({"shared", "garbled"}),
         preprocessing=frozenset({"none"}),
+        trusted_curator=True,
         approval=True,
     )
 
@@ -263,6 +286,7 @@ def test_every_rule(tmp_path):
         ('backend = ["clear"]', "['clear']"),
         ('preprocessing = "none"', "'none'"),
         ('approval = "yes"', "'yes'"),
+        ("trusted_curator = 1", "1"),
     ],
 )
 def test_values_under_policy(tmp_path, line, came):

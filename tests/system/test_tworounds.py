@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from umpc.coordinator.client import run_study
-from umpc.coordinator.onemessage import TwoRoundsCoordinator
 from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.transport.authority import load_identity

@@ -11,27 +11,31 @@ from math import sqrt
 
 import msgspec
 
-from umpc.accuracy import Likeness, PredictedError, edges_for_error, edges_for_noise, error_of_sums
+from umpc.accuracy import Likeness, PredictedError, edges_for_error, edges_for_noise, error_of_curator, error_of_sums
 from umpc.agreement import delta_of
 from umpc.cli.prediction import attempt_over, cost_of
 from umpc.coordinator.studyfile import DEFAULTS, StudyFile
+from umpc.curator import OfCurator
 from umpc.errors import UmpcError
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.onemessage import one_message_of
 from umpc.planning import Machine, Network, Seconds, measure_machine, predict_local_seconds, predict_seconds
 from umpc.study import PAIR_NOISES, PROTOCOLS, Participant, Study
+from umpc.studycentral import MECHANISMS
+from umpc.studygopa import GOPA
 from umpc.studylocal import OF_CELLS
 
 TRUST = ("nobody", "helpers", "curator")
 """In ascending order: nobody beside the sites; processes without data that collude with nobody; one that sees all."""
 ASSUMED = {
     "nobody": "-",
-    "dealer": "a dealer that colludes with nobody",
-    "curator": "the coordinator, with all records",
+    "dealer": "the dealer",
+    "shufflers": "both shufflers",
+    "curator": "a curator",
 }
 USUAL_DELTA = "1e-9"
-NOISES = {"bell-2pc": PAIR_NOISES}
+NOISES = {"bell-2pc": PAIR_NOISES, "central": MECHANISMS}
 """Of protocols with several kinds of noise, each a protocol of its own to whoever chooses."""
 
 
@@ -136,7 +140,7 @@ def turned(file: StudyFile, protocol: str, **changes) -> Study:
     facts: dict = {"protocol": protocol, **changes}
     if protocol != entries.protocol or changes:
         facts = {"noise": None, "backend": None, "preprocessing": None, "edges": None, "levels": None, **facts}
-        facts["delta"] = USUAL_DELTA if usual.noise == "gopa" else ""
+        facts["delta"] = USUAL_DELTA if protocol == GOPA else ""
         if {protocol, entries.protocol} == {"u-mpc"}:
             facts["edges"] = entries.edges
     if protocol not in OF_CELLS:
@@ -160,15 +164,16 @@ def _predicted(
 ) -> Alternative:
     cost, error = cost_of(attempt), error_of(attempt, like)
     seconds, (trust, assumed) = seconds_of(attempt, cost, like, network, machines), trust_of(study)
-    return Alternative(
-        label, study, attempt.sizes.edges, error, float(delta_of(attempt.sizes)), cost, seconds, trust, assumed
-    )
+    sets = OfCurator(study).choice(like.records).sets(like.records) if study.central else attempt.sizes.edges
+    return Alternative(label, study, sets, error, float(delta_of(attempt.sizes)), cost, seconds, trust, assumed)
 
 
 def error_of(attempt: Attempt, like: Likeness) -> PredictedError:
     """Raises: StudyError where it cannot be told."""
     if not attempt.study.one_message:
         return error_of_sums(attempt.sizes, like)
+    if attempt.study.central:
+        return error_of_curator(attempt.sizes, like)
     protocol, small = one_message_of(attempt.study), like.small
     bias = protocol.quantised(small.columns, small.first) - small.statistic
     return PredictedError(protocol.predicted_std(like.columns, like.first), bins=bias)
@@ -189,7 +194,7 @@ def seconds_of(
 
 def trust_of(study: Study) -> tuple[str, str]:
     """What of TRUST a study asks for, and in words."""
-    if study.protocol == "central":
+    if study.central:
         return "curator", ASSUMED["curator"]
     if study.dealer:
         return "helpers", ASSUMED["dealer"]

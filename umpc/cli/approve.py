@@ -92,6 +92,13 @@ def reject(config: Path, prefix: str, reason: str) -> None:
     _say(_approvals(config).decide(prefix, REJECTED, reason))
 
 
+def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
+    """What nobody should overlook."""
+    if study.central:
+        shown = ", ".join(study.parsed_kernels[0].fields)
+        yield "WARNING", f"RAW RECORDS: shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
+
+
 def _approvals(config: Path) -> Approvals:
     from umpc.node.approvals import Approvals, approvals_beside
     from umpc.node.config import load_node_config
@@ -112,6 +119,7 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     from umpc.studylocal import described
 
     yield "study", f"{study.name!r}, hash {entry.hash}"
+    yield from _raw_records(study)
     decided = f", {entry.state} {entry.decided}" if entry.decided else ", not decided on"
     yield "asked", f"{entry.asked} by {study.coordinator}{decided}{f': {entry.reason}' if entry.reason else ''}"
     yield "statistic", _statistic(study)
@@ -125,7 +133,8 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
         yield "field", _field(field)
     yield "epsilon", str(study.exact_epsilon)
     withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
-    yield "noise", f"{study.noise}, {'of each record, whoever colludes' if study.noise == 'local' else withstands}"
+    withstands = "of each record, whoever colludes" if study.noise == "local" else withstands
+    yield "noise", f"{study.noise}, {'added by the trusted coordinator' if study.central else withstands}"
     if cells := described(study):
         yield "bins", cells
     tells = "; every node tells how many records have either label" if study.two_sample else ""

@@ -48,14 +48,19 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
-    help="What is released: a noisy sum (u-mpc, default), noisy pairs, or every record's own noisy answer.",
+    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's own noisy answer, "
+    "or (central) the answer of a trusted curator, who sees all records.",
 )
 @click.option(
     "--permutations", type=click.IntRange(min=1), metavar="P", help="Average over P random pairings of all records."
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
-@click.option("--noise", type=click.Choice(NOISES), help="How the noise is drawn; default: in_mpc up to 16 nodes.")
+@click.option(
+    "--noise",
+    type=click.Choice(NOISES),
+    help="How the noise is drawn; default: in_mpc up to 16 nodes. With --protocol central the mechanism: laplace.",
+)
 @click.option("--delta", help="With gopa, --noise skellam or binomial, or noisy pairs, such as 1e-9.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="How pairs of two sites are evaluated; default: shared.")
 @click.option("--preprocessing", type=click.Choice(PREPROCESSINGS), help="With --backend garbled: none, no dealer.")
@@ -107,6 +112,7 @@ def demo(
     umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
+    umpc demo --protocol central --noise hajek
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
@@ -194,8 +200,10 @@ def _run(
         _tell(f"starting {'a dealer and ' if study.dealer else ''}{nodes} node{'s' if nodes > 1 else ''}")
         if study.dealer:
             deployment.start_dealer()
+        rules = "\n[policy]\ntrusted_curator = true\n" if study.central else ""
         for path in paths:
-            deployment.start_node(path.stem, path, str(study.exact_epsilon), delta=str(study.exact_delta + DELTA))
+            delta = str(study.exact_delta + DELTA)
+            deployment.start_node(path.stem, path, str(study.exact_epsilon), more=rules, delta=delta)
         _write_addresses(file, deployment.wait_until_ready())
         report = _coordinate(file, deployment.processes)
     return report, _exact(study, paths, report)
@@ -231,6 +239,9 @@ def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
     from umpc.mpc.attempt import edges_of
 
     tables = pooled(study, paths)
+    if study.central:
+        exact = exact_over_all(study, tables)
+        return {"exact": exact, "exact_over_edges": exact if report.edges == report.sets else None}
     if study.one_message:
         return exact_and_quantised(study, tables)
     firsts, records = report.first_class_by_node, report.records_by_node

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from umpc.cli.show import EVALUATED, NOISE, SETS
+from umpc.cli.show import NOISE, SETS, evaluated
 from umpc.coordinator.report import Moment, Report
 from umpc.errors import ConfigError
+from umpc.studycentral import CENTRAL
 
 WIDTH, ROW, MARGIN = 720, 22, 110
 COLORS = {
@@ -97,10 +98,16 @@ def _error_bars(report: Report) -> str:
 def _privacy(report: Report) -> list[tuple[str, str]]:
     return [
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
-        ("nodes that may collude with the coordinator", f"{report.max_colluding} of {report.nodes}"),
+        ("nodes that may collude with the coordinator", _colluding(report)),
         ("most sets that a record is in", f"{report.max_degree:,}"),
-        ("protocol", f"{report.protocol}, {EVALUATED[report.backend]}, preprocessing: {report.preprocessing}"),
+        ("protocol", f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}"),
     ]
+
+
+def _colluding(report: Report) -> str:
+    if report.protocol == CENTRAL:
+        return "none: it is a trusted curator and has seen all records"
+    return f"{report.max_colluding} of {report.nodes}"
 
 
 def _sets(report: Report) -> list[tuple[str, str]]:

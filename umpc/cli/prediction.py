@@ -10,6 +10,7 @@ import numpy as np
 from umpc.accuracy import Likeness
 from umpc.agreement import attempt_of
 from umpc.coordinator.onemessage import predict
+from umpc.curator import OfCurator
 from umpc.errors import StudyError
 from umpc.mpc.attempt import Attempt, commit
 from umpc.mpc.cost import Cost
@@ -39,9 +40,16 @@ def likeness_of(attempt: Attempt, file: Path | None, delimiter: str) -> Likeness
 
 
 def local_prediction(attempt: Attempt) -> tuple[Cost, float]:
-    """The cost of a one-message protocol, and the estimate's standard deviation if the records were uniform."""
+    """The cost of a one-message protocol, and the estimate's standard deviation if the records were uniform.
+
+    Of a trusted curator that is the noise's, whatever the records are. Raises: as its `check_records`.
+    """
     counts = [member.classes for member in attempt.members]
-    return predict(one_message_of(attempt.study), counts), uniform_std(attempt.study, counts)
+    protocol = one_message_of(attempt.study)
+    if isinstance(protocol, OfCurator):
+        protocol.check_records(attempt.sizes.records)
+        return predict(protocol, counts), protocol.usual_std(attempt.sizes.records)
+    return predict(protocol, counts), uniform_std(attempt.study, counts)
 
 
 def cost_of(attempt: Attempt) -> Cost:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from umpc.coordinator.report import Report
+from umpc.studycentral import CENTRAL
 
 if TYPE_CHECKING:
     from umpc.coordinator.client import Preparation
@@ -29,6 +30,13 @@ NOISE = {
     "randomised_response": "randomised response of every pair: at most this",
     "gopa": "discrete Gaussian; what nodes share cancels, their own is left",
     "local": "of every record's answer at its node; estimated",
+    "laplace": "discrete Laplace of the global sensitivity, added by the curator",
+    "coinpress_naive": "CoinPress over disjoint sets, added by the curator",
+    "coinpress_all": "CoinPress over all sets, added by the curator",
+    "coinpress_subsampled": "CoinPress over independent sets, added by the curator",
+    "hajek": "local Hájek, heavy tails, added by the curator",
+    "hajek_subsampled": "local Hájek over independent sets, added by the curator",
+    "hajek_split": "local Hájek over half the records, added by the curator",
 }
 EVALUATED = {
     "shared": "evaluated under shares",
@@ -114,6 +122,8 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     local = report.noise == "local"
     held = "the value of the records' bins" if local else "the value over E without noise"
     may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
+    if report.protocol == CENTRAL:
+        held, may_collude = "the mean over its sets without noise", "the coordinator has seen all their records"
     if report.estimate is not None:
         rows += [
             ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", f"holds {held}"),
@@ -135,7 +145,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         return rows
     return [
         *rows,
-        ("edges of several owners", report.backend, EVALUATED[report.backend]),
+        ("edges of several owners", report.backend, evaluated(report)),
         ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
         ("bytes online", f"{report.bytes_online:,}", f"predicted {report.bytes_online_predicted:,}"),
         *_network(report),
@@ -161,6 +171,11 @@ def _network(report: Report) -> list[tuple[str, str, str]]:
         ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
         ("  of each step", "", by_step),
     ]
+
+
+def evaluated(report: Report) -> str:
+    """How sets of records of several owners were."""
+    return "by the coordinator, a trusted curator" if report.protocol == CENTRAL else EVALUATED[report.backend]
 
 
 def _number(value: float | None) -> str:

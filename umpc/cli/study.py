@@ -40,6 +40,8 @@ def study() -> None:
       # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
       # protocol = "gopa"                 # a mean, under noise that nodes share and that cancels, no [dealer]; with a
       # delta = "1e-9"                    # delta, and better with max_colluding = 1 than with all but one
+      # protocol = "central"              # a baseline: this coordinator is shown all records, which every node must
+      # noise = "hajek"                   # allow, and adds the noise: "laplace" (default), "coinpress_all", ...
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
@@ -150,10 +152,13 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
         click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
     suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
-    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.noise == 'local' else suffices}")
+    suffices = "of each record" if checked.noise == "local" else suffices
+    click.echo(f"epsilon      {checked.epsilon}, {'of what the curator tells' if checked.central else suffices}")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
     dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
+    if checked.central:
+        click.echo("curator      this coordinator is shown all records, if nodes allow it (trusted_curator, [policy])")
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
     if records is not None:
         _predict(checked, records)
@@ -172,14 +177,15 @@ def _predict(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
     from umpc.agreement import noise_of
     from umpc.cli.prediction import attempt_over, local_prediction
+    from umpc.cli.show import SETS
     from umpc.mpc.cost import predict
 
     attempt = attempt_over(study, records)
     sizes = attempt.sizes
     if study.one_message:
         cost, deviation = local_prediction(attempt)
-        sets = f"{sizes.sets:,} pairs of " if study.degree == 2 else ""
-        click.echo(f"sets         all {sets}{sizes.records:,} records")
+        of_all = "all " if study.edges == "all" else f"{sizes.edges:,} of "
+        click.echo(f"sets         {of_all}{sizes.sets:,} {SETS.get(study.degree, 'sets')} of {sizes.records:,} records")
         uniform = ", if the records were uniform between their bounds" if study.noise == "local" else ""
         click.echo(f"noise        standard deviation {deviation:.4g}{uniform}")
         question = ", a question, and an answer" if study.asks else ""

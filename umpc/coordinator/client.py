@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
-from umpc.coordinator.onemessage import coordinator_session
 from umpc.coordinator.report import Measured, Moment, Report, count_online
 from umpc.coordinator.session import CoordinatorSession
 from umpc.errors import AlreadyReleased, PreparationLost, StudyError, UmpcError
@@ -119,7 +119,8 @@ class Conductor:
         agree = self.session.agree(answers)
         if agree is None:
             await self._question(answers)
-            return self.session.replay(answers, Measured(replayed=True, seconds_total=self._elapsed(self.started)))
+            measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
+            return await asyncio.to_thread(self.session.replay, answers, measured)
         opened = await self._ask("agree", agree, m.Opened)
         offline = time.perf_counter()
         prepared = await self._prepare(opened)

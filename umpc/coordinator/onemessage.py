@@ -1,6 +1,7 @@
 """The coordinator's part of a one-message protocol: the same steps, and an estimate from all nodes' messages.
 
-It sees every record's randomised answer, and in a report says no more than the estimate.
+It sees every record's randomised answer, as a trusted curator every record, and in a report says no more than the
+estimate.
 """
 
 from __future__ import annotations
@@ -10,21 +11,14 @@ from collections.abc import Sequence
 from umpc.coordinator.report import Measured, Report, SumReport, report_of
 from umpc.coordinator.session import CoordinatorSession
 from umpc.dp.local.estimate import LocalEstimate
-from umpc.errors import AlreadyReleased, EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.sizes import Member, Sizes
 from umpc.onemessage import Counts, OneMessage, check_size, one_message_of
 from umpc.study import Study
-from umpc.tworounds import OfRounds, check_records
-
-
-def coordinator_session(study: Study) -> CoordinatorSession:
-    """The session of a study, whatever its protocol."""
-    if study.asks:
-        return TwoRoundsCoordinator(study)
-    return (OneMessageCoordinator if study.one_message else CoordinatorSession)(study)
+from umpc.tworounds import OfRounds
 
 
 class OneMessageCoordinator(CoordinatorSession):
@@ -58,11 +52,20 @@ class OneMessageCoordinator(CoordinatorSession):
         measured: Measured,
     ) -> Report:
         self._check_messages(answers, attempt, counts)
-        estimate = self._estimate([answer.share for answer in answers], counts)
-        kernel, epsilon = self.study.parsed_kernels[0].text, float(self.study.exact_epsilon)
-        one = SumReport(kernel, estimate.value, epsilon, estimate.std, 0.0)
+        messages = [answer.share for answer in answers]
         cost = predict(self._protocol, counts) if isinstance(run, Attempt) else Cost(0, (), (), 0)
-        return report_of(self.study, [one], run, cost, measured)
+        return self._report_of(messages, counts, run, cost, measured)
+
+    def _report_of(
+        self, messages: Sequence[bytes], counts: Sequence[Counts], run: Attempt | Sizes, cost: Cost, measured: Measured
+    ) -> Report:
+        """From messages that were checked."""
+        estimate = self._estimate(messages, counts)
+        return report_of(self.study, [self._sum(estimate.value, estimate.std, 0.0)], run, cost, measured)
+
+    def _sum(self, value: float, std: float, sampling: float) -> SumReport:
+        kernel, epsilon = self.study.parsed_kernels[0].text, float(self.study.exact_epsilon)
+        return SumReport(kernel, value, epsilon, std, sampling)
 
     def _estimate(self, messages: Sequence[bytes], counts: Sequence[Counts]) -> LocalEstimate:
         return self._protocol.aggregate(messages, counts)
@@ -91,60 +94,6 @@ class OneMessageCoordinator(CoordinatorSession):
                 f"new name to run it anew",
                 culprit=name,
             )
-
-
-class TwoRoundsCoordinator(OneMessageCoordinator):
-    """`ghazi-rounds`: a question that follows from all first messages, and the answers to it.
-
-    session.ask(released)           ask: the same from the same messages, also when the study is asked again
-    session.hear(told)
-    session.finish(released, ...)   or replay
-    """
-
-    _protocol: OfRounds
-
-    def __init__(self, study: Study):
-        super().__init__(study)
-        self._question = b""
-        self._told: list[bytes] = []
-
-    def _check_sizes(self, members: tuple[Member, ...]) -> None:
-        super()._check_sizes(members)
-        check_records([member.classes for member in members])
-
-    def ask(self, answers: Sequence[m.Released]) -> m.Ask:
-        """Raises: RemoteProtocolError naming the node whose message is malformed; AlreadyReleased."""
-        if self._question:
-            raise LocalProtocolError("one question is asked")
-        if self._attempt is not None:
-            attempt, counts = self._attempt.id, [member.classes for member in self._attempt.members]
-        else:
-            attempt, counts = answers[0].attempt, [(0, answer.records) for answer in answers]
-        self._check_messages(answers, attempt, counts)
-        self._asked_of, self._counts = [answer.share for answer in answers], counts
-        self._question = self._protocol.question(self._asked_of, counts)
-        return m.Ask(self._question)
-
-    def hear(self, answers: Sequence[m.Told]) -> None:
-        """Raises: RemoteProtocolError naming the node whose answer is malformed."""
-        if not self._question or self._told:
-            raise LocalProtocolError("answers come once, after the question")
-        for name, answer, first, counts in zip(self.names, answers, self._asked_of, self._counts, strict=True):
-            try:
-                self._protocol.check_answer(first, answer.answer, counts)
-            except EncodingError as error:
-                raise RemoteProtocolError(
-                    f"{name} told a malformed answer: {error.message}", culprit=name, step="ask"
-                ) from error
-        self._told = [answer.answer for answer in answers]
-
-    def _check_share(self, share: bytes, counts: Counts) -> None:
-        self._protocol.check(share, counts)
-
-    def _estimate(self, messages: Sequence[bytes], counts: Sequence[Counts]) -> LocalEstimate:
-        if not self._told or messages != self._asked_of:
-            raise LocalProtocolError("an estimate follows from the messages that led to the question, and its answers")
-        return self._protocol.aggregate(messages, self._question, self._told, counts)
 
 
 def predict(protocol: OneMessage, counts: Sequence[Counts]) -> Cost:

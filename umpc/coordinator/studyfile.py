@@ -17,6 +17,7 @@ from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
 from umpc.mpc.noise import ALL_MEMBERS
 from umpc.study import FieldBins, FieldText, Participant, Study, exact
+from umpc.studycentral import CENTRAL, usual_edges
 from umpc.studylocal import USUAL_LEVELS, with_usual_bins
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
@@ -88,6 +89,7 @@ DEFAULTS = {
     "ghazi-ldp": _Usual("all", "local", "none", "none"),
     "ghazi-rounds": _Usual("all", "local", "none", "none"),
     "gopa": _Usual("all", "gopa", "none", "none"),
+    "central": _Usual("all", "laplace", "none", "none"),
 }
 
 
@@ -104,6 +106,7 @@ class StudyFile:
         entries, nodes = self.entries, tuple(self.entries.nodes)
         usual, statistic = DEFAULTS.get(entries.protocol, DEFAULTS["u-mpc"]), self._statistic()
         edges = "2n" if usual.edges == "1p" and statistic["sampling"] == "two_sample" else usual.edges
+        edges = usual_edges(entries.noise) if entries.protocol == CENTRAL else edges
         preprocessing = entries.preprocessing or usual.preprocessing
         noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon, preprocessing)
         study = Study(

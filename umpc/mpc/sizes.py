@@ -102,7 +102,7 @@ class Sizes:
         if most < count and (count < self.sets or pairings is not None):
             raise RangeError(f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all")
         cells = comb(self.holders + study.degree - 1, study.degree)
-        if count == self.sets and pairings is None and cells > MAX_CELLS:
+        if count == self.sets and pairings is None and cells > MAX_CELLS and not study.central:
             raise RangeError(
                 f"all sets of {study.degree} records of {self.holders} nodes have {cells} different groups of owners, "
                 f"at most {MAX_CELLS} are possible; ask for a number of edges instead of all"
@@ -127,5 +127,7 @@ class Sizes:
 
     def ring(self, noise_tails: Sequence[int]) -> Ring:
         """The ring that holds every sum and its noise (but for a probability of 2^-64). Raises: RangeError."""
+        if self.study.central:  # nothing is summed under shares
+            return smallest_ring(0)
         kernels = zip(self.study.parsed_kernels, noise_tails, strict=True)
         return smallest_ring(max(self.edges * kernel.magnitude_units + tail for kernel, tail in kernels))

@@ -111,6 +111,7 @@ def _policy(section: _Section) -> Policy:
         min_nodes=section.count("min_nodes"),
         min_colluding=section.count("min_colluding"),
         **{key: section.texts(key, "|".join(kinds), names(", ".join(kinds))) for key, kinds in KINDS.items()},
+        trusted_curator=section.flag("trusted_curator"),
         approval=section.flag("approval"),
     )
 

@@ -10,6 +10,7 @@
 | `min_colluding` | its noise withstands at least so many colluding nodes |
 | `protocol`, `noise`, `backend`, `preprocessing` | each is one of these |
 | `min_records` | the node has at least so many complete records for it: the only rule that needs the table |
+| `trusted_curator` | it shows its coordinator no raw records, or this is true: refused also where the key is missing |
 | `approval` | a person has accepted it (`approvals.py`) |
 
 *Reveals*: a refusal names the rule, what it allows and what the study has. Of `min_records` it tells only that there
@@ -37,7 +38,7 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules, by their keys; None, 0 and False ask for nothing."""
+    """The rules, by their keys; None, 0 and False ask for nothing; only `trusted_curator` must be true to allow."""
 
     coordinators: frozenset[str] | None = None
     statistics: frozenset[str] | None = None
@@ -51,6 +52,7 @@ class Policy:
     noise: frozenset[str] | None = None
     backend: frozenset[str] | None = None
     preprocessing: frozenset[str] | None = None
+    trusted_curator: bool = False
     approval: bool = False
 
     def check(self, study: Study, node: str) -> None:
@@ -71,6 +73,13 @@ class Policy:
 
     def _broken(self, study: Study) -> Iterator[str]:
         """A line for each broken rule: what is allowed, the rule, what came, what to do."""
+        if study.central and not self.trusted_curator:
+            shown = _named(study.parsed_kernels[0].fields)
+            yield (
+                f"no trusted curator (trusted_curator under [policy]), and this study would show all records of these "
+                f"fields to the coordinator {study.coordinator!r}: {shown}; take another protocol, or have its "
+                f"administrator set trusted_curator = true"
+            )
         if self.coordinators is not None and study.coordinator not in self.coordinators:
             yield (
                 f"studies of {_named(self.coordinators)} only (coordinators under [policy]), and one of "

@@ -248,6 +248,7 @@ class StudyRun:
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
         failpoint("after-charge")
         log.info("study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, delta)
+        self._log_raw_records(session.records)
         await self._send(message)
         self.answered = not self.study.asks
         failpoint("after-send")
@@ -271,9 +272,13 @@ class StudyRun:
         failpoint("after-told")
 
     async def _release_again(self, stored: Release) -> None:
-        """The same study asked again gets the same stored bytes, at no cost."""
+        """The same study asked again gets the same stored bytes, at no cost; raw records only while the rules allow."""
         self.step = "release"
-        await self._send(codec.decode_node(codec.parse(pb.NodeMessage, stored.share)))
+        message = codec.decode_node(codec.parse(pb.NodeMessage, stored.share))
+        if self.study.central:
+            await asyncio.to_thread(self.site.permit, self.study, message.records)
+            self._log_raw_records(message.records)
+        await self._send(message)
         if self.study.asks:
             ask = await self._expect(m.Ask)
             self.step = "ask"
@@ -282,6 +287,13 @@ class StudyRun:
             await self._send(m.Told(stored_answer(answer, asked, self.study, self.site.name)))
         self.answered = True
         log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
+
+    def _log_raw_records(self, records: int) -> None:
+        """A trusted curator is shown what nobody else is: the log says so, each time."""
+        if self.study.central:
+            fields = ", ".join(self.study.parsed_kernels[0].fields)
+            told = "study %s: RAW RECORDS leave: %s of all %d records, shown to %s, a trusted curator"
+            log.warning(told, self._label, fields, records, self.coordinator)
 
     def _check_caller(self) -> None:
         study = self.study

@@ -39,7 +39,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # most = 4                         # studies that may wait for their run at once; 0: none. Their epsilon is reserved
 # hours = 24                       # for which one waits; then its epsilon is free again
 
-[policy]                           # read at every proposal, without a restart; a missing key allows anything
+[policy]                           # read at every proposal, without a restart; a missing key allows anything but the
+#                                  # showing of raw records
 # coordinators = ["coordinator"]   # names in the certificates of those who may ask
 # statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over any fields
 # kernels = ["0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
@@ -50,10 +51,11 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
 # noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial", "local",
-#                                  # "gopa"
+#                                  # "gopa", and the mechanisms of "central": "laplace", "hajek", ...
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled", "none"
 # protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc", "ghazi-ldp",
-#                                  # "ghazi-rounds", "gopa"
+#                                  # "ghazi-rounds", "gopa", "central"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
+# trusted_curator = true           # protocol = "central" may show raw records to the coordinator; default: never
 # approval = true                  # a person must accept each study: `umpc approve --help`
 """

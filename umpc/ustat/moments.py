@@ -53,11 +53,22 @@ class Moments:
     def variance(self, edges: int, sizes: tuple[int, ...]) -> float:
         """Of the mean over a graph of so many edges, its degrees as equal as can be, its vertices numbered at random.
 
-        Over all pairs of edges the products add up to 0, which tells their mean where S and T share no record.
         sizes: records of each class.
         """
-        count, possible, ends = _pairs(sizes), _possible(sizes), 3 - len(sizes)
-        adjacent = [_adjacent(ends * edges, size) for size in sizes]
+        ends = 3 - len(sizes)
+        return self._variance(edges, [_adjacent(ends * edges, size) for size in sizes], sizes)
+
+    def variance_of_part(self, part: int, records: int) -> float:
+        """Of the mean over all pairs of so many records, chosen at random."""
+        edges = part * (part - 1) // 2
+        return self._variance(edges, [2.0 * edges * (part - 2)], (records,))
+
+    def _variance(self, edges: int, adjacent: list[float], sizes: tuple[int, ...]) -> float:
+        """adjacent: ordered pairs of edges that share a record, of each class.
+
+        Over all pairs of edges the products add up to 0, which tells their mean where S and T share no record.
+        """
+        count, possible = _pairs(sizes), _possible(sizes)
         apart = count * (count - 1.0) - sum(possible)
         rest = -(count * self.same + np.dot(possible, self.shared)) / apart if apart else 0.0
         total = edges * self.same + np.dot(adjacent, self.shared) + (edges * (edges - 1.0) - sum(adjacent)) * rest

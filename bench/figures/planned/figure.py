@@ -11,30 +11,37 @@ from pathlib import Path
 
 from bench.figures.draws import stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row
-from bench.figures.planned.cases import case_of
+from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
 from umpc.simulation import simulate
+from umpc.studycentral import MECHANISMS
 
 FACTOR = 1.5
 RUNS = 400
 BATCHES = 4
-PLANNED: tuple[tuple[str, str, str, dict[str, str], float], ...] = (
-    ("u-mpc, 2n pairs", "kendall_tau", "u-mpc", {}, 1),
-    ("u-mpc, sampling = noise", "kendall_tau", "u-mpc", {"edges": "456621"}, 0.3),
-    ("u-mpc, no dealer", "kendall_tau", "u-mpc", {"backend": "garbled", "preprocessing": "none"}, 0.3),
-    ("bell-2pc, Laplace", "kendall_tau", "bell-2pc", {"noise": "pair_laplace"}, 0.25),
-    ("bell-2pc, response", "kendall_tau", "bell-2pc", {"noise": "randomised_response"}, 0.3),
-    ("bell-ldp", "kendall_tau", "bell-ldp", {}, 1),
-    ("ghazi-ldp", "kendall_tau", "ghazi-ldp", {}, 1),
-    ("u-mpc, AUC", "auc", "u-mpc", {}, 1),
-    ("bell-auc, AUC", "auc", "bell-auc", {}, 1),
-    ("u-mpc, mean", "mean", "u-mpc", {"edges": "all"}, 1),
+OWN = ("kendall_tau", "u-mpc")
+CURATOR = ("kendall_tau", "central")
+PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
+    ("u-mpc, 2n pairs", OWN, {}, 1),
+    ("u-mpc, sampling = noise", OWN, {"edges": "456621"}, 0.3),
+    ("u-mpc, no dealer", OWN, {"backend": "garbled", "preprocessing": "none"}, 0.25),
+    ("bell-2pc, Laplace", ("kendall_tau", "bell-2pc"), {"noise": "pair_laplace"}, 0.2),
+    ("bell-2pc, response", ("kendall_tau", "bell-2pc"), {"noise": "randomised_response"}, 0.25),
+    ("bell-ldp", ("kendall_tau", "bell-ldp"), {}, 1),
+    ("ghazi-ldp", ("kendall_tau", "ghazi-ldp"), {}, 1),
+    ("ghazi-rounds", ("kendall_tau", "ghazi-rounds"), {}, 1),
+    ("ghazi-shuffle", ("kendall_tau", "ghazi-shuffle"), {}, 0.5),
+    ("bell-auc, AUC", ("auc", "bell-auc"), {}, 1),
+    ("u-mpc, AUC", ("auc", "u-mpc"), {}, 1),
+    ("gopa, mean", ("mean", "gopa"), {}, 1),
+    ("u-mpc, mean", ("mean", "u-mpc"), {"edges": "all"}, 1),
+    *((f"curator, {noise.replace('_', ' ')}", CURATOR, {"noise": noise}, 1) for noise in MECHANISMS),
 )
-"""What is drawn, statistic, protocol, the study's other settings, part of the runs."""
+"""What is drawn, statistic and protocol, the study's other settings, part of the runs."""
 
 
 def points(quick: bool) -> list[Point]:
     found = []
-    for place, (label, statistic, protocol, changes, part) in enumerate(PLANNED):
+    for place, (label, (statistic, protocol), changes, part) in enumerate(PLANNED):
         runs = 2 if quick else max(1, round(RUNS * part / BATCHES))
         facts = {"statistic": statistic, "protocol": protocol, "changes": changes, "runs": runs}
         found.append(Point(label, float(place), 1 if quick else BATCHES, facts))
@@ -45,7 +52,8 @@ def measure(point: Point, seed: bytes) -> Measured:
     facts = point.facts
     case = case_of(facts["statistic"])
     study = case.study(facts["protocol"], facts["changes"])
-    runs = (simulate(study, case.tables, stream_of(seed, run).bytes) for run in range(facts["runs"]))
+    with sums_of_all_pairs_once():
+        runs = [simulate(study, case.tables, stream_of(seed, run).bytes) for run in range(facts["runs"])]
     return {"squared_error": [(run.report.estimate - case.like.statistic) ** 2 for run in runs]}
 
 

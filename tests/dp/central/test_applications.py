@@ -68,6 +68,8 @@ def test_the_loss_of_the_test_is_at_most_epsilon():
     test = UniformityTest("x", 2, ONE, 8, ONE)
     tables = [{"x": np.array([0] * 7 + [last])} for last in (0, 1)]
     assert audited(*(lambda b, t=t: test.decide(t, b).statistic for t in tables), 100, "uniformity") <= 1
+    loud = replace(test, epsilon=Fraction(500))
+    assert audited(*(lambda b, t=t: loud.decide(t, b).statistic for t in tables), 100, "loud uniformity") > 1
 
 
 @pytest.mark.parametrize(
@@ -130,6 +132,8 @@ def test_the_loss_of_the_triangles_is_at_most_epsilon():
     lonely[0] = lonely[:, 0] = False
     protocol = TriangleDensity(Fraction(2))
     assert audited(*(lambda b, g=g: protocol.estimate(g, b) for g in (full, lonely)), 100, "triangles") <= 2
+    loud = TriangleDensity(Fraction(1000))
+    assert audited(*(lambda b, g=g: loud.estimate(g, b) for g in (full, lonely)), 300, "loud triangles") > 2
 
 
 def test_triangles_refuse():

@@ -125,6 +125,8 @@ def test_the_loss_over_drawn_tuples_is_at_most_epsilon(family):
     tables = columns([3, 3, 3, 0]), columns([3, 3, 3, 3])
     protocol = PrivateTuples(PRODUCT, ONE, Fraction(5), family, 6 if family == "subsampled" else 0, steps=2)
     assert audited(*(lambda b, t=t: protocol.estimate(t, b) for t in tables), 300, family) <= 1
+    loud = replace(protocol, epsilon=Fraction(60))
+    assert audited(*(lambda b, t=t: loud.estimate(t, b) for t in tables), 300, f"loud {family}") > 1
 
 
 def test_noise_for_a_smaller_share_than_the_families_loses_more_than_epsilon():

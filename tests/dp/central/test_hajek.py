@@ -112,6 +112,8 @@ def test_its_loss_is_at_most_epsilon():
     assert audited(*(lambda b, t=t: protocol.estimate(t, b) for t in tables), 250, "hajek") <= 2
     part = LocalHajek(PRODUCT, Fraction(2), Fraction(1, 2), count=20, grid=GRID)
     assert audited(*(lambda b, t=t: part.estimate(t, b) for t in tables), 60, "hajek, part") <= 2
+    loud = replace(part, epsilon=Fraction(500))
+    assert audited(*(lambda b, t=t: loud.estimate(t, b) for t in tables), 300, "loud hajek, part") > 2
 
 
 def test_noise_of_the_local_sensitivity_alone_loses_more():

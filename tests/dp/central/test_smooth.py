@@ -22,6 +22,7 @@ from umpc.ustat.kernel import Kernel
 from .common import EQUAL, GINI, SCHEMA, TRIPLE, SeededBits, columns
 
 OUTLYING = Kernel.from_text("a.x * b.x - (a.x + b.x)", SCHEMA)
+OWN = Kernel.from_text("a.x", SCHEMA, degree=1)
 CHOICES = [(Fraction(0), Fraction(1, 4)), (Fraction(1, 10), Fraction(1)), (Fraction(1, 2), Fraction(3))]
 """ξ, in parts of the range, and η."""
 
@@ -65,11 +66,15 @@ def test_every_neighbour_of_every_table_over_all_pairs(kernel, xi, slope):
 
 
 @pytest.mark.parametrize(("xi", "slope"), CHOICES[:2])
-@pytest.mark.parametrize(("kernel", "listed"), [(GINI, True), (TRIPLE, False), (TRIPLE, True)])
+@pytest.mark.parametrize(
+    ("kernel", "listed"), [(GINI, True), (TRIPLE, False), (TRIPLE, True), (OWN, False), (OWN, True)]
+)
 def test_every_neighbour_of_every_small_table(kernel, listed, xi, slope):
-    """Over a subsample with repetitions and uneven M_i (section 4.5), and over triples."""
+    """Over a subsample with repetitions and uneven M_i (section 4.5), over triples, and of single records."""
     n, domain = 5, (0, 1, 3) if kernel is GINI else (0, 3)
-    family = subsampled_family(n, kernel.degree, 9, SeededBits("listed")) if listed else CompleteFamily(n, 3)
+    family = (
+        subsampled_family(n, kernel.degree, 9, SeededBits("listed")) if listed else CompleteFamily(n, kernel.degree)
+    )
     bound = bound_of(kernel_terms(kernel, columns([0] * n)), family, xi, slope)
     tables = list(product(domain, repeat=n))
     found = {table: reweight(kernel_terms(kernel, columns(table)), family, bound) for table in tables}
@@ -112,6 +117,13 @@ def test_smooth_is_the_largest_discounted_future():
     (estimate,) = smooth_estimates(1 / 50, np.array([0.25]), 0.1, 500, 2 / 500, 1 / 499)
     assert np.isclose(estimate, float(bound.smooth(0, beta, 500)))
     assert all(bound.at(j) <= bound.at(j + 1) <= 1 for j in range(500))
+
+
+def test_a_huge_beta_makes_no_endless_fractions():
+    """e^-β of β = 10^12 has as many digits; so does no bound, which is that of L alone."""
+    bound = LocalBound(Fraction(1), Fraction(1), Fraction(1, 4), Fraction(2, 50), Fraction(1, 49))
+    found = bound.smooth(0, Fraction(10**12), 50)
+    assert found == bound.at(0) and found.denominator < 1 << 200
 
 
 def test_the_level_is_the_least_that_holds():

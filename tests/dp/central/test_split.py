@@ -51,6 +51,8 @@ def test_its_loss_is_at_most_epsilon():
     protocol = SplitHajek(GINI, ONE, ONE, grid=Fraction(1, 1 << 10))
     assert audited(*(lambda b, t=t: protocol.estimate(t, b) for t in tables), 100, "split") <= 1
     assert protocol.event == PureEvent(ONE)
+    loud = replace(protocol, epsilon=Fraction(500))
+    assert audited(*(lambda b, t=t: loud.estimate(t, b) for t in tables), 400, "loud split") > 1
 
 
 def test_refusals():

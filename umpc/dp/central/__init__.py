@@ -20,6 +20,9 @@
 | `smooth.py` | the bound on the local sensitivity behind `hajek`, proved |
 | `heavy_tail.py` | noise whose scale may depend on the data, drawn exactly |
 | `amplification.py` | what secret batches gain |
+| `choices.py` | each mechanism by its name, its parameters from what is public alone: what a study can run |
+| `columns.py` | a node's records as it sends them to the curator |
+| `cost.py` | bytes, rounds, operations |
 
 Every protocol is a frozen dataclass of public parameters with a method that takes data and `RandomBits`, and functions
 that predict its error. Releases are exact numbers, except for θ of `dpsgd`, which is computed from such.

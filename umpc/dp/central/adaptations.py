@@ -31,6 +31,7 @@ import numpy as np
 from umpc.dp.central.coinpress import CoinPress
 from umpc.dp.central.moments import complete_variance, disjoint_variance, subsampled_variance
 from umpc.dp.central.terms import (
+    CHUNK,
     CompleteFamily,
     Family,
     disjoint_family,
@@ -86,7 +87,7 @@ class PrivateTuples:
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction:
         """The noisy mean, in the kernel's values. Reveals: this number; the family may be public."""
         terms = kernel_terms(self.kernel, columns)
-        family = self._draw(terms.records, bits)
+        family = self.draw(terms.records, bits)
         found, unit = values(terms, family), terms.unit
         part = share(family)
         return self.coinpress(terms.records, part).mean(
@@ -123,7 +124,8 @@ class PrivateTuples:
         variance = {"disjoint": disjoint_variance, "all": complete_variance}[self.family](records, zetas)
         return variance + self.noise_variance(records)
 
-    def _draw(self, records: int, bits: RandomBits) -> Family:
+    def draw(self, records: int, bits: RandomBits) -> Family:
+        """The sets; `estimate` begins with it."""
         k = self.kernel.degree
         if self.family == "disjoint":
             return disjoint_family(records, k, bits)
@@ -158,6 +160,10 @@ def subsampled(kernel: Kernel, epsilon: Fraction, spread: Fraction, count: int, 
 
 def _clipped_mean(found: np.ndarray, low: Fraction, high: Fraction) -> Fraction:
     """Exact mean of integers after clipping to [low, high]."""
-    under, over = found <= math.floor(low), found >= math.ceil(high)
-    inside = int(found[~(under | over)].sum())
-    return (inside + int(under.sum()) * low + int(over.sum()) * high) / len(found)
+    total = Fraction(0)
+    for start in range(0, len(found), CHUNK):
+        some = found[start : start + CHUNK]
+        under, over = some <= math.floor(low), some >= math.ceil(high)
+        inside = int(some[~(under | over)].sum())
+        total += inside + int(under.sum()) * low + int(over.sum()) * high
+    return total / len(found)

@@ -63,8 +63,10 @@ def tune(width: int, concentration: Fraction, part: Fraction, together: Fraction
     """The slope and the split of epsilon with the least noise at L = 0, among 31 x 9; all arguments are public.
 
     Args:
-        width, concentration: C and ξ in units. part, together: q and p. n: records.
+        width, concentration: C and ξ in units; a ξ above C counts as C, than which no deviation is greater.
+        part, together: q and p. n: records.
     """
+    concentration = min(concentration, Fraction(width))
     slopes = float(epsilon) * 2.0 ** (np.arange(-24, 7) / 2)
     found = []
     for sliding in (Fraction(i, 100) for i in (30, 40, 50, 60, 70, 80, 90, 95, 98)):
@@ -73,8 +75,13 @@ def tune(width: int, concentration: Fraction, part: Fraction, together: Fraction
         best = int(np.argmin(noise))
         found.append((noise[best] / float(alpha), slopes[best], alpha, beta))
     _, slope, alpha, beta = min(found, key=lambda choice: choice[0])
-    slope = Fraction(float(slope)).limit_denominator(1 << 20)
-    return Tuning(LocalBound(Fraction(width), Fraction(concentration), slope, part, together), alpha, beta)
+    return Tuning(LocalBound(Fraction(width), Fraction(concentration), _short(slope), part, together), alpha, beta)
+
+
+def _short(number: float) -> Fraction:
+    """A number above 0 to 20 bits, however small it is."""
+    mantissa, exponent = math.frexp(float(number))
+    return round(mantissa * (1 << 20)) * Fraction(2) ** (exponent - 20)
 
 
 def reweight(terms: Terms, family: Family, bound: LocalBound) -> Reweighted:
@@ -172,7 +179,7 @@ class LocalHajek:
     """epsilon-DP, replace-one.
 
     Args:
-        kernel: symmetric, of degree k >= 2.
+        kernel: symmetric, of degree k.
         epsilon: > 0, exact.
         concentration: ξ >= 0, exact, in values: how far from the mean the H_i are expected to lie.
         count: M of a subsampled family (section 4.5); None for all sets.

@@ -40,6 +40,7 @@ all neighbours of small tables.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -57,6 +58,8 @@ Number = Any
 
 ROUNDED = 1 << 60
 """Discounted values are rounded up to multiples of bound(0)/2^60: short fractions."""
+MOST_BETA = 64
+"""A greater β counts as this one: e^-64 is at least e^-β, too, and a short fraction."""
 
 
 def local_bound(level: Number, c: Number, concentration: Number, slope: Number, q: Number, p: Number) -> Number:
@@ -133,10 +136,11 @@ def _smooth(bound: LocalBound, beta: Fraction, records: int) -> tuple[Fraction, 
     So S_j >= r S_{j+1} or S_j = S_{j+1}, and S_j <= S_{j+1}: smooth both ways, exactly.
     """
     with ctx.workprec(PRECISION):
-        ratio = above(ball(-beta).exp())
+        ratio = above(ball(-min(beta, MOST_BETA)).exp())
     grain = bound.at(0) / ROUNDED
-    found = [bound.at(records)]
-    for level in range(records - 1, -1, -1):
+    top = bisect_left(range(records), bound.at(records), key=bound.at)
+    found = [bound.at(records)] * (records + 1 - top)  # from here on bound is what it is at last: most often C
+    for level in range(top - 1, -1, -1):
         faded = -((-ratio * found[-1]) // grain) * grain
         found.append(max(bound.at(level), min(found[-1], faded)))
     return tuple(reversed(found))

@@ -223,8 +223,13 @@ def subsampled_family(records: int, degree: int, count: int, bits: RandomBits) -
 
 
 def values(terms: Terms, family: Family) -> np.ndarray:
-    """All values in units, set by set: (count,) int64."""
-    return np.concatenate([terms.evaluate(sets) for sets in family.chunks()])
+    """All values in units, set by set: (count,) int64, of which any sum fits 62 bits."""
+    _check_fits(terms, family)
+    found, start = np.empty(family.count, dtype=np.int64), 0
+    for sets in family.chunks():
+        found[start : start + sets.shape[1]] = terms.evaluate(sets)
+        start += sets.shape[1]
+    return found
 
 
 def sums(terms: Terms, family: Family) -> tuple[int, np.ndarray]:

@@ -1,0 +1,53 @@
+"""A trusted curator: what its released number proves about one record, in whole runs of every mechanism.
+
+Eight records of 3 against seven and a 0: under the product all of the record's sets move by the whole range. The
+same runs find a curator that adds too little noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from umpc.simulation import simulate
+from umpc.studycentral import MECHANISMS
+
+from ..central import central_study
+from ..studies import Entropy, table
+from . import mutants
+from .auditor import MORE, Verdict, broken_by, loss_bound, remembered
+
+MOST, USUAL = {"hajek_split": 330}, 110
+"""Runs. Of the split's answers half do not depend on the record, which is in the half that says where values lie."""
+FULL = table([3] * 7, [0] * 7)
+NEIGHBOURS = table([3], [0]), table([0], [0])
+HIGH, LOW = 9.0, 6.75
+"""The mean over all pairs, of either table: the events lie around them, fixed before any run."""
+
+
+def released(noise: str, record: dict[str, np.ndarray]) -> np.ndarray:
+    """The last node has the replaced record alone."""
+    study = central_study(noise, kernels="a.x * b.x")
+    with remembered():
+        entropy = Entropy(f"curator {noise} {record['x'][0]}")
+        runs = MOST.get(noise, USUAL) * MORE
+        return np.array([simulate(study, [FULL, record], entropy).report.estimate for _ in range(runs)])
+
+
+def audit(noise: str, mutant: Callable | None = None) -> Verdict:
+    thresholds = [LOW + (HIGH - LOW) * part for part in (-0.5, 0.0, 0.5, 0.99, 1.5)]
+    with broken_by(mutant) as name:
+        first, second = (released(noise, record) for record in NEIGHBOURS[::-1])
+        verdict = Verdict(f"{noise}: {name}", len(first), loss_bound(first, second, thresholds), 1.0)
+    print(verdict)
+    return verdict
+
+
+@pytest.mark.parametrize("noise", MECHANISMS)
+def test_a_release_keeps_its_promise_and_the_same_runs_find_too_little_noise(noise):
+    verdict = audit(noise)
+    assert verdict.sound, str(verdict)
+    verdict = audit(noise, mutants.curator_takes_too_much)
+    assert verdict.caught_by("loss"), f"not found: {verdict}"

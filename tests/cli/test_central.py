@@ -1,0 +1,102 @@
+"""What people are told of a study with a trusted curator: beforehand, at a site, and in its report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from umpc.cli.main import umpc
+from umpc.cli.page import page
+from umpc.cli.prediction import attempt_over
+from umpc.cli.show import NOISE, print_report
+from umpc.cli.study import _predict
+from umpc.coordinator.client import prepare_study
+from umpc.coordinator.report import Report
+from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.dp.central.choices import Choice
+from umpc.errors import StudyError, TooFewRecords
+from umpc.simulation import simulate
+from umpc.study import NOISES, FieldText, Study
+
+from ..central import MECHANISMS, central_study, central_tables
+from ..studies import Entropy
+from .test_approve import Site, digits
+
+FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(**changes):
+        facts = {"statistic": "kendall_tau", "columns": ["age", "balance"], "fields": FIELDS, "epsilon": "1"}
+        facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south")], "dealer": None}
+        return write_study_file(tmp_path, name="planned", protocol="central", **(facts | changes))
+
+    return write
+
+
+def study_of(path) -> Study:
+    return load_study_file(path).study("coordinator")
+
+
+def test_a_file_needs_no_more_than_the_protocol_and_a_mechanism(file):
+    study = study_of(file())
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "laplace", "none", "none")
+    assert [study_of(file(noise=noise)).edges for noise in ("hajek", "hajek_subsampled")] == ["all", "2n"]
+    assert study_of(file(noise="coinpress_subsampled", edges="500")).edges == "500"
+
+
+@pytest.mark.parametrize("noise", MECHANISMS)
+def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
+    path = file(noise=noise)
+    ended = CliRunner().invoke(umpc, ["plan", str(path), "--records", "30,40", "--format", "json"])
+    assert ended.exit_code == 0, ended.output
+    values, study = json.loads(ended.output), study_of(path)
+    assert (values["rounds"], values["bytes_offline"]) == (1, 0)
+    assert values["bytes_online"] == 64 + sum((bits * n + 7) // 8 for bits in (7, 11) for n in (30, 40))
+    if not noise.endswith("subsampled"):
+        choice = Choice(noise, study.parsed_kernels[0], study.exact_epsilon)
+        assert values["noise_std"] == choice.noise_std(70, choice.family(70, lambda count: 0))
+    _predict(study, "30,40")
+    said = capsys.readouterr().out
+    assert "the records were uniform" not in said and f"standard deviation {values['noise_std']:.4g}" in said
+    sets = "140 of 2,415 pairs" if noise.endswith("subsampled") else "all 2,415 pairs"
+    assert f"sets         {sets} of 70 records" in said
+
+
+def test_too_few_records_are_said_beforehand(file):
+    with pytest.raises(TooFewRecords, match="at least 8 records, 7 came"):
+        _predict(study_of(file(noise="hajek_split")), "3,4")
+    assert attempt_over(study_of(file()), "3,4").ring.bits == 32
+
+
+def test_an_administrator_reads_first_what_would_be_shown(tmp_path):
+    site, study = Site(tmp_path), central_study("hajek")
+    site.ask(study)
+    lines = site.said("show", digits(study))
+    assert lines[1] == "WARNING       RAW RECORDS: shows x, y of all records to 'coordinator', as a trusted curator"
+    assert "noise         hajek, added by the trusted coordinator" in lines and "protocol      central" in lines
+
+
+@pytest.mark.parametrize("noise", MECHANISMS)
+def test_the_report_says_who_saw_what(noise, capsys):
+    report = simulate(central_study(noise), central_tables(), Entropy("report")).report
+    assert Report.from_dict(report.to_dict()) == report
+    print_report(report, "table", {"exact": 0.5, "exact_over_edges": None})
+    said = " ".join(capsys.readouterr().out.split())
+    for words in ("the coordinator has seen all their records", "by the coordinator, a trusted curator", "predicted 1"):
+        assert words in said
+    text = page(report)
+    assert "none: it is a trusted curator and has seen all records" in text and "added by the curator" in text
+
+
+def test_every_mechanism_has_words():
+    assert set(MECHANISMS) <= set(NOISES) == set(NOISE)
+
+
+def test_there_is_nothing_to_prepare():
+    with pytest.raises(StudyError, match='"central" has nothing to prepare ahead'):
+        asyncio.run(prepare_study(central_study(), None))

@@ -1,0 +1,18 @@
+"""Which session leads a study."""
+
+from __future__ import annotations
+
+from umpc.coordinator.curator import CuratorCoordinator
+from umpc.coordinator.onemessage import OneMessageCoordinator
+from umpc.coordinator.session import CoordinatorSession
+from umpc.coordinator.tworounds import TwoRoundsCoordinator
+from umpc.study import Study
+
+
+def coordinator_session(study: Study) -> CoordinatorSession:
+    """By its protocol."""
+    if not study.one_message:
+        return CoordinatorSession(study)
+    if study.central:
+        return CuratorCoordinator(study)
+    return (TwoRoundsCoordinator if study.asks else OneMessageCoordinator)(study)
