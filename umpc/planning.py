@@ -89,7 +89,8 @@ def _trial(study: Study, edges: int) -> tuple[float, float]:
         facts = {"edges": str(edges), "delta": "", "max_colluding": 0}
     trial = msgspec.structs.replace(study, nodes=nodes, **facts)
     stream = Stream(bytes(32))
-    tables = [uniform_columns(trial, TRIAL_RECORDS, stream) for _ in nodes]
+    records = edges if study.degree == 1 else TRIAL_RECORDS  # of single records there are no more sets than these
+    tables = [uniform_columns(trial, records, stream) for _ in nodes]
     started = time.process_time()
     run = simulate(trial, tables, os.urandom)
     everything = time.process_time() - started

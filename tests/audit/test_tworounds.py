@@ -58,6 +58,7 @@ def audit(mutant=None) -> dict[str, Verdict]:
         once = cache(one_message_of)
         patch.setattr("umpc.node.onemessage.one_message_of", once)
         patch.setattr("umpc.coordinator.onemessage.one_message_of", once)
+        patch.setattr("umpc.dp.local.ghazi_rounds.groups", cache(groups))
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")
             found.append([score(simulate(STUDY, [OTHERS, record], entropy)) for _ in range(RUNS * MORE)])

@@ -81,6 +81,16 @@ def test_show_as_json_while_the_node_runs(config):
     ]
 
 
+def test_a_study_that_was_asked_and_answered_keeps_its_name_and_cost(config):
+    with node(config) as ledger:
+        worked(ledger)
+        ledger.answer(C, b"", b"q" * 32, b"the answer itself")
+        shown = run(config, "show", "--format", "json")
+    last = json.loads(shown)["studies"][-1]
+    assert (last["name"], last["epsilon"], last["state"]) == ("charged", "1/2", "answered")
+    assert "the answer itself" not in shown
+
+
 def kinds_before(ledger: Ledger) -> int:
     return len(ledger.history())
 

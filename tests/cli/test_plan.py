@@ -95,6 +95,12 @@ def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
     assert machine.evaluating >= 0 and (machine.dealing == 0) >= (protocol == "bell-2pc")
 
 
+def test_a_statistic_of_single_records_is_planned_too(file):
+    """Its trial has as many records as sets: 400 would be too few."""
+    values = planned(file(statistic="mean", columns=["age"], edges="all"))
+    assert (values["sets"], values["edges"], values["rounds"]) == (120, 120, 1) and values["seconds_total"] > 0
+
+
 LOCAL = {"dealer": None, "noise": None, "edges": None}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from umpc.errors import AlreadyReleased, LedgerError
-from umpc.node.chain import VERSION
+from umpc.node.chain import VERSION, Account
 from umpc.node.ledger import Answer
 from umpc.node.ledgerfile import Place, read_beside
 
@@ -62,6 +63,19 @@ def test_an_answer_without_a_charge_or_a_digest_is_refused(path):
         assert ledger.answered(A) is None
         ledger.answer(A, b"", ASKED, b"")
         assert ledger.answered(A) == Answer(ASKED, b"")
+
+
+def test_rows_that_answer_twice_or_what_was_not_charged_cannot_stand(path):
+    """However they came into the file: the account that reads it back refuses them too."""
+    with opened(path) as ledger:
+        charged(ledger, A)
+        ledger.reserve(B, TOTAL / 5, D)
+        ledger.answer(A, b"attempt", ASKED, b"told")
+        *before, answer = ledger.history()
+    account = Account()
+    assert [account.apply(row) for row in (*before, answer)] == [""] * (len(before) + 1)
+    for row in (answer, replace(answer, study=B), replace(answer, study=b"never seen")):
+        assert account.apply(row) == "'answer' cannot follow the rows before it"
 
 
 def test_an_edited_answer_is_noticed(path):
