@@ -19,7 +19,7 @@ from ..studies import Entropy, table
 from . import mutants
 from .auditor import MORE, Verdict, broken_by, loss_bound, remembered
 
-MOST, USUAL = {"hajek_split": 330}, 110
+MOST, USUAL = {"hajek_split": 270, "hajek_subsampled": 110, "coinpress_subsampled": 110}, 90
 """Runs. Of the split's answers half do not depend on the record, which is in the half that says where values lie."""
 FULL = table([3] * 7, [0] * 7)
 NEIGHBOURS = table([3], [0]), table([0], [0])

@@ -70,8 +70,9 @@ def test_the_error_around_the_mean_over_its_sets_has_exactly_the_predicted_noise
     scaled = []
     for number in range(650 if name.startswith("hajek") else 1100):
         seed = f"{name} {number}"
-        error = float(of.estimate(table, SeededBits(seed))) - mean_over(of, table, seed)
-        scaled.append(error / of.noise_std(12, of.family(12, SeededBits(seed))))
+        if name not in ("laplace", "coinpress_all", "hajek", "hajek_split") or not number:
+            mean, std = mean_over(of, table, seed), of.noise_std(12, of.family(12, SeededBits(seed)))
+        scaled.append((float(of.estimate(table, SeededBits(seed))) - mean) / std)
     accept_law(np.array(scaled), heavy_cdf if name.startswith("hajek") else laplace_cdf, 1.0)
 
 
