@@ -19,7 +19,6 @@ import numpy as np
 
 from umpc.dp.central.choices import Choice
 from umpc.dp.central.columns import SEED_BYTES, fields_of, message_bytes, pack_records, unpack_records
-from umpc.dp.central.terms import Family
 from umpc.dp.local.draws import draw_seed
 from umpc.dp.random_bits import RandomBits
 from umpc.mpc.prg import Stream, derive, digest
@@ -27,6 +26,7 @@ from umpc.study import Study
 from umpc.studycentral import SUBSAMPLED
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import edge_count
+from umpc.ustat.schema import FieldSchema
 
 Counts = tuple[int, int]
 """As of `umpc.onemessage`: without classes the first is 0."""
@@ -34,8 +34,11 @@ Counts = tuple[int, int]
 
 @dataclass(frozen=True)
 class CuratedEstimate:
-    """value: what is released. std: of its noise, exactly. sampling: a bound of the standard deviation from taking
-    `sets` sets, with at most `most` of one record, instead of all."""
+    """What a curator releases of so many records, and what is known of its errors.
+
+    std: of the noise, exactly. sampling: a bound of the standard deviation from taking `sets` sets instead of all.
+    most: of these sets, with one record.
+    """
 
     value: float
     std: float
@@ -58,7 +61,7 @@ class OfCurator:
         return Choice(study.noise, kernel, study.exact_epsilon, count)
 
     @property
-    def fields(self):
+    def fields(self) -> tuple[FieldSchema, ...]:
         return fields_of(self.study.parsed_kernels[0])
 
     def randomise(self, columns: Columns, counts: Counts, bits: RandomBits) -> bytes:
@@ -77,9 +80,9 @@ class OfCurator:
         self.choice(records).check_records(records)
 
     def aggregate(self, messages: Sequence[bytes], counts: Sequence[Counts]) -> CuratedEstimate:
-        parts = [
-            unpack_records(self.fields, message, sum(both)) for message, both in zip(messages, counts, strict=True)
-        ]
+        """The private number. Raises: EncodingError, but `check` finds it first and knows whose message it is."""
+        pairs = zip(messages, counts, strict=True)
+        parts = [unpack_records(self.fields, message, sum(both)) for message, both in pairs]
         pooled = {field.name: np.concatenate([columns[field.name] for _, columns in parts]) for field in self.fields}
         records = sum(map(sum, counts))
         choice, seed = self.choice(records), self._seed([part for part, _ in parts], records)
@@ -98,10 +101,8 @@ class OfCurator:
 
     def usual_std(self, records: int) -> float:
         """The noise's standard deviation: exact, but for which sets a subsampled mechanism will draw."""
-        return self.choice(records).noise_std(records, self._made_up_family(records))
-
-    def _made_up_family(self, records: int) -> Family:
-        return self.choice(records).family(records, bits_of(bytes(SEED_BYTES)))
+        choice = self.choice(records)
+        return choice.noise_std(records, choice.family(records, bits_of(bytes(SEED_BYTES))))
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         return self.usual_std(len(next(iter(columns.values()))))

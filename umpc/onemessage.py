@@ -146,10 +146,8 @@ def _classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
 
 def check_size(protocol: OneMessage, name: str, counts: Counts) -> None:
     """Raises: RangeError where a node's message would be larger than what one node may release."""
-    size, less = (
-        protocol.message_bytes(counts),
-        "coarser resolutions" if isinstance(protocol, OfCurator) else "fewer bins",
-    )
+    size = protocol.message_bytes(counts)
+    less = "coarser resolutions" if isinstance(protocol, OfCurator) else "fewer bins"
     if size > MAX_PAYLOAD:
         raise RangeError(
             f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at most 1 MiB "

@@ -105,6 +105,16 @@ def test_tuning_is_the_least_noise_among_its_choices():
         assert other.scale(0, 40) >= best.scale(0, 40)
 
 
+@pytest.mark.parametrize("epsilon", ["1e-3", "1e-30"])
+def test_an_epsilon_of_any_size_leaves_a_slope(epsilon):
+    """To 20 bits of its own size: not 0, and with the noise of an ε so many times larger."""
+    family = CompleteFamily(40, 2)
+    small, half = (LocalHajek(EQUAL, Fraction(epsilon) / k, ONE).noise_variance(family) for k in (1, 2))
+    assert half == pytest.approx(4 * small, rel=0.01)
+    tuning = tune(1, ONE, Fraction(2, 40), Fraction(1, 39), Fraction(epsilon), 40)
+    assert 0 < tuning.bound.slope <= 8 * Fraction(epsilon) * Fraction(101, 100)
+
+
 def test_its_loss_is_at_most_epsilon():
     """Neighbours of which one has an outlying record: both the mean and the scale differ."""
     tables = columns([1] * 7 + [0]), columns([1] * 7 + [3])

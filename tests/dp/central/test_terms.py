@@ -142,6 +142,7 @@ def _orders(n: int):
         (lambda bits: complete_variance(2, ()), StudyError),
         (lambda bits: pair_moments(kernel_terms(TRIPLE, random_columns(5, 5))), StudyError),
         (lambda bits: sums(_huge(), ListedFamily(4, np.zeros((2, 4), dtype=np.int64))), RangeError),
+        (lambda bits: values(_huge(), ListedFamily(4, np.zeros((2, 4), dtype=np.int64))), RangeError),
     ],
 )
 def test_refusals(call, error):
