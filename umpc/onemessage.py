@@ -8,7 +8,8 @@ that only the node knows. `dp.local` holds the protocols themselves and knows no
 | `bell-ldp`, `ghazi-ldp` | all its records' answers | a symmetric kernel on cells |
 | `bell-auc` | the answers of its first class, then of its second class | scores, with a public label |
 
-Privacy: every record's part is epsilon-DP by itself, whoever colludes.
+Privacy: every record's part is epsilon-DP by itself, whoever colludes. Not so of `ghazi-shuffle`, whose messages go to
+two shufflers and not to the coordinator: `shuffling`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from umpc.dp.local.bell_ldp import BellLdp
 from umpc.dp.local.cells import Bins, Cells, Points
 from umpc.dp.local.estimate import LocalEstimate
 from umpc.dp.local.ghazi_ldp import GhaziLdp
-from umpc.errors import RangeError
+from umpc.dp.local.ghazi_shuffle import GhaziShuffle
+from umpc.dp.local.split_mix import LEAST_USERS
+from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.prg import Stream
+from umpc.shuffling import OfShufflers, honest_records
 from umpc.study import FieldBins, Study
 from umpc.studylocal import auc_field
 from umpc.ustat.clear import Columns
@@ -105,13 +109,34 @@ class OfClasses:
 OneMessage = OfCells | OfClasses
 
 
-def one_message_of(study: Study) -> OneMessage:
-    """The protocol of a checked study. Raises: InvalidEpsilon where epsilon is too small to say anything."""
+def one_message_of(study: Study, counts: Sequence[Counts] = ()) -> OneMessage | OfShufflers:
+    """The protocol of a checked study. counts: of every node, for a shuffled one.
+
+    Raises: InvalidEpsilon where epsilon is too small to say anything; TooFewRecords where they are too few to shuffle.
+    """
+    if study.shuffled:
+        return _of_shufflers(study, [sum(both) for both in counts])
     epsilon = study.exact_epsilon
     if study.protocol == "bell-auc":
         return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))
-    cells = Cells(study.parsed_kernels[0], tuple(_axis(study, bins) for bins in study.bins))
-    return OfCells({"bell-ldp": BellLdp, "ghazi-ldp": GhaziLdp}[study.protocol](epsilon, cells))
+    return OfCells({"bell-ldp": BellLdp, "ghazi-ldp": GhaziLdp}[study.protocol](epsilon, _cells(study)))
+
+
+def _of_shufflers(study: Study, records: Sequence[int]) -> OfShufflers:
+    """A set-up for the histogram of cells: noise of the records of h nodes suffices."""
+    if len(records) != len(study.nodes):
+        raise LocalProtocolError(f"{study.protocol} takes the records of {len(study.nodes)} nodes, got {len(records)}")
+    honest = honest_records(records, study.max_colluding)
+    if honest < LEAST_USERS:
+        raise TooFewRecords(
+            f"without the {study.max_colluding} node(s) with most records {honest} records are left, and shuffling hides "
+            f"nothing provably among fewer than {LEAST_USERS}; lower max_colluding, or take nodes with more records"
+        )
+    return OfShufflers(GhaziShuffle(study.exact_epsilon, _cells(study), sum(records), honest))
+
+
+def _cells(study: Study) -> Cells:
+    return Cells(study.parsed_kernels[0], tuple(_axis(study, bins) for bins in study.bins))
 
 
 def _axis(study: Study, bins: FieldBins) -> Bins | Points:
@@ -146,7 +171,7 @@ def uniform_std(study: Study, counts: Sequence[Counts]) -> float:
     It depends on the data, which nobody has before the study; for other data it is of that order.
     """
     columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
-    return one_message_of(study).predicted_std(columns, sum(first for first, _ in counts))
+    return one_message_of(study, counts).predicted_std(columns, sum(first for first, _ in counts))
 
 
 def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
-from umpc.studylocal import ONE_MESSAGE, check_local
+from umpc.studylocal import ONE_MESSAGE, SHUFFLED, check_local
 from umpc.studyparts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
@@ -27,9 +27,9 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE)
+PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, *SHUFFLED)
 PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local")
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", "shuffled")
 BACKENDS = ("shared", "garbled", "none")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -51,7 +51,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     randomised answer of every record, with noise "local" and backend "none" (`studylocal`). backend: how edges of
     several owners are evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone.
     preprocessing: "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records
-    become cells, for "bell-ldp" and "ghazi-ldp". levels: of the tree of "bell-auc", else 0.
+    become cells, for "bell-ldp", "ghazi-ldp" and "ghazi-shuffle", which reveals noisy sums of cells, noise "shuffled":
+    every node adds its own, and two shufflers hide whose is whose. levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     bins: tuple[FieldBins, ...] = ()
     rounding: str = "simple"
     levels: int = 0
+    shufflers: tuple[Participant, ...] = ()
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -91,7 +93,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """
         nodes = tuple(Participant(node.name, "") for node in self.nodes)
         dealer = self.dealer and Participant(self.dealer.name, "")
-        return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, dealer=dealer).encode())
+        named = {"dealer": dealer, "shufflers": tuple(Participant(each.name, "") for each in self.shufflers)}
+        return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, **named).encode())
 
     @cached_property
     def schema(self) -> Schema:
@@ -153,7 +156,12 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def one_message(self) -> bool:
         """Whether every record is randomised at its node, which sends one message and talks to no other node."""
-        return self.protocol in ONE_MESSAGE
+        return self.protocol in (*ONE_MESSAGE, *SHUFFLED)
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether that message goes to two shufflers, who take its parts out of order, and not to the coordinator."""
+        return self.protocol in SHUFFLED
 
     @property
     def honest(self) -> int:
@@ -209,7 +217,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
 
     def _check_noise(self) -> None:
-        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local")]
+        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local", "shuffled")]
         noises = PAIR_NOISES if self.noise_of_pairs else others
         if self.noise not in noises:
             raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')
@@ -270,6 +278,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def _check_participants(self) -> None:
         names = [node.name for node in self.nodes] + [self.coordinator]
         names += [self.dealer.name] if self.dealer else []
+        names += [shuffler.name for shuffler in self.shufflers]
         for name in names:
             if not _NAME.fullmatch(name):
                 raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")
@@ -277,7 +286,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for name in names:
             if counts[name] > 1:
                 raise DuplicateParticipant(
-                    f"two participants are named {name!r}; give every node, the dealer and the coordinator its own name"
+                    f"two participants are named {name!r}; give every node, dealer, shuffler and coordinator its own name"
                 )
         if not self.nodes:
             raise StudyError("a study needs at least one node, got none")

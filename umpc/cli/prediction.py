@@ -17,7 +17,7 @@ from umpc.study import Study
 def local_prediction(attempt: Attempt) -> tuple[Cost, float]:
     """The cost of a one-message protocol, and the estimate's standard deviation if the records were uniform."""
     counts = [member.classes for member in attempt.members]
-    return predict(one_message_of(attempt.study), counts), uniform_std(attempt.study, counts)
+    return predict(one_message_of(attempt.study, counts), counts), uniform_std(attempt.study, counts)
 
 
 def attempt_over(study: Study, records: str) -> Attempt:

@@ -159,7 +159,8 @@ def exact_and_quantised(study: Study, tables: Sequence[dict[str, np.ndarray]]) -
     exact = exact_over_all(study, tables)
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     ordered, first = by_class(study, together)
-    quantised = one_message_of(study).quantised(ordered, first)
+    counts = [_classes(study, table) for table in tables]
+    quantised = one_message_of(study, counts).quantised(ordered, first)
     return {"exact": exact, "exact_over_edges": exact, "quantised": quantised}
 
 

@@ -9,17 +9,21 @@ from collections.abc import Sequence
 
 from umpc.coordinator.report import Measured, Report, SumReport, report_of
 from umpc.coordinator.session import CoordinatorSession
+from umpc.coordinator.shuffling import ShuffledCoordinator, predict_shuffled
 from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.sizes import Member, Sizes
 from umpc.onemessage import Counts, OneMessage, check_size, one_message_of
+from umpc.shuffling import OfShufflers
 from umpc.study import Study
 
 
 def coordinator_session(study: Study) -> CoordinatorSession:
     """The session of a study, whatever its protocol."""
+    if study.shuffled:
+        return ShuffledCoordinator(study)
     return (OneMessageCoordinator if study.one_message else CoordinatorSession)(study)
 
 
@@ -79,7 +83,9 @@ class OneMessageCoordinator(CoordinatorSession):
             )
 
 
-def predict(protocol: OneMessage, counts: Sequence[Counts]) -> Cost:
-    """One round: every node's message. Between nodes, and before the data, nothing is sent."""
+def predict(protocol: OneMessage | OfShufflers, counts: Sequence[Counts]) -> Cost:
+    """One round: every node's message. Between nodes, and before the data, nothing is sent. Shuffled: one round more."""
+    if isinstance(protocol, OfShufflers):
+        return predict_shuffled(protocol, counts)
     sizes = tuple(map(protocol.message_bytes, counts))
     return Cost(1, ((),) * len(sizes), sizes, 0)

@@ -23,17 +23,19 @@ from umpc.ustat.hypergraph import Owners
 class Cost:
     """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included.
 
-    sent: what each node sends its peers on data, round by round. revealed: bytes of each node's share.
+    sent: what each node sends its peers on data, or shufflers, round by round. revealed: bytes of each node's share.
+    heaps: of each shuffler's heap.
     """
 
     rounds: int
     sent: tuple[tuple[Sent, ...], ...]
     revealed: tuple[int, ...]
     bytes_offline: int
+    heaps: tuple[int, ...] = ()
 
     @property
     def bytes_online(self) -> int:
-        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed)
+        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed) + sum(self.heaps)
 
 
 def predict(attempt: Attempt) -> Cost:
