@@ -125,7 +125,8 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
         yield "field", _field(field)
     yield "epsilon", str(study.exact_epsilon)
     withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
-    yield "noise", f"{study.noise}, {'of each record, whoever colludes' if study.one_message else withstands}"
+    of_each = study.one_message and not study.shuffled
+    yield "noise", f"{study.noise}, {'of each record, whoever colludes' if of_each else withstands}"
     if cells := described(study):
         yield "bins", cells
     tells = "; every node tells how many records have either label" if study.two_sample else ""
@@ -134,6 +135,9 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "backend", study.backend
     yield "coordinator", study.coordinator
     yield "dealer", study.dealer.name if study.dealer else "none"
+    if study.shufflers:
+        names = " and ".join(shuffler.name for shuffler in study.shufflers)
+        yield "shufflers", f"{names}; neither may collude with {study.coordinator} or with the other"
     yield "nodes", ", ".join(node.name for node in study.nodes)
 
 

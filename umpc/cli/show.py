@@ -28,12 +28,14 @@ NOISE = {
     "pair_laplace": "discrete Laplace on every pair, inside its circuit",
     "randomised_response": "randomised response of every pair: at most this",
     "local": "of every record's answer at its node; estimated",
+    "shuffled": "discrete Laplace on each cell's count, every node adds its part; estimated",
 }
 EVALUATED = {
     "shared": "evaluated under shares",
     "garbled": "garbled between their two owners",
     "none": "every record answers for itself",
 }
+SHUFFLERS = "each sees uniform numbers; neither may collude with the coordinator or the other"
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
@@ -111,7 +113,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         rows += _exact_rows(report, extra)
     sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
     local = report.noise == "local"
-    held = "the value of the records' bins" if local else "the value over E without noise"
+    held = "the value over E without noise" if report.backend != "none" else "the value of the records' bins"
     may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
     if report.estimate is not None:
         rows += [
@@ -128,6 +130,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         ("records", f"{report.records:,}", ""),
         ("most edges of a record", f"{report.max_degree:,}", ""),
         ("nodes", f"{report.nodes}", may_collude),
+        *([("shufflers", "2", SHUFFLERS)] if report.noise == "shuffled" else []),
         ("study hash", report.study_hash[:16], ""),
     ]
     if report.replayed:
@@ -156,8 +159,10 @@ def _network(report: Report) -> list[tuple[str, str, str]]:
     by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
     fewest, most = (f"{choose(nodes, default=0):,}" for choose in (min, max))
     note = "by node and by step as predicted" if are_equal else "by node or by step not as predicted: see --format json"
+    heaps = report.bytes_online_by_shuffler
     return [
         ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
+        *([("  of each shuffler", f"{max(heaps):,}", "to the coordinator")] if heaps else []),
         ("  of each step", "", by_step),
     ]
 

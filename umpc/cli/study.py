@@ -38,6 +38,8 @@ def study() -> None:
       # [bins]                            # message of every node, no [dealer], no edges; then
       # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
       # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
+      # protocol = "ghazi-shuffle"        # noisy counts of cells, also with [bins]; takes two [[shufflers]], each with
+      #                                   # name and address as nodes have them, who collude with nobody
       # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
       # [parameters]                      # of the statistic, if it has any
       # estimator = "ratio"               # of a kernel of several sums; default: "mean"
@@ -123,7 +125,7 @@ def prepare(file: Path, style: str) -> None:
 @click.option(
     "--contact",
     is_flag=True,
-    help="Also call all nodes, and the dealer if there is one, and say who answers.",
+    help="Also call all nodes, and dealer or shufflers if there are any, and say who answers.",
 )
 def check(file: Path, records: str | None, contact: bool) -> None:
     """Say what the study in FILE computes, before any node is asked to take part.
@@ -148,11 +150,14 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
         click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
     suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
-    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if checked.one_message else suffices}")
+    of_each = checked.one_message and not checked.shuffled
+    click.echo(f"epsilon      {checked.epsilon}, {'of each record' if of_each else suffices}")
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
     dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
+    if checked.shufflers:
+        click.echo(f"shufflers    {' and '.join(shuffler.name for shuffler in checked.shufflers)}")
     if records is not None:
         _predict(checked, records)
     if contact:
@@ -168,7 +173,7 @@ def _cells(study: Study) -> str:
 
 def _predict(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
-    from umpc.agreement import noise_of
+    from umpc.agreement import delta_of, noise_of
     from umpc.cli.prediction import attempt_over, local_prediction
     from umpc.mpc.cost import predict
 
@@ -178,8 +183,12 @@ def _predict(study: Study, records: str) -> None:
         cost, deviation = local_prediction(attempt)
         click.echo(f"sets         all {sizes.sets:,} pairs of {sizes.records:,} records")
         click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
-        click.echo(f"rounds       {cost.rounds}: one message of every node")
-        click.echo(f"bytes        {cost.bytes_online:,} to the coordinator")
+        heaps = sum(cost.heaps)
+        click.echo(f"rounds       {cost.rounds}: one message of every node{', and what shufflers make of it' * bool(heaps)}")
+        click.echo(f"bytes        {heaps or cost.bytes_online:,} to the coordinator")
+        if heaps:
+            click.echo(f"             {cost.bytes_online - heaps:,} to the shufflers")
+            click.echo(f"delta        {float(delta_of(sizes)):.3g}")
         return
     cost = predict(attempt)
     click.echo(f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}")
