@@ -39,11 +39,20 @@ MAY_IMPORT = {
     "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
+    "umpc/shuffling.py": (
+        "numpy",
+        "umpc.dp.local",
+        "umpc.mpc.frames",
+        "umpc.mpc.prg",
+        "umpc.ustat",
+        "umpc.errors",
+    ),
     "umpc/onemessage.py": (
         "numpy",
         "umpc.dp.local",
         "umpc.mpc.frames",
         "umpc.mpc.prg",
+        "umpc.shuffling",
         "umpc.study",
         "umpc.studylocal",
         "umpc.ustat",
@@ -66,11 +75,28 @@ MAY_IMPORT = {
         "cryptography.exceptions",
         "umpc.dp",
         "umpc.onemessage",
+        "umpc.shuffling",
         "umpc.node",
     ),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
-    "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.onemessage", "umpc.studylocal", "umpc.coordinator"),
-    "umpc/simulation.py": ("numpy", "umpc.coordinator", "umpc.dealer", "umpc.node", "umpc.mpc", "umpc.study"),
+    "umpc/shuffler/": (*PROCESS, "umpc.onemessage", "umpc.shuffling", "umpc.shuffler"),
+    "umpc/coordinator/": (
+        *PROCESS,
+        "msgspec",
+        "umpc.onemessage",
+        "umpc.shuffling",
+        "umpc.studylocal",
+        "umpc.coordinator",
+    ),
+    "umpc/simulation.py": (
+        "numpy",
+        "umpc.coordinator",
+        "umpc.dealer",
+        "umpc.shuffler",
+        "umpc.node",
+        "umpc.mpc",
+        "umpc.study",
+    ),
     "umpc/planning.py": ("msgspec", "umpc.dealer", "umpc.mpc", "umpc.onemessage", "umpc.simulation", "umpc.study"),
     "umpc/cli/": ("numpy", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),
 }
@@ -78,12 +104,15 @@ MAY_IMPORT = {
 
 SHELLS = (
     "umpc/node/server.py",
+    "umpc/node/delivery.py",
     "umpc/node/links.py",
     "umpc/node/material.py",
     "umpc/node/peers.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
     "umpc/coordinator/links.py",
+    "umpc/coordinator/shufflers.py",
+    "umpc/shuffler/server.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )
@@ -95,12 +124,16 @@ SANS_IO = (
     "umpc/mpc/",
     "umpc/dp/",
     "umpc/onemessage.py",
+    "umpc/shuffling.py",
     "umpc/node/joining.py",
     "umpc/node/session.py",
     "umpc/node/onemessage.py",
+    "umpc/node/shuffling.py",
     "umpc/dealer/session.py",
+    "umpc/shuffler/session.py",
     "umpc/coordinator/session.py",
     "umpc/coordinator/onemessage.py",
+    "umpc/coordinator/shuffling.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")
@@ -158,9 +191,9 @@ def test_only_the_central_protocols_themselves_use_them():
     assert found and all(within(file, users, "/") for file in found), found
 
 
-@pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])
+@pytest.mark.parametrize("process", ["node", "dealer", "shuffler", "coordinator"])
 def test_the_processes_never_import_each_other_nor_the_command(process):
-    others = tuple(f"umpc.{name}" for name in ("node", "dealer", "coordinator", "cli") if name != process)
+    others = tuple(f"umpc.{name}" for name in ("node", "dealer", "shuffler", "coordinator", "cli") if name != process)
     inside = {file: names for file, names in IMPORTS.items() if file.startswith(f"umpc/{process}/")}
     assert inside and not [f"{f}: {n}" for f, names in inside.items() for n in names if within(n, others)]
 

@@ -46,7 +46,11 @@ REFUSED = [
     (LDP, {"rounding": "randomised", "bins": bins(x=2, y=["3"])}, "must ascend"),
     (BELL_AUC, {"levels": 0}, "become 2.levels bins; write levels = 4 or another number of 1 to 20, got 0"),
     (BELL_AUC, {"levels": 21}, "1 to 20, got 21"),
-    (BELL_AUC, {"bins": bins(x=2)}, 'bins and rounding go with "bell-ldp" and "ghazi-ldp"; leave them out'),
+    (
+        BELL_AUC,
+        {"bins": bins(x=2)},
+        'bins and rounding go with "bell-ldp", "ghazi-ldp" and "ghazi-shuffle"; leave them out',
+    ),
     (BELL_AUC, {"rounding": "randomised"}, "bins and rounding go with"),
     (BELL_AUC, {"kernels": (TIMES_TWO,)}, 'computes statistic = "auc" of one field, with a public label'),
     (BELL_AUC, {"kernels": ("a.x * b.x",)}, 'computes statistic = "auc"'),

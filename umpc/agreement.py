@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
-from umpc.dp.local.ghazi_shuffle import KAPPA, delta_of_mixing
+from umpc.dp.mixing import delta_of_mixing
 from umpc.dp.pairs import BITS, PairLaplace, PairResponse, epsilon_of_pair
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc.attempt import Attempt
@@ -77,7 +77,7 @@ def delta_of(sizes: Sizes) -> Fraction:
     """
     study = sizes.study
     if study.shuffled:
-        return min(Fraction(1), delta_of_mixing(study.exact_epsilon, KAPPA))
+        return min(Fraction(1), delta_of_mixing(study.exact_epsilon))
     if study.noise_of_pairs:
         laws = noise_of(sizes)
         composed = any(law.epsilon * law.degree > total for law, total in zip(laws, study.epsilons, strict=True))

@@ -129,8 +129,8 @@ def _of_shufflers(study: Study, records: Sequence[int]) -> OfShufflers:
     honest = honest_records(records, study.max_colluding)
     if honest < LEAST_USERS:
         raise TooFewRecords(
-            f"without the {study.max_colluding} node(s) with most records {honest} records are left, and shuffling hides "
-            f"nothing provably among fewer than {LEAST_USERS}; lower max_colluding, or take nodes with more records"
+            f"without the {study.max_colluding} node(s) with most records {honest} records are left, and shuffling "
+            f"hides nothing provably among fewer than {LEAST_USERS}; lower max_colluding, or take nodes with more records"
         )
     return OfShufflers(GhaziShuffle(study.exact_epsilon, _cells(study), sum(records), honest))
 

@@ -93,7 +93,7 @@ class OfShufflers:
         columns = records * self.protocol.shares
         if place:
             return self._pad(message, columns)
-        return unpack(message, self.protocol.dimension * columns, self.protocol.width).reshape(self.protocol.dimension, columns)
+        return unpack(message, self.numbers(records), self.protocol.width).reshape(self.protocol.dimension, columns)
 
     def heap(self, place: int, parts: Sequence[np.ndarray], seed: bytes) -> Iterator[Frame]:
         """All nodes' parts, every coordinate in the order that both shufflers draw from one seed."""
@@ -195,7 +195,9 @@ class Inbox:
     """Frames that must come one after the other, as `OfShufflers` cuts them, and what they make up."""
 
     def __init__(self, step: str, owners: tuple[int, ...], count: int, width: int):
-        self._due = [Frame(step, owners, number, size, width, b"") for number, (_, size) in enumerate(pieces(count, width))]
+        self._due = [
+            Frame(step, owners, number, size, width, b"") for number, (_, size) in enumerate(pieces(count, width))
+        ]
         self._came: list[bytes] = []
         self.wire_bytes = 0
 

@@ -286,7 +286,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for name in names:
             if counts[name] > 1:
                 raise DuplicateParticipant(
-                    f"two participants are named {name!r}; give every node, dealer, shuffler and coordinator its own name"
+                    f"two participants are named {name!r}; give each of its participants a name of its own"
                 )
         if not self.nodes:
             raise StudyError("a study needs at least one node, got none")

@@ -363,7 +363,15 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         ({"dealer": ("dealer", "d:1")}, "has no dealer"),
         ({"statistic": "kendall_tau_b"}, "the mean of one kernel"),
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
-        ({"protocol": "ghazi-shuffle"}, "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp"),
+        (
+            {"protocol": "ghazi-rounds"},
+            "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, ghazi-s",
+        ),
+        ({"protocol": "ghazi-shuffle"}, r"exactly two shufflers, .* got 0: write two \[\[shufflers\]\]"),
+        (
+            {"shufflers": [("a", "a:1"), ("b", "b:1")]},
+            'shufflers go with "ghazi-shuffle"; leave them out of "bell-ldp"',
+        ),
     ],
     ids=str,
 )

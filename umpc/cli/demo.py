@@ -48,7 +48,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
-    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's own noisy answer, or noisy counts.",
+    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's noisy answer, or noisy counts.",
 )
 @click.option(
     "--permutations", type=click.IntRange(min=1), metavar="P", help="Average over P random pairings of all records."
@@ -96,9 +96,9 @@ def demo(
 ) -> None:
     """Run everything on this machine: a table split over nodes, and one private statistic.
 
-    Starts a dealer or shufflers, if the study has them, and the nodes as processes of their own on loopback, with certificates made
-    for the occasion, runs the study, and prints the private estimate beside the exact value, which only the demo can
-    know. Every process it started is gone when it ends.
+    Starts dealer or shufflers, if the study has them, and the nodes as processes of their own on loopback, with
+    certificates made for the occasion, runs the study, and prints the private estimate beside the exact value, which
+    only the demo can know. Every process it started is gone when it ends.
 
     \b
     umpc demo

@@ -184,7 +184,9 @@ def _predict(study: Study, records: str) -> None:
         click.echo(f"sets         all {sizes.sets:,} pairs of {sizes.records:,} records")
         click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
         heaps = sum(cost.heaps)
-        click.echo(f"rounds       {cost.rounds}: one message of every node{', and what shufflers make of it' * bool(heaps)}")
+        click.echo(
+            f"rounds       {cost.rounds}: one message of every node{', and what shufflers make of it' * bool(heaps)}"
+        )
         click.echo(f"bytes        {heaps or cost.bytes_online:,} to the coordinator")
         if heaps:
             click.echo(f"             {cost.bytes_online - heaps:,} to the shufflers")

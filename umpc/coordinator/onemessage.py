@@ -84,7 +84,7 @@ class OneMessageCoordinator(CoordinatorSession):
 
 
 def predict(protocol: OneMessage | OfShufflers, counts: Sequence[Counts]) -> Cost:
-    """One round: every node's message. Between nodes, and before the data, nothing is sent. Shuffled: one round more."""
+    """One round: every node's message. Between nodes, and before the data, nothing is sent. Shuffled: two rounds."""
     if isinstance(protocol, OfShufflers):
         return predict_shuffled(protocol, counts)
     sizes = tuple(map(protocol.message_bytes, counts))

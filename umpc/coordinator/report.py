@@ -42,7 +42,6 @@ class Measured:
     rounds: int = 0
     bytes_online_by_node: list[int] = field(default_factory=list)
     bytes_online_by_step: dict[str, int] = field(default_factory=dict)
-    bytes_online_by_shuffler: list[int] = field(default_factory=list)
     bytes_offline: int = 0
     seconds_online: float = 0.0
     seconds_offline: float = 0.0
@@ -50,6 +49,7 @@ class Measured:
     replayed: bool = False
     prepared: bool = False
     timeline: tuple[Moment, ...] = ()
+    bytes_online_by_shuffler: list[int] = field(default_factory=list)
 
     @property
     def bytes_online(self) -> int:

@@ -98,7 +98,6 @@ class ShuffledCoordinator(CoordinatorSession):
             cost = predict_shuffled(self._protocol, [member.classes for member in run.members])
         return report_of(self.study, [one], run, cost, measured)
 
-
     def _heap(self, place: int) -> np.ndarray:
         try:
             return self._protocol.decode_heap(self._inboxes[place].data)

@@ -251,9 +251,7 @@ class StudyRun:
         failpoint("release-asked")
         share = session.release()
         kept = share if isinstance(share, m.Delivery) else None
-        message = m.Released(
-            session.attempt.id, b"" if kept else share, session.records, session.accept().first_class
-        )
+        message = m.Released(session.attempt.id, b"" if kept else share, session.records, session.accept().first_class)
         stored = codec.encode_delivery(kept) if kept else codec.encode_node(message).SerializeToString()
         if kept:
             self._work.delivery.check()

@@ -1,9 +1,9 @@
 """A node's part of a shuffled study, without network, disk or clock: as `onemessage`, for two receivers.
 
-    attempt = session.begin(openings)               prepare: how many records all nodes have, so how much noise
-    session.randomise()                             evaluate: the message, and its pad
-    delivery = session.release()                    release: what the ledger keeps
-    frames_to(place, node, study, delivery)                  and what either shuffler gets of it, now and again
+attempt = session.begin(openings)               prepare: how many records all nodes have, so how much noise
+session.randomise()                             evaluate: the message, and its pad
+delivery = session.release()                    release: what the ledger keeps
+frames_to(place, node, study, delivery)                  and what either shuffler gets of it, now and again
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class ShuffledSession(Joining):
         if self._sealed is None or self._released:
             raise LocalProtocolError("the message is released once, after the records were randomised")
         self._released = True
-        return m.Delivery(
-            self.attempt.id, self.attempt.members, self._openings, self._sealed.masked, self._sealed.seed
-        )
+        return m.Delivery(self.attempt.id, self.attempt.members, self._openings, self._sealed.masked, self._sealed.seed)
 
 
 def frames_to(place: int, node: int, study: Study, delivery: m.Delivery) -> Iterator[Frame]:

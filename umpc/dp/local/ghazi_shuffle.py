@@ -35,9 +35,7 @@ from functools import cached_property
 from math import ceil, exp, expm1, log2, sqrt
 
 import numpy as np
-from flint import ctx
 
-from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.local.bell_ldp import response_variance
 from umpc.dp.local.cells import Cells
@@ -46,6 +44,7 @@ from umpc.dp.local.estimate import Cost, LocalEstimate
 from umpc.dp.local.factors import factor
 from umpc.dp.local.packing import check_counts, pack, packed_bytes, unpack
 from umpc.dp.local.split_mix import add_up, mix, shares_needed, split
+from umpc.dp.mixing import KAPPA, delta_of_mixing
 from umpc.dp.polya import sample_polya
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError
@@ -53,17 +52,6 @@ from umpc.ustat.clear import Columns
 
 FRACTION_BITS = 16
 """Of the coordinates of factors."""
-KAPPA = 40
-"""The usual statistical security."""
-
-
-def delta_of_mixing(epsilon: Fraction, kappa: int) -> Fraction:
-    """(1 + e^epsilon) 2^-kappa, rounded up: what the distance 2^-kappa of either table's heap costs.
-
-    P(S) <= P*(S) + d <= e^eps Q*(S) + d <= e^eps (Q(S) + d) + d, as for every mechanism within d of an ideal one.
-    """
-    with ctx.workprec(PRECISION):
-        return above((1 + ball(epsilon).exp()) / ball(1 << kappa), grid=kappa + 40)
 
 
 @dataclass(frozen=True)
