@@ -49,7 +49,7 @@ REFUSED = [
     (
         BELL_AUC,
         {"bins": bins(x=2)},
-        'bins and rounding go with "bell-ldp", "ghazi-ldp" and "ghazi-shuffle"; leave them out',
+        'go with "bell-ldp", "ghazi-ldp" and "ghazi-shuffle"; leave them out',
     ),
     (BELL_AUC, {"rounding": "randomised"}, "bins and rounding go with"),
     (BELL_AUC, {"kernels": (TIMES_TWO,)}, 'computes statistic = "auc" of one field, with a public label'),

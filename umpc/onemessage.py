@@ -130,7 +130,7 @@ def _of_shufflers(study: Study, records: Sequence[int]) -> OfShufflers:
     if honest < LEAST_USERS:
         raise TooFewRecords(
             f"without the {study.max_colluding} node(s) with most records {honest} records are left, and shuffling "
-            f"hides nothing provably among fewer than {LEAST_USERS}; lower max_colluding, or take nodes with more records"
+            f"hides nothing provably among fewer than {LEAST_USERS}; lower max_colluding, or take larger nodes"
         )
     return OfShufflers(GhaziShuffle(study.exact_epsilon, _cells(study), sum(records), honest))
 

@@ -53,6 +53,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         self._ordering: set[asyncio.Task] = set()
 
     async def Hello(self, request: pb.HelloRequest, context) -> pb.HelloReply:
+        failpoint("greeted")
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
 
     # ---- a node ------------------------------------------------------------------------------------------
