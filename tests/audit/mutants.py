@@ -12,6 +12,7 @@ from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.local.draws import truth_threshold
+from umpc.dp.local.ghazi_shuffle import Embedding
 from umpc.dp.skellam import SkellamShare
 from umpc.mpc.prg import digest
 from umpc.mpc.zero_shares import zero_shares
@@ -205,3 +206,16 @@ def truth_told_too_often(patch: Patch) -> None:
     """Every answer of a record is that of 2ε. Loss 2ε."""
     for protocol in ("bell_ldp", "bell_auc", "ghazi_ldp"):
         patch.setattr(f"umpc.dp.local.{protocol}.truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k))
+
+
+# --- shuffled messages --------------------------------------------------------------------------------------
+
+
+def every_record_counts_as_honest(patch: Patch) -> None:
+    """h = n whoever colludes, as in the papers: noise of shape h/n. Loss with many runs, and law."""
+    patch.setattr("umpc.onemessage.honest_records", lambda counts, colluding: sum(counts))
+
+
+def a_record_is_in_one_cell_only(patch: Patch) -> None:
+    """L = 1, as if a replaced record left one cell and entered none. Loss 2ε, and law."""
+    patch.setattr(Embedding, "sensitivity", property(lambda embedding: 1))
