@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,7 @@ from umpc.cli.main import umpc
 from umpc.cli.prediction import attempt_over
 from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
-from umpc.errors import StudyError
+from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
 from umpc.planning import FIXED, Machine, Network, predict_memory, predict_seconds
 from umpc.study import FieldText
@@ -112,6 +113,21 @@ def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent
     assert _cells(study) == ", simple rounding to bins: 4 of 'age', 4 of 'balance'"
     ended = CliRunner().invoke(umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"])
     assert ended.exit_code == 0 and "noise std if records were uniform" in ended.output
+
+
+def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(file, capsys):
+    shufflers = [("one", "127.0.0.1:1"), ("two", "127.0.0.1:1")]
+    path = file(protocol="ghazi-shuffle", shufflers=shufflers, **LOCAL)
+    values, study = planned(path), load_study_file(path).study("coordinator")
+    assert (values["rounds"], values["bytes_offline"], values["sets"]) == (2, 0, 7140)
+    assert 0.01 < values["noise_std_if_records_were_uniform"] < 0.5
+    _predict(study, "30,40,50")
+    said = capsys.readouterr().out.replace(",", "")
+    heaps, messages = (int(number) for number in re.findall(r"(\d+) to the", said))
+    assert heaps + messages == values["bytes_online"] and abs(heaps / messages - 2) < 0.01
+    assert "delta        3.38e-12" in said
+    with pytest.raises(TooFewRecords, match="without the 2 node"):
+        _predict(study, "18,40,50")
 
 
 @pytest.mark.parametrize(

@@ -340,6 +340,14 @@ def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
     assert (auc.bins, auc.levels, auc.sampling) == ((), 4, "two_sample")
 
 
+def test_a_shuffled_study_names_its_shufflers(tmp_path):
+    both = [("left", "l:1"), ("right", "[::1]:2")]
+    study = local_file(tmp_path, protocol="ghazi-shuffle", shufflers=both)
+    assert study.shufflers == (Participant("left", "l:1"), Participant("right", "[::1]:2")) and study.shuffled
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "shuffled", "none", "none")
+    assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4)) and study.one_message
+
+
 def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
     study = local_file(tmp_path, bins={"balance": ["-0.5", "1e2"], "age": 3}, protocol="ghazi-ldp")
     assert study.bins == (FieldBins("balance", 0, ("-0.5", "1e2")), FieldBins("age", 3))

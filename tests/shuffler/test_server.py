@@ -16,6 +16,7 @@ from umpc.mpc import messages as m
 from umpc.mpc.frames import Frame
 from umpc.node.delivery import Delivery
 from umpc.node.shuffling import ShuffledSession, frames_to
+from umpc.onemessage import one_message_of
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.shuffler.server import ALLOWED, ShufflerServer
 from umpc.study import Participant, Study
@@ -145,6 +146,28 @@ def test_nothing_leaves_before_all_nodes_have_delivered(identities):
             while not here.ended[name]:
                 await asyncio.sleep(0.01)
         assert here.ended == {"shuffler-1": [None], "shuffler-2": [None]}
+
+    run(identities, scenario)
+
+
+def test_large_messages_come_in_several_frames(identities, monkeypatch):
+    monkeypatch.setattr("umpc.shuffling.MAX_PAYLOAD", 1000)
+
+    async def scenario(here: Place) -> None:
+        links, counts = await here.coordinator(), [(0, count) for count in COUNTS]
+        sent = [await (await here.node(number)).send(here.frames(number)) for number in (0, 1)]
+        of = one_message_of(here.study, counts)
+        for number, steps in enumerate(sent):
+            assert {each.step: each.bytes for each in steps} == of.sent_bytes(number, counts[number])
+        inboxes = [of.heap_inbox(place) for place in (0, 1)]
+
+        def receive(place: int, frame: Frame) -> bool:
+            inboxes[place].take(frame)
+            return inboxes[place].is_complete
+
+        await asyncio.gather(*(link.collect(receive, 10) for link in links))
+        assert [inbox.wire_bytes for inbox in inboxes] == [of.heap_bytes(place) for place in (0, 1)]
+        assert len(here.frames(0)[0]) > 3
 
     run(identities, scenario)
 

@@ -3,11 +3,15 @@ named, cost nothing before the charge, and after it the stored messages give a r
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+
 import pytest
 
 from umpc.errors import PeerLost, PeerUnavailable, RemoteProtocolError, TooFewRecords
 
-from .conftest import SHUFFLERS, Lab
+from .conftest import SHUFFLERS, Lab, command
 from .test_demo import BANK, BANK_OPTIONS, result
 
 FAR = 8
@@ -121,6 +125,19 @@ def test_a_shuffler_that_is_away_and_one_that_is_another_are_named(lab):
     assert run(here).code == 0
     here.stop()
     assert [here.spent(name) for name in here.names] == [1, 1]
+
+
+def test_a_check_says_which_shuffler_answers(lab):
+    here = start(lab)
+    assert run(here).code == 0
+    file = here.folder / "study.toml"
+    said = command("study", "check", str(file), "--contact", "--records", "60,60").stdout
+    for name in (*SHUFFLERS, *here.names):
+        assert re.search(rf"^{name} +answers, umpc", said, re.MULTILINE), said
+    assert re.search(r"^shufflers +shuffler-1 and shuffler-2$", said, re.MULTILINE) and "delta        3.38e-12" in said
+    os.kill(here.served["shuffler-2"].process.pid, signal.SIGKILL)
+    ended = command("study", "check", str(file), "--contact")
+    assert ended.returncode == PeerUnavailable.exit_code and "'shuffler-2' at" in ended.stdout
 
 
 def test_too_few_records_to_shuffle_are_refused_before_the_charge(lab):

@@ -185,7 +185,7 @@ def _predict(study: Study, records: str) -> None:
         click.echo(f"noise        standard deviation {deviation:.4g}, if the records were uniform between their bounds")
         heaps = sum(cost.heaps)
         click.echo(
-            f"rounds       {cost.rounds}: one message of every node{', and what shufflers make of it' * bool(heaps)}"
+            f"rounds       {cost.rounds}: one message of every node{', a heap of either shuffler' * bool(heaps)}"
         )
         click.echo(f"bytes        {heaps or cost.bytes_online:,} to the coordinator")
         if heaps:

@@ -172,13 +172,13 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Parked(body.bytes, body.seconds)
         case "ready":
             body = message.ready
-            return m.Ready(_decode_sent(body.sent, BETWEEN_NODES), body.bytes_received, body.rounds)
+            return m.Ready(_decode_sent(body.sent, BETWEEN_NODES, "between nodes"), body.bytes_received, body.rounds)
         case "released":
             body = message.released
             if len(body.share) > MAX_PAYLOAD:
                 raise EncodingError(f"a node releases at most {MAX_PAYLOAD} bytes, {len(body.share)} came")
             _check_records(body.records, body.first_class)
-            sent = _decode_sent(body.sent, TO_SHUFFLERS)
+            sent = _decode_sent(body.sent, TO_SHUFFLERS, "to shufflers")
             return m.Released(_sized(body.attempt, 32, "attempt"), body.share, body.records, body.first_class, sent)
         case "progress":
             return m.Progress(_line(message.progress.step), message.progress.done, message.progress.total)
@@ -208,7 +208,7 @@ def _encode_sent(sent: Iterable[m.Sent]) -> list[pb.Sent]:
     return [pb.Sent(step=STEPS[each.step], round=each.round, bytes=each.bytes) for each in sent]
 
 
-def _decode_sent(sent: Any, steps: Collection[str]) -> tuple[m.Sent, ...]:
+def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.Sent, ...]:
     if len(sent) > MAX_SENT:
         raise EncodingError(f"a study has at most {MAX_SENT} rounds, bytes of {len(sent)} came")
     places = [(each.step, each.round) for each in sent]
@@ -216,7 +216,7 @@ def _decode_sent(sent: Any, steps: Collection[str]) -> tuple[m.Sent, ...]:
         raise EncodingError("bytes by round came out of order, or a round twice")
     unknown = [step for step, _ in places if _STEP_NAMES.get(step) not in steps]
     if unknown:
-        raise EncodingError(f"bytes of step {unknown[0]} came, which is none between nodes")
+        raise EncodingError(f"bytes of step {unknown[0]} came, which is none {where}")
     return tuple(m.Sent(_STEP_NAMES[each.step], each.round, each.bytes) for each in sent)
 
 
