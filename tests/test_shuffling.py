@@ -109,7 +109,7 @@ def view(run: Simulated, place: int) -> np.ndarray:
     return (np.array(found, dtype=np.uint64) & of._mask).astype(float) / 2**of.protocol.width
 
 
-def laws(look: Callable[[Simulated], np.ndarray], runs: int = 250) -> tuple[float, float]:
+def laws(look: Callable[[Simulated], np.ndarray], runs: int = 150) -> tuple[float, float]:
     """p-values: that what is seen of two tables is uniform, and that it has the same law for both."""
     seen = []
     for value in (0, 3):

@@ -49,9 +49,11 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # min_records = 100                # complete records in this node's table, for the study's fields
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
-# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial", "local"
+# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial", "local",
+#                                  # "shuffled"
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled", "none"
-# protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc", "ghazi-ldp"
+# protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc", "ghazi-ldp",
+#                                  # "ghazi-shuffle"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # approval = true                  # a person must accept each study: `umpc approve --help`
 """
