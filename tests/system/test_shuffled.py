@@ -81,7 +81,8 @@ def test_a_shuffler_that_fails_before_the_charge_is_named_and_costs_nothing(lab,
 
 
 @pytest.mark.parametrize(
-    ("shuffler", "point"), [("shuffler-2", "during-deliver:kill"), ("shuffler-1", "before-heap:kill")]
+    ("shuffler", "point"),
+    [("shuffler-2", "during-deliver:kill"), ("shuffler-1", "before-heap:kill"), ("shuffler-1", "during-deliver:stop")],
 )
 def test_after_a_shuffler_died_with_the_messages_another_run_gives_the_result_at_no_further_cost(lab, shuffler, point):
     here = start(lab, 2, {shuffler: {"UMPC_FAILPOINT": point}})
@@ -98,13 +99,17 @@ def test_after_a_shuffler_died_with_the_messages_another_run_gives_the_result_at
     assert [here.spent(name) for name in here.names] == [1, 1]
 
 
-def test_a_node_that_dies_at_the_release_leaves_nothing_at_the_shufflers(lab):
-    """They give nothing before all have delivered. It had charged, so another run delivers what it keeps."""
-    here = start(lab, 2, {"node-2": {"UMPC_FAILPOINT": "after-charge:kill"}})
+@pytest.mark.parametrize("point", ["after-charge", "during-delivery"])
+def test_a_node_that_dies_at_the_release_leaves_no_result_until_it_is_back(lab, point):
+    """A shuffler gives nothing before all have delivered to it, and one heap alone says nothing.
+
+    The node had charged, so another run delivers what it keeps.
+    """
+    here = start(lab, 2, {"node-2": {"UMPC_FAILPOINT": f"{point}:kill"}})
     outcome = run(here)
     assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error
-    for name in SHUFFLERS:
-        assert "is shuffled" not in here.wait_for_log(name, "ended: PeerLost")
+    ended = [here.wait_for_log(name, "of study 'lab' ") for name in SHUFFLERS]
+    assert sum("is shuffled" in log for log in ended) <= (point == "during-delivery"), ended
     here.deployment._environment = {}
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())

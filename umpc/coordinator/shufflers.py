@@ -95,11 +95,6 @@ class ShufflerLink:
             raise answer
         return answer
 
-    async def abort(self, error: UmpcError) -> None:
-        """Hang up: that ends its run, and it tells the nodes."""
-        if self._call is not None:
-            self._call.cancel()
-
     async def close(self) -> None:
         if self._call is not None:
             self._call.cancel()

@@ -155,10 +155,11 @@ class ShufflerServer(rpc.ShufflerServicer):
             yield pb.CollectReply(run=run_id(await run.order(), run.attempt))
             session = await run.complete()
             failpoint("before-heap")
-            for frame in await asyncio.to_thread(lambda: list(session.heap())):
+            *frames, last = await asyncio.to_thread(lambda: list(session.heap()))
+            for frame in frames:
                 yield pb.CollectReply(frame=codec.encode_frame(frame))
-                failpoint("during-heap")
-            run.finish()
+            run.finish()  # before the coordinator, which has all then, can hang up
+            yield pb.CollectReply(frame=codec.encode_frame(last))
         except UmpcError as error:
             await context.abort(*status_of(error))
         except (MemoryError, ValueError, ArithmeticError, LookupError, TypeError) as error:
