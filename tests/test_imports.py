@@ -129,6 +129,7 @@ SANS_IO = (
     "umpc/node/session.py",
     "umpc/node/onemessage.py",
     "umpc/node/shuffling.py",
+    "umpc/node/sessions.py",
     "umpc/dealer/session.py",
     "umpc/shuffler/session.py",
     "umpc/coordinator/session.py",

@@ -21,9 +21,9 @@ from umpc.mpc.cost import sent_by_round
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
-from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
-from umpc.node.shuffling import ShuffledSession, frames_to
+from umpc.node.sessions import Session, session_of
+from umpc.node.shuffling import frames_to
 from umpc.shuffler.session import ShufflerSession
 from umpc.study import Study
 
@@ -45,13 +45,13 @@ class Simulated:
     report: Report
     attempt: Attempt
     transcript: Transcript
-    nodes: list[NodeSession] | list[OneMessageSession] | list[ShuffledSession]
+    nodes: list[Session]
 
 
 def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
     """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
     coordinator = coordinator_session(study)
-    kind = ShuffledSession if study.shuffled else OneMessageSession if study.one_message else NodeSession
+    kind = session_of(study)
     nodes = [
         kind(node.name, study, table, len(next(iter(table.values()))), entropy)
         for node, table in zip(study.nodes, tables, strict=True)

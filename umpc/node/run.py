@@ -23,6 +23,7 @@ from umpc.node.amounts import exact_delta
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
+from umpc.node.sessions import Session, session_of
 from umpc.node.shuffling import ShuffledSession
 from umpc.node.work import Site, Work
 from umpc.proto import codec
@@ -36,16 +37,6 @@ PATIENCE_SECONDS = 10
 """How much longer than a step a node waits for the coordinator, which waits for the slowest node itself."""
 PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to say what it wants."""
-
-
-Session = NodeSession | OneMessageSession | ShuffledSession
-
-
-def session_of(study: Study) -> type[Session]:
-    """The session of a study, whatever its protocol."""
-    if study.shuffled:
-        return ShuffledSession
-    return OneMessageSession if study.one_message else NodeSession
 
 
 class StudyRun:

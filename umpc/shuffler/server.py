@@ -41,6 +41,7 @@ ALLOWED = {
 }
 CONNECT_SECONDS = 5
 HELLO_SECONDS = 10
+OUR_FAULTS = (MemoryError, ValueError, ArithmeticError, LookupError, TypeError)
 
 
 class ShufflerServer(rpc.ShufflerServicer):
@@ -73,6 +74,11 @@ class ShufflerServer(rpc.ShufflerServicer):
             if run is not None and (session is None or error.culprit == caller):
                 run.fail(error)
             await context.abort(*status_of(error))
+        except OUR_FAULTS as error:
+            failure = _fault(error)
+            if run is not None:
+                run.fail(failure)
+            await context.abort(*status_of(failure))
         finally:
             if run is not None and (session is None or caller in session.missing):
                 run.fail(lost(caller, "prepare" if session is None else "release"))
@@ -162,13 +168,11 @@ class ShufflerServer(rpc.ShufflerServicer):
             yield pb.CollectReply(frame=codec.encode_frame(last))
         except UmpcError as error:
             await context.abort(*status_of(error))
-        except (MemoryError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            log.exception("shuffling failed")
-            failure = LocalProtocolError(f"the shuffler failed: {type(error).__name__}; see its log")
-            await context.abort(*status_of(failure))
+        except OUR_FAULTS as error:
+            await context.abort(*status_of(_fault(error)))
         finally:
             if run is not None:
-                run.fail(lost(caller, "collect"))
+                run.fail(lost(caller, "release"))
 
     # ---- runs ----------------------------------------------------------------------------------------------
 
@@ -206,3 +210,9 @@ class ShufflerServer(rpc.ShufflerServicer):
         else:
             log.warning("%s ended: %s: %s", label, type(error).__name__, error.message)
         self.finished(error)
+
+
+def _fault(error: Exception) -> LocalProtocolError:
+    """What others may know of an error of umpc's own."""
+    log.exception("shuffling failed", exc_info=error)
+    return LocalProtocolError(f"the shuffler failed: {type(error).__name__}; see its log")
