@@ -8,8 +8,8 @@ import pytest
 
 from umpc.cli.table import exact_over_all
 from umpc.coordinator.curator import CuratorCoordinator
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.onemessage import predict
+from umpc.coordinator.sessions import coordinator_session
 from umpc.curator import OfCurator, bits_of
 from umpc.dp.central.choices import Choice
 from umpc.dp.central.columns import SEED_BYTES

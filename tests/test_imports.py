@@ -52,6 +52,14 @@ MAY_IMPORT = {
     "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
     "umpc/curator.py": ("numpy", "umpc.dp", "umpc.mpc.prg", "umpc.study", "umpc.studycentral", "umpc.ustat"),
+    "umpc/shuffling.py": (
+        "numpy",
+        "umpc.dp.local",
+        "umpc.mpc.frames",
+        "umpc.mpc.prg",
+        "umpc.ustat",
+        "umpc.errors",
+    ),
     "umpc/onemessage.py": (
         "numpy",
         "umpc.curator",
@@ -59,6 +67,7 @@ MAY_IMPORT = {
         "umpc.gopa",
         "umpc.mpc.frames",
         "umpc.mpc.prg",
+        "umpc.shuffling",
         "umpc.study",
         "umpc.studygopa",
         "umpc.studylocal",
@@ -87,20 +96,31 @@ MAY_IMPORT = {
         "umpc.tworounds",
         "umpc.gopa",
         "umpc.studygopa",
+        "umpc.shuffling",
         "umpc.node",
     ),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
+    "umpc/shuffler/": (*PROCESS, "umpc.onemessage", "umpc.shuffling", "umpc.shuffler"),
     "umpc/coordinator/": (
         *PROCESS,
         "msgspec",
         "umpc.dp.local.estimate",
         "umpc.onemessage",
+        "umpc.shuffling",
         "umpc.studylocal",
         "umpc.studycentral",
         "umpc.tworounds",
         "umpc.coordinator",
     ),
-    "umpc/simulation.py": ("numpy", "umpc.coordinator", "umpc.dealer", "umpc.node", "umpc.mpc", "umpc.study"),
+    "umpc/simulation.py": (
+        "numpy",
+        "umpc.coordinator",
+        "umpc.dealer",
+        "umpc.shuffler",
+        "umpc.node",
+        "umpc.mpc",
+        "umpc.study",
+    ),
     "umpc/accuracy.py": (
         "numpy",
         "msgspec",
@@ -127,12 +147,15 @@ MAY_IMPORT = {
 
 SHELLS = (
     "umpc/node/server.py",
+    "umpc/node/delivery.py",
     "umpc/node/links.py",
     "umpc/node/material.py",
     "umpc/node/peers.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
     "umpc/coordinator/links.py",
+    "umpc/coordinator/shufflers.py",
+    "umpc/shuffler/server.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )
@@ -147,14 +170,19 @@ SANS_IO = (
     "umpc/tworounds.py",
     "umpc/gopa.py",
     "umpc/curator.py",
+    "umpc/shuffling.py",
     "umpc/node/gopa.py",
     "umpc/node/joining.py",
     "umpc/node/session.py",
     "umpc/node/onemessage.py",
     "umpc/node/tworounds.py",
+    "umpc/node/shuffling.py",
+    "umpc/node/sessions.py",
     "umpc/dealer/session.py",
+    "umpc/shuffler/session.py",
     "umpc/coordinator/session.py",
     "umpc/coordinator/onemessage.py",
+    "umpc/coordinator/shuffling.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")
@@ -215,9 +243,9 @@ def test_only_the_central_protocols_themselves_use_them():
     assert set(users) - planners == {"umpc/onemessage.py"}, "a node gets it only through the seam"
 
 
-@pytest.mark.parametrize("process", ["node", "dealer", "coordinator"])
+@pytest.mark.parametrize("process", ["node", "dealer", "shuffler", "coordinator"])
 def test_the_processes_never_import_each_other_nor_the_command(process):
-    others = tuple(f"umpc.{name}" for name in ("node", "dealer", "coordinator", "cli") if name != process)
+    others = tuple(f"umpc.{name}" for name in ("node", "dealer", "shuffler", "coordinator", "cli") if name != process)
     inside = {file: names for file, names in IMPORTS.items() if file.startswith(f"umpc/{process}/")}
     assert inside and not [f"{f}: {n}" for f, names in inside.items() for n in names if within(n, others)]
 

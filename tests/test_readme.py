@@ -68,7 +68,10 @@ def test_there_are_refusals_to_show():
     assert len(REFUSALS) == 6
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(r"umpc (?:demo|study|node|dealer|ca|kernels)[^`\n#]*", README))))
+COMMANDS = r"umpc (?:demo|study|node|dealer|shuffler|ca|kernels)[^`\n#]*"
+
+
+@pytest.mark.parametrize("line", sorted(set(re.findall(COMMANDS, README))))
 def test_every_command_and_option_exists(line):
     """Commands of README, asked for help instead of being run."""
     words = [word for word in shlex.split(line.replace(">", " ").replace(":", ": "))[1:]]

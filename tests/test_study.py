@@ -61,6 +61,7 @@ CHANGES = {
     "bins": (FieldBins("age", 4),),
     "rounding": "randomised",
     "levels": 4,
+    "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
     "seconds_per_step": 601,
     "version": "0.0.0",
 }
@@ -100,6 +101,8 @@ def test_a_participant_that_moves_leaves_the_study_as_it_is():
     moved = [Participant(participant.name, "elsewhere:1") for participant in (STUDY.dealer, *STUDY.nodes)]
     elsewhere = changed(dealer=moved[0], nodes=tuple(moved[1:]))
     assert elsewhere.hash == STUDY.hash and elsewhere.encode() != STUDY.encode()
+    here, there = (changed(shufflers=(Participant("shuffler", f"{place}:1"),)) for place in ("here", "there"))
+    assert here.hash == there.hash != STUDY.hash
     renamed = (Participant("north-2", STUDY.nodes[0].address), *STUDY.nodes[1:])
     assert changed(nodes=renamed).hash != STUDY.hash
 

@@ -10,8 +10,10 @@ from umpc.study import FieldBins, FieldText, Participant, Study, decode_study
 from umpc.studylocal import described, size_of, usual_bins, with_usual_bins
 
 from .local import bins, local_study
+from .shuffled import shuffled_study
 from .studies import AUC, GINI, KENDALL, make_study
 
+SHUFFLED, THREE = shuffled_study(), tuple(Participant(name, "x:1") for name in ("one", "two", "three"))
 LDP, BELL_AUC = local_study("bell-ldp"), local_study("bell-auc")
 TIMES_TWO = f"({AUC}) * 2"
 REFUSED = [
@@ -49,7 +51,7 @@ REFUSED = [
     (
         BELL_AUC,
         {"bins": bins(x=2)},
-        'bins and rounding go with "bell-ldp", "ghazi-ldp" and "ghazi-rounds"; leave them out',
+        'go with "bell-ldp", "ghazi-ldp", "ghazi-rounds" and "ghazi-shuffle"; leave them out',
     ),
     (BELL_AUC, {"rounding": "randomised"}, "bins and rounding go with"),
     (BELL_AUC, {"kernels": (TIMES_TWO,)}, 'computes statistic = "auc" of one field, with a public label'),
@@ -61,6 +63,23 @@ REFUSED = [
     (make_study(), {"backend": "none"}, "backend must be one of shared, garbled"),
     (make_study(), {"bins": bins(x=2)}, 'leave them out of "u-mpc"'),
     (make_study(), {"levels": 2}, 'out of "u-mpc"'),
+    (make_study(), {"shufflers": THREE[:2]}, 'shufflers go with "ghazi-shuffle"; leave them out of "u-mpc"'),
+    (LDP, {"shufflers": THREE[:2]}, 'leave them out of "bell-ldp"'),
+    (SHUFFLED, {"shufflers": ()}, r"exactly two shufflers.*got 0: write two \[\[shufflers\]\]"),
+    (SHUFFLED, {"shufflers": THREE[:1]}, "exactly two shufflers.*got 1"),
+    (SHUFFLED, {"shufflers": THREE}, "exactly two shufflers.*got 3"),
+    (SHUFFLED, {"shufflers": (THREE[0], THREE[0])}, "two participants are named 'one'"),
+    (SHUFFLED, {"shufflers": (THREE[0], Participant("node-0", "x:1"))}, "two participants are named 'node-0'"),
+    (SHUFFLED, {"shufflers": (THREE[0], Participant("No", "x:1"))}, "lower-case letters"),
+    (SHUFFLED, {"noise": "local"}, 'noise of "ghazi-shuffle" is "shuffled"'),
+    (SHUFFLED, {"noise": "distributed"}, 'noise of "ghazi-shuffle" is "shuffled"'),
+    (LDP, {"noise": "shuffled"}, 'noise of "bell-ldp" is "local"'),
+    (make_study(), {"noise": "shuffled"}, 'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial'),
+    (SHUFFLED, {"delta": "1e-9"}, 'delta of "ghazi-shuffle" is ""'),
+    (SHUFFLED, {"edges": "2n"}, 'edges of "ghazi-shuffle" is "all"'),
+    (SHUFFLED, {"dealer": THREE[0]}, "has no dealer"),
+    (SHUFFLED, {"levels": 2}, "leave levels = 2 out"),
+    (SHUFFLED, {"bins": ()}, "takes bins for each field of the kernel"),
 ]
 
 
@@ -83,6 +102,7 @@ def test_what_is_possible_survives_its_bytes():
     for study in (
         LDP,
         BELL_AUC,
+        SHUFFLED,
         local_study("ghazi-ldp", 5, bins=bins(y=["1", "3"], x=1)),
         local_study("bell-ldp", rounding="randomised", bins=bins(x=["1", "2"], y=2)),
         local_study("bell-ldp", max_colluding=1),

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
+from umpc.dp.mixing import delta_of_mixing
 from umpc.dp.pairs import BITS, PairLaplace, PairResponse, epsilon_of_pair
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc.attempt import Attempt
@@ -70,8 +71,13 @@ def _gates(law: PairLaplace | PairResponse) -> PairNoise:
 
 
 def delta_of(sizes: Sizes) -> Fraction:
-    """δ of a study: what it asks for, what finite bits cost, and that a committee may have no honest member."""
+    """δ of a study: what it asks for, what finite bits cost, and that a committee may have no honest member.
+
+    Of a shuffled one: that heaps of equal sums can be told apart with a probability of 2^-40.
+    """
     study = sizes.study
+    if study.shuffled:
+        return min(Fraction(1), delta_of_mixing(study.exact_epsilon))
     if study.noise_of_pairs:
         laws = noise_of(sizes)
         composed = any(law.epsilon * law.degree > total for law, total in zip(laws, study.epsilons, strict=True))

@@ -11,8 +11,8 @@ that only the node knows. `dp.local` holds the protocols themselves and knows no
 | `gopa` | the sum of a kernel over its records, under noise (`gopa`) | a kernel of one record |
 | `central` | all its records as they are (`curator.py`) | any symmetric kernel |
 
-Privacy: every record's part is epsilon-DP by itself, whoever colludes; but `gopa` needs h honest nodes, and of
-`central` only what the curator releases is private.
+Privacy: every record's part is epsilon-DP by itself, whoever colludes; but `gopa` needs h honest nodes, of `central`
+only what the curator releases is private, and the messages of `ghazi-shuffle` go to two shufflers: `shuffling`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ from umpc.dp.local.cells import Bins, Cells, Points
 from umpc.dp.local.estimate import LocalEstimate
 from umpc.dp.local.ghazi_ldp import GhaziLdp
 from umpc.dp.local.ghazi_rounds import GhaziRounds
-from umpc.errors import RangeError
+from umpc.dp.local.ghazi_shuffle import GhaziShuffle
+from umpc.dp.local.split_mix import LEAST_USERS
+from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
 from umpc.gopa import OfGopa, gopa_of
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.prg import Stream
+from umpc.shuffling import OfShufflers, honest_records
 from umpc.study import FieldBins, Study
 from umpc.studygopa import GOPA
 from umpc.studylocal import auc_field
@@ -114,8 +117,13 @@ class OfClasses:
 OneMessage = OfCells | OfClasses | OfRounds | OfGopa | OfCurator
 
 
-def one_message_of(study: Study) -> OneMessage:
-    """The protocol of a checked study. Raises: InvalidEpsilon where epsilon is too small to say anything."""
+def one_message_of(study: Study, counts: Sequence[Counts] = ()) -> OneMessage | OfShufflers:
+    """The protocol of a checked study. counts: of every node, for a shuffled one.
+
+    Raises: InvalidEpsilon where epsilon is too small to say anything; TooFewRecords where they are too few to shuffle.
+    """
+    if study.shuffled:
+        return _of_shufflers(study, [sum(both) for both in counts])
     if study.protocol == GOPA:
         return gopa_of(study)
     if study.central:
@@ -123,10 +131,26 @@ def one_message_of(study: Study) -> OneMessage:
     epsilon = study.exact_epsilon
     if study.protocol == "bell-auc":
         return OfClasses(BellAuc(epsilon, study.schema[auc_field(study)], study.levels))
-    cells = Cells(study.parsed_kernels[0], tuple(_axis(study, bins) for bins in study.bins))
     if study.asks:
-        return OfRounds(GhaziRounds(GhaziLdp(epsilon, cells)))
-    return OfCells({"bell-ldp": BellLdp, "ghazi-ldp": GhaziLdp}[study.protocol](epsilon, cells))
+        return OfRounds(GhaziRounds(GhaziLdp(epsilon, _cells(study))))
+    return OfCells({"bell-ldp": BellLdp, "ghazi-ldp": GhaziLdp}[study.protocol](epsilon, _cells(study)))
+
+
+def _of_shufflers(study: Study, records: Sequence[int]) -> OfShufflers:
+    """A set-up for the histogram of cells: noise of the records of h nodes suffices."""
+    if len(records) != len(study.nodes):
+        raise LocalProtocolError(f"{study.protocol} takes the records of {len(study.nodes)} nodes, got {len(records)}")
+    honest = honest_records(records, study.max_colluding)
+    if honest < LEAST_USERS:
+        raise TooFewRecords(
+            f"without the {study.max_colluding} node(s) with most records {honest} records are left, and shuffling "
+            f"hides nothing provably among fewer than {LEAST_USERS}; lower max_colluding, or take larger nodes"
+        )
+    return OfShufflers(GhaziShuffle(study.exact_epsilon, _cells(study), sum(records), honest))
+
+
+def _cells(study: Study) -> Cells:
+    return Cells(study.parsed_kernels[0], tuple(_axis(study, bins) for bins in study.bins))
 
 
 def _axis(study: Study, bins: FieldBins) -> Bins | Points:
@@ -162,7 +186,7 @@ def uniform_std(study: Study, counts: Sequence[Counts]) -> float:
     It depends on the data, which nobody has before the study; for other data it is of that order.
     """
     columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
-    return one_message_of(study).predicted_std(columns, sum(first for first, _ in counts))
+    return one_message_of(study, counts).predicted_std(columns, sum(first for first, _ in counts))
 
 
 def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.ndarray]:

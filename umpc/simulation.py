@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.report import Measured, Report, count_online
+from umpc.coordinator.sessions import coordinator_session
+from umpc.coordinator.shuffling import ShuffledCoordinator
 from umpc.dealer.session import DealerSession
 from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
@@ -20,9 +21,10 @@ from umpc.mpc.cost import sent_by_round
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
-from umpc.node.kinds import session_kind
-from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
+from umpc.node.sessions import Session, session_of
+from umpc.node.shuffling import frames_to
+from umpc.shuffler.session import ShufflerSession
 from umpc.study import Study
 
 Table = Mapping[str, np.ndarray]
@@ -30,13 +32,15 @@ Table = Mapping[str, np.ndarray]
 
 @dataclass
 class Transcript:
-    """Everything that was sent: (sender, receiver, frame), the final shares, the question and its answers if any."""
+    """Everything that was sent: (sender, receiver, frame), the final shares, or what nodes gave to shufflers; the
+    question and its answers if there is one."""
 
     offline: list[tuple[str, str, Frame]] = field(default_factory=list)
     online: list[tuple[str, str, Frame]] = field(default_factory=list)
     shares: list[bytes] = field(default_factory=list)
     question: bytes = b""
     answers: list[bytes] = field(default_factory=list)
+    deliveries: list[m.Delivery] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,13 @@ class Simulated:
     report: Report
     attempt: Attempt
     transcript: Transcript
-    nodes: list[NodeSession] | list[OneMessageSession]
+    nodes: list[Session]
 
 
 def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
     """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
     coordinator = coordinator_session(study)
-    kind = session_kind(study)
+    kind = session_of(study)
     nodes = [
         kind(node.name, study, table, len(next(iter(table.values()))), entropy)
         for node, table in zip(study.nodes, tables, strict=True)
@@ -65,7 +69,12 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
             node.randomise()
     else:
         _deal_and_evaluate(coordinator.attempt, nodes, entropy, transcript)
-    transcript.shares = [node.release() for node in nodes]
+    if study.shuffled:
+        transcript.deliveries = [node.release() for node in nodes]
+        transcript.shares = [b""] * len(nodes)
+        shuffle(coordinator, coordinator.attempt, transcript, entropy)
+    else:
+        transcript.shares = [node.release() for node in nodes]
     released = [
         m.Released(attempt.id, share, node.records, node.accept().first_class)
         for attempt, share, node in zip(attempts, transcript.shares, nodes, strict=True)
@@ -74,8 +83,26 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
         transcript.question = ask.question
         transcript.answers = [node.answer(ask.question) for node in nodes]
         coordinator.hear([m.Told(answer) for answer in transcript.answers])
-    report = coordinator.finish(released, _measure(transcript, [node.name for node in study.nodes]))
+    report = coordinator.finish(released, _measure(transcript, study))
     return Simulated(report, coordinator.attempt, transcript, nodes)
+
+
+def shuffle(
+    coordinator: ShuffledCoordinator, attempt: Attempt, transcript: Transcript, entropy: Callable[[int], bytes]
+) -> None:
+    """Every node's delivery through both shufflers to the coordinator."""
+    study, order = attempt.study, entropy(SEED_BYTES)
+    for place, shuffler in enumerate(study.shufflers):
+        session = ShufflerSession(attempt, shuffler.name, order, {})
+        for node, delivery in enumerate(transcript.deliveries):
+            inbox = session.inbox(node)
+            for frame in frames_to(place, node, study, delivery):
+                transcript.online.append((study.nodes[node].name, shuffler.name, frame))
+                inbox.take(frame)
+            session.deliver(node, inbox.data)
+        for frame in session.heap():
+            transcript.online.append((shuffler.name, study.coordinator, frame))
+            coordinator.receive(place, frame)
 
 
 def _deal_and_evaluate(
@@ -125,16 +152,18 @@ def _set_up(names: Sequence[str], nodes: Sequence[NodeSession], transcript: Tran
                     transcript.offline.append((*link, frame_of(line.message, (first, second), 0)))
 
 
-def _measure(transcript: Transcript, names: Sequence[str]) -> Measured:
-    sent = {name: Counter() for name in names}
+def _measure(transcript: Transcript, study: Study) -> Measured:
+    sent = {participant.name: Counter() for participant in (*study.nodes, *study.shufflers)}
     for sender, _, frame in transcript.online:
         sent[sender][frame.step, frame.round] += frame.wire_bytes
     steps = {frame.round_of_study for _, _, frame in transcript.online}
-    told = transcript.answers or [b""] * len(names)
+    told = transcript.answers or [b""] * len(study.nodes)
     revealed = [len(share) + len(answer) for share, answer in zip(transcript.shares, told, strict=True)]
     asked = [len(transcript.question)] * len(transcript.answers)
+    by_round = [sent_by_round(sent[node.name]) for node in study.nodes]
+    heaps = [sum(sent[shuffler.name].values()) for shuffler in study.shufflers]
     return Measured(
-        rounds=len(steps) + 1 + bool(asked),
-        **count_online([sent_by_round(own) for own in sent.values()], revealed, asked),
+        rounds=len(steps) + (not heaps) + bool(asked),
+        **count_online(by_round, revealed, asked, heaps),
         bytes_offline=sum(f.wire_bytes for _, _, f in transcript.offline),
     )

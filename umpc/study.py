@@ -19,7 +19,7 @@ from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, Stu
 from umpc.mpc.prg import digest
 from umpc.studycentral import CENTRAL, MECHANISMS, check_central
 from umpc.studygopa import GOPA, check_gopa
-from umpc.studylocal import ASKS, ONE_MESSAGE, check_local
+from umpc.studylocal import ASKS, ONE_MESSAGE, SHUFFLED, check_local
 from umpc.studyparts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
@@ -29,9 +29,9 @@ from umpc.ustat.schema import Schema
 MAX_BYTES = 1 << 20
 MAX_DEGREE = 8
 MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, GOPA, CENTRAL)
+PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, *SHUFFLED, GOPA, CENTRAL)
 PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", GOPA, *MECHANISMS)
+NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", "shuffled", GOPA, *MECHANISMS)
 BACKENDS = ("shared", "garbled", "none")
 PREPROCESSINGS = ("dealer", "none")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -50,12 +50,13 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
     inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc", "ghazi-ldp" and
-    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`); "gopa"
-    each node's sum under noise "gopa", most of which cancels (`studygopa`); "central" shows all records to the
-    coordinator, which adds the noise (`studycentral`). backend: how edges of several owners are evaluated: "shared",
-    under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing: "dealer", or "none": then
-    there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for "bell-ldp", "ghazi-ldp" and
-    "ghazi-rounds". levels: of the tree of "bell-auc", else 0.
+    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`);
+    "ghazi-shuffle" noisy sums of cells, with noise "shuffled": every node adds its own, and two shufflers hide whose is
+    whose; "gopa" each node's sum under noise "gopa", most of which cancels (`studygopa`); "central" shows all records
+    to the coordinator, which adds the noise (`studycentral`). backend: how edges of several owners are evaluated:
+    "shared", under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing: "dealer", or
+    "none": then there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for "bell-ldp",
+    "ghazi-ldp", "ghazi-rounds" and "ghazi-shuffle". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     bins: tuple[FieldBins, ...] = ()
     rounding: str = "simple"
     levels: int = 0
+    shufflers: tuple[Participant, ...] = ()
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -95,7 +97,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """
         nodes = tuple(Participant(node.name, "") for node in self.nodes)
         dealer = self.dealer and Participant(self.dealer.name, "")
-        return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, dealer=dealer).encode())
+        named = {"dealer": dealer, "shufflers": tuple(Participant(each.name, "") for each in self.shufflers)}
+        return digest(b"umpc study 1", msgspec.structs.replace(self, nodes=nodes, **named).encode())
 
     @cached_property
     def schema(self) -> Schema:
@@ -156,13 +159,23 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def one_message(self) -> bool:
-        """Whether a node sends the coordinator a message that is made of its own records, and talks to no other."""
-        return self.protocol in (*ONE_MESSAGE, GOPA, CENTRAL)
+        """Whether a node sends one message that is made of its own records, and talks to no other node."""
+        return self.protocol in (*ONE_MESSAGE, *SHUFFLED, GOPA, CENTRAL)
 
     @property
     def asks(self) -> bool:
         """Whether that message leads to a question, whose answer is the node's second and last one."""
         return self.protocol == ASKS
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether that message goes to two shufflers, who take its parts out of order, and not to the coordinator."""
+        return self.protocol in SHUFFLED
+
+    @property
+    def in_cells(self) -> bool:
+        """Whether records become cells or bins, and the estimate is of those."""
+        return self.protocol in (*ONE_MESSAGE, *SHUFFLED)
 
     @property
     def central(self) -> bool:
@@ -226,7 +239,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             )
 
     def _check_noise(self) -> None:
-        others = [noise for noise in NOISES if noise not in (*PAIR_NOISES, "local", GOPA, *MECHANISMS)]
+        others = [n for n in NOISES if n not in (*PAIR_NOISES, "local", "shuffled", GOPA, *MECHANISMS)]
         noises = PAIR_NOISES if self.noise_of_pairs else others
         if self.noise not in noises:
             raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')
@@ -287,6 +300,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def _check_participants(self) -> None:
         names = [node.name for node in self.nodes] + [self.coordinator]
         names += [self.dealer.name] if self.dealer else []
+        names += [shuffler.name for shuffler in self.shufflers]
         for name in names:
             if not _NAME.fullmatch(name):
                 raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")
@@ -294,7 +308,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for name in names:
             if counts[name] > 1:
                 raise DuplicateParticipant(
-                    f"two participants are named {name!r}; give every node, the dealer and the coordinator its own name"
+                    f"two participants are named {name!r}; give each of its participants a name of its own"
                 )
         if not self.nodes:
             raise StudyError("a study needs at least one node, got none")

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 ASKS = "ghazi-rounds"
 """The one whose nodes answer a question after their first message."""
-OF_CELLS = ("bell-ldp", "ghazi-ldp", ASKS)
+OF_CELLS = ("bell-ldp", "ghazi-ldp", ASKS, "ghazi-shuffle")
 ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", ASKS)
+"""The coordinator gets every node's message."""
+SHUFFLED = ("ghazi-shuffle",)
+"""Two shufflers get it, half and half."""
+SHUFFLERS = 2
 FIXED = {"edges": "all", "noise": "local", "backend": "none", "preprocessing": "none", "delta": ""}
 """Entries that have one value: every record answers for itself, and all pairs are estimated."""
 ROUNDINGS = ("simple", "randomised")
@@ -44,9 +48,10 @@ def check_local(study: Study) -> None:
         raise StudyError(f'bins and rounding go with {_quoted(OF_CELLS)}; leave them out of "{protocol}"')
     if protocol != "bell-auc" and study.levels:
         raise StudyError(f'levels go with "bell-auc"; leave levels = {study.levels} out of "{protocol}"')
-    if protocol not in ONE_MESSAGE:
+    _check_shufflers(study)
+    if protocol not in (*ONE_MESSAGE, *SHUFFLED):
         return
-    for key, value in FIXED.items():
+    for key, value in (FIXED | ({"noise": "shuffled"} if study.shuffled else {})).items():
         if (came := getattr(study, key)) != value:
             raise StudyError(
                 f'{key} of "{protocol}" is "{value}", for every record answers for itself and all pairs count; leave '
@@ -58,6 +63,17 @@ def check_local(study: Study) -> None:
         _check_auc(study)
     else:
         _check_cells(study)
+
+
+def _check_shufflers(study: Study) -> None:
+    count = len(study.shufflers)
+    if count and not study.shuffled:
+        raise StudyError(f'shufflers go with {_quoted(SHUFFLED)}; leave them out of "{study.protocol}"')
+    if count != SHUFFLERS and study.shuffled:
+        raise StudyError(
+            f'"{study.protocol}" takes exactly two shufflers, of which neither sees anything without the other; got '
+            f"{count}: write two [[shufflers]], each with name and address"
+        )
 
 
 def _check_auc(study: Study) -> None:
@@ -150,5 +166,5 @@ def described(study: Study) -> str:
 
 
 def _quoted(names: tuple[str, ...]) -> str:
-    *others, last = (f'"{name}"' for name in names)
-    return f"{', '.join(others)} and {last}"
+    *first, last = (f'"{name}"' for name in names)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -15,6 +15,7 @@ from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.local.draws import truth_threshold
+from umpc.dp.local.ghazi_shuffle import Embedding
 from umpc.dp.skellam import SkellamShare
 from umpc.mpc.prg import digest
 from umpc.mpc.zero_shares import zero_shares
@@ -214,3 +215,16 @@ def curator_takes_too_much(patch: Patch) -> None:
     """A trusted curator adds the noise of 1000ε. Loss without end, as far as runs can tell."""
     real = OfCurator.choice
     patch.setattr(OfCurator, "choice", lambda of, n: replace(real(of, n), epsilon=1000 * of.study.exact_epsilon))
+
+
+# --- shuffled messages --------------------------------------------------------------------------------------
+
+
+def every_record_counts_as_honest(patch: Patch) -> None:
+    """h = n whoever colludes, as in the papers: noise of shape h/n. Loss with many runs, and law."""
+    patch.setattr("umpc.onemessage.honest_records", lambda counts, colluding: sum(counts))
+
+
+def a_record_is_in_one_cell_only(patch: Patch) -> None:
+    """L = 1, as if a replaced record left one cell and entered none. Loss 2ε, and law."""
+    patch.setattr(Embedding, "sensitivity", property(lambda embedding: 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,7 @@ from umpc.cli.main import umpc
 from umpc.cli.prediction import attempt_over
 from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
-from umpc.errors import StudyError
+from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
 from umpc.planning import FIXED, Machine, Network, predict_memory, predict_seconds
 from umpc.study import FieldText
@@ -143,6 +144,21 @@ def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
     said = capsys.readouterr().out
     assert f"standard deviation {values['noise_std']:.4g}\n" in said and "all 120 records" in said
     assert "1: one message of every node\n" in said and f"{values['bytes_online']} to the coordinator" in said
+
+
+def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(file, capsys):
+    shufflers = [("one", "127.0.0.1:1"), ("two", "127.0.0.1:1")]
+    path = file(protocol="ghazi-shuffle", shufflers=shufflers, **LOCAL)
+    values, study = planned(path), load_study_file(path).study("coordinator")
+    assert (values["rounds"], values["bytes_offline"], values["sets"]) == (2, 0, 7140)
+    assert 0.01 < values["noise_std"] < 0.5
+    _predict(study, "30,40,50")
+    said = capsys.readouterr().out.replace(",", "")
+    heaps, messages = (int(number) for number in re.findall(r"(\d+) to the", said))
+    assert heaps + messages == values["bytes_online"] and abs(heaps / messages - 2) < 0.01
+    assert "delta        3.38e-12" in said
+    with pytest.raises(TooFewRecords, match="without the 2 node"):
+        _predict(study, "18,40,50")
 
 
 @pytest.mark.parametrize(

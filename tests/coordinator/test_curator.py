@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.report import Measured
+from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, TooFewRecords
 from umpc.mpc import messages as m
 from umpc.node.onemessage import OneMessageSession

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.onemessage import OneMessageCoordinator, predict
 from umpc.coordinator.report import Measured
+from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import AlreadyReleased, RemoteProtocolError, TooFewRecords
 from umpc.mpc import messages as m
 from umpc.node.gopa import GopaSession

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.onemessage import OneMessageCoordinator, predict
 from umpc.coordinator.report import Measured
 from umpc.coordinator.session import CoordinatorSession
+from umpc.coordinator.sessions import coordinator_session
 from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.mpc import messages as m

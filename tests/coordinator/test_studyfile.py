@@ -351,6 +351,14 @@ def test_gopa_needs_a_delta_and_no_more(tmp_path):
         local_file(tmp_path, delta="1e-9", protocol="gopa")
 
 
+def test_a_shuffled_study_names_its_shufflers(tmp_path):
+    both = [("left", "l:1"), ("right", "[::1]:2")]
+    study = local_file(tmp_path, protocol="ghazi-shuffle", shufflers=both)
+    assert study.shufflers == (Participant("left", "l:1"), Participant("right", "[::1]:2")) and study.shuffled
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "shuffled", "none", "none")
+    assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4)) and study.one_message
+
+
 def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
     study = local_file(tmp_path, bins={"balance": ["-0.5", "1e2"], "age": 3}, protocol="ghazi-ldp")
     assert study.bins == (FieldBins("balance", 0, ("-0.5", "1e2")), FieldBins("age", 3))
@@ -374,7 +382,15 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         ({"dealer": ("dealer", "d:1")}, "has no dealer"),
         ({"statistic": "kendall_tau_b"}, "the mean of one kernel"),
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
-        ({"protocol": "ghazi-shuffle"}, "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp"),
+        (
+            {"protocol": "ghazi-sum"},
+            "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, ghazi-rounds, ghazi-s",
+        ),
+        ({"protocol": "ghazi-shuffle"}, r"exactly two shufflers, .* got 0: write two \[\[shufflers\]\]"),
+        (
+            {"shufflers": [("a", "a:1"), ("b", "b:1")]},
+            'shufflers go with "ghazi-shuffle"; leave them out of "bell-ldp"',
+        ),
     ],
     ids=str,
 )

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.links import most_telling
 from umpc.coordinator.onemessage import predict
 from umpc.coordinator.report import Measured
+from umpc.coordinator.sessions import coordinator_session
 from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.mpc import messages as m

@@ -9,9 +9,9 @@ import pytest
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.mpc.prg import Stream
 from umpc.node.gopa import GopaSession, random_bits
-from umpc.node.kinds import session_kind
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
+from umpc.node.sessions import session_of
 
 from ..gopa import gopa_study, ring_of_sessions, tables_of
 from ..local import local_study
@@ -28,8 +28,8 @@ class Untouched(dict):
 
 
 def test_every_protocol_has_its_session():
-    assert session_kind(STUDY) is GopaSession
-    assert (session_kind(local_study("bell-ldp")), session_kind(make_study())) == (OneMessageSession, NodeSession)
+    assert session_of(STUDY) is GopaSession
+    assert (session_of(local_study("bell-ldp")), session_of(make_study())) == (OneMessageSession, NodeSession)
 
 
 def test_every_step_comes_once_and_in_order():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
-from umpc.node.kinds import session_kind
 from umpc.node.ledger import Answer
 from umpc.node.onemessage import OneMessageSession
+from umpc.node.sessions import session_of
 from umpc.node.tworounds import TwoRoundsSession, question_digest, stored_answer
 
 from ..local import local_study, local_tables
@@ -27,8 +27,8 @@ def randomised() -> TwoRoundsSession:
 
 
 def test_a_study_that_asks_has_a_session_that_answers():
-    assert session_kind(STUDY) is TwoRoundsSession
-    assert session_kind(local_study("ghazi-ldp")) is OneMessageSession
+    assert session_of(STUDY) is TwoRoundsSession
+    assert session_of(local_study("ghazi-ldp")) is OneMessageSession
 
 
 def test_one_question_is_answered_after_the_release():

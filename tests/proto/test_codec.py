@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from umpc import study
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
 from umpc.mpc import messages as m
-from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, Frame
+from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
 from umpc.mpc.sizes import Member
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -27,9 +27,18 @@ members = st.tuples(records, st.floats(0, 1)).flatmap(
 shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, study.MAX_SUMS)).flatmap(
     lambda s: st.binary(min_size=s[0] * s[1], max_size=s[0] * s[1])
 )
-released = records.flatmap(lambda r: st.builds(m.Released, b32, shares, st.just(r), st.integers(0, r)))
-sent = st.dictionaries(st.tuples(st.sampled_from(sorted(BETWEEN_NODES)), u32), u64, max_size=5).map(
-    lambda found: tuple(m.Sent(*place, found[place]) for place in sorted(found, key=lambda p: (STEPS[p[0]], p[1])))
+
+
+def sent_in(steps: frozenset[str]) -> st.SearchStrategy:
+    """Bytes by round of some of these steps."""
+    return st.dictionaries(st.tuples(st.sampled_from(sorted(steps)), u32), u64, max_size=5).map(
+        lambda found: tuple(m.Sent(*place, found[place]) for place in sorted(found, key=lambda p: (STEPS[p[0]], p[1])))
+    )
+
+
+sent, sent_to_shufflers = sent_in(BETWEEN_NODES), sent_in(TO_SHUFFLERS)
+released = records.flatmap(
+    lambda r: st.builds(m.Released, b32, shares, st.just(r), st.integers(0, r), sent_to_shufflers)
 )
 coordinator_messages = st.one_of(
     st.builds(m.Propose, st.binary(max_size=50), st.booleans()),
@@ -318,6 +327,7 @@ def test_text_from_outside_is_one_printable_line_of_bounded_length():
         ([(STEPS["open"], 1), (STEPS["masked_fields"], 0)], "out of order"),
         ([(0, 0)], "bytes of step 0 came"),
         ([(STEPS["material"], 0)], "bytes of step 2 came, which is none between nodes"),
+        ([(STEPS["shares"], 0)], "bytes of step 12 came, which is none between nodes"),
         ([(99, 0)], "bytes of step 99 came"),
     ],
 )
@@ -325,3 +335,15 @@ def test_bytes_by_round_are_of_known_steps_in_order_and_few(sent, reason):
     rounds = [pb.Sent(step=step, round=number, bytes=1) for step, number in sent]
     with pytest.raises(EncodingError, match=reason):
         codec.decode_node(pb.NodeMessage(ready=pb.Ready(sent=rounds)))
+
+
+def test_bytes_to_shufflers_are_of_their_two_steps():
+    rounds = [pb.Sent(step=STEPS["open"], round=1, bytes=1)]
+    with pytest.raises(EncodingError, match="bytes of step 4 came, which is none to shufflers"):
+        codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), sent=rounds)))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", pb.Delivery(attempt=bytes(31)).SerializeToString()])
+def test_what_a_ledger_keeps_for_shufflers_is_checked_when_it_is_read(data):
+    with pytest.raises(EncodingError):
+        codec.decode_delivery(data)

@@ -27,6 +27,9 @@ FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
 
 
+SHUFFLERS = ("shuffler-1", "shuffler-2")
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How the coordinator ended."""
@@ -69,10 +72,12 @@ class Lab:
         self.served: dict[str, Served] = {}
         self._environment = environment or {}
 
-    def start(self, epsilon: str = "10", more: str = "", *, dealer: bool = True) -> Lab:
+    def start(self, epsilon: str = "10", more: str = "", *, dealer: bool = True, shufflers: bool = False) -> Lab:
         """more: sections of every node's configuration."""
         if dealer:
             self.deployment.start_dealer()
+        for name in SHUFFLERS if shufflers else ():
+            self.deployment.start_shuffler(name)
         for name in self.names:
             self.table(name).write_text(TABLE)
             self.deployment.start_node(name, self.table(name), epsilon, more=more)

@@ -33,6 +33,7 @@ IMPORTED = {
     "approve": ("umpc.cli.approve", "umpc.node.config", "umpc.node.approvals"),
     "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
     "node": ("umpc.cli.serve", "umpc.node.server"),
+    "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
     "study": ("umpc.cli.study", "umpc.cli.show", "umpc.coordinator.client", "umpc.coordinator.studyfile"),
 }
 """What the source of a command imports; each has its own, so that no process finds what only another needs."""

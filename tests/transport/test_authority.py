@@ -115,7 +115,7 @@ def test_a_dns_label_is_a_name(name, tmp_path):
 
 
 def test_an_unknown_role_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="role 'admin' is unknown: expected one of node, dealer, coord"):
+    with pytest.raises(ConfigError, match="role 'admin' is unknown: expected one of node, dealer, shuffler, coord"):
         request("a", "admin", tmp_path)
 
 

@@ -24,7 +24,7 @@ from umpc.planning import Machine, Network, Seconds, measure_machine, predict_lo
 from umpc.study import PAIR_NOISES, PROTOCOLS, Participant, Study
 from umpc.studycentral import MECHANISMS
 from umpc.studygopa import GOPA
-from umpc.studylocal import OF_CELLS
+from umpc.studylocal import OF_CELLS, SHUFFLED
 
 TRUST = ("nobody", "helpers", "curator")
 """In ascending order: nobody beside the sites; processes without data that collude with nobody; one that sees all."""
@@ -146,6 +146,8 @@ def turned(file: StudyFile, protocol: str, **changes) -> Study:
     if protocol not in OF_CELLS:
         facts |= {"bins": {}, "rounding": "simple"}
     needs_dealer = (facts.get("preprocessing") or usual.preprocessing) == "dealer"
+    shufflers = entries.shufflers or [Participant(name, "") for name in ("shuffler-1", "shuffler-2")]
+    facts["shufflers"] = shufflers if protocol in SHUFFLED else []
     facts["dealer"] = (entries.dealer or Participant("dealer", "")) if needs_dealer else None
     return replace(file, entries=msgspec.structs.replace(entries, **facts)).study("coordinator")
 
@@ -174,7 +176,9 @@ def error_of(attempt: Attempt, like: Likeness) -> PredictedError:
         return error_of_sums(attempt.sizes, like)
     if attempt.study.central:
         return error_of_curator(attempt.sizes, like)
-    protocol, small = one_message_of(attempt.study), like.small
+    if not attempt.study.in_cells:
+        return PredictedError(one_message_of(attempt.study).predicted_std(like.columns, like.first))
+    protocol, small = one_message_of(attempt.study, [member.classes for member in attempt.members]), like.small
     bias = protocol.quantised(small.columns, small.first) - small.statistic
     return PredictedError(protocol.predicted_std(like.columns, like.first), bins=bias)
 
@@ -198,4 +202,6 @@ def trust_of(study: Study) -> tuple[str, str]:
         return "curator", ASSUMED["curator"]
     if study.dealer:
         return "helpers", ASSUMED["dealer"]
+    if study.shuffled:
+        return "helpers", ASSUMED["shufflers"]
     return "nobody", ASSUMED["nobody"]

@@ -143,6 +143,9 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "backend", study.backend
     yield "coordinator", study.coordinator
     yield "dealer", study.dealer.name if study.dealer else "none"
+    if study.shufflers:
+        names = " and ".join(shuffler.name for shuffler in study.shufflers)
+        yield "shufflers", f"{names}; neither may collude with {study.coordinator} or with the other"
     yield "nodes", ", ".join(node.name for node in study.nodes)
 
 

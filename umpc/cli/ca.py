@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
-ROLE = click.Choice(["node", "dealer", "coordinator"])
+ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
 
 days_option = click.option("--days", default=90, show_default=True, help="Life of the certificate.")
 authority_option = click.option("--authority", required=True, type=FOLDER, help="Folder of `umpc ca init`.")

@@ -17,7 +17,7 @@ import click
 
 from umpc.errors import ConfigError
 from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
-from umpc.studylocal import ROUNDINGS
+from umpc.studylocal import ROUNDINGS, SHUFFLED
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
-    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's own noisy answer, "
+    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's noisy answer, noisy counts, "
     "or (central) the answer of a trusted curator, who sees all records.",
 )
 @click.option(
@@ -68,7 +68,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     "--bins",
     multiple=True,
     metavar="FIELD=BINS",
-    help="With bell-ldp, ghazi-ldp and ghazi-rounds: a number of bins (default: 4), or cut points as 30,40,50.",
+    help="Of protocols with cells, as bell-ldp: a number of bins (default: 4), or cut points as 30,40,50.",
 )
 @click.option("--rounding", type=click.Choice(ROUNDINGS), help="Of values to bins; default: simple.")
 @click.option("--levels", type=int, help="With bell-auc: scores become 2^LEVELS bins; default: 4.")
@@ -101,9 +101,9 @@ def demo(
 ) -> None:
     """Run everything on this machine: a table split over nodes, and one private statistic.
 
-    Starts a dealer, if the study has one, and the nodes as processes of their own on loopback, with certificates made
-    for the occasion, runs the study, and prints the private estimate beside the exact value, which only the demo can
-    know. Every process it started is gone when it ends.
+    Starts dealer or shufflers, if the study has them, and the nodes as processes of their own on loopback, with
+    certificates made for the occasion, runs the study, and prints the private estimate beside the exact value, which
+    only the demo can know. Every process it started is gone when it ends.
 
     \b
     umpc demo
@@ -113,6 +113,7 @@ def demo(
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --protocol central --noise hajek
+    umpc demo --protocol ghazi-shuffle
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
@@ -184,6 +185,7 @@ def _run(
     deployment, fields = Deployment(folder), table.fields()
     without_dealer = "none" in (settings["preprocessing"], DEFAULTS[settings["protocol"] or "u-mpc"].preprocessing)
     paths = table.split(folder, nodes)
+    shufflers = ("shuffler-1", "shuffler-2") if settings["protocol"] in SHUFFLED else ()
     with ended_with_us(deployment.processes):
         file = write_study_file(
             folder,
@@ -194,13 +196,17 @@ def _run(
             fields=fields,
             dealer=None if without_dealer else ("dealer", "127.0.0.1:1"),
             nodes=[(path.stem, "127.0.0.1:1") for path in paths],
+            shufflers=[(name, "127.0.0.1:1") for name in shufflers],
             **settings,
         )
         study = load_study_file(file).study("coordinator")  # refused before any process starts
-        _tell(f"starting {'a dealer and ' if study.dealer else ''}{nodes} node{'s' if nodes > 1 else ''}")
+        beside = "two shufflers and " if shufflers else "a dealer and " if study.dealer else ""
+        _tell(f"starting {beside}{nodes} node{'s' if nodes > 1 else ''}")
         if study.dealer:
             deployment.start_dealer()
         rules = "\n[policy]\ntrusted_curator = true\n" if study.central else ""
+        for name in shufflers:
+            deployment.start_shuffler(name)
         for path in paths:
             delta = str(study.exact_delta + DELTA)
             deployment.start_node(path.stem, path, str(study.exact_epsilon), more=rules, delta=delta)

@@ -69,7 +69,7 @@ def stop(processes: Sequence[subprocess.Popen]) -> None:
 
 
 class Deployment:
-    """Certificates, a dealer and nodes below one folder.
+    """Certificates, a dealer, shufflers and nodes below one folder.
 
     Args: environment: per process name, variables to add (tests use it).
     """
@@ -91,6 +91,10 @@ class Deployment:
     def start_dealer(self, name: str = "dealer") -> None:
         self._authority.issue(name, "dealer", self.folder / name)
         self._start(name, ["dealer", "start", "--identity", str(self.folder / name)])
+
+    def start_shuffler(self, name: str) -> None:
+        self._authority.issue(name, "shuffler", self.folder / name)
+        self._start(name, ["shuffler", "start", "--identity", str(self.folder / name)])
 
     def start_node(
         self, name: str, table: Path, epsilon: str, extra: str = "", more: str = "", delta: str | None = None

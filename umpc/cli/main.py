@@ -20,6 +20,7 @@ COMMANDS = {
     "approve": ("umpc.cli.approve", "approve"),
     "budget": ("umpc.cli.budget", "budget"),
     "dealer": ("umpc.cli.serve", "dealer"),
+    "shuffler": ("umpc.cli.serve", "shuffler"),
     "kernels": ("umpc.cli.kernels", "kernels"),
     "ca": ("umpc.cli.ca", "ca"),
 }

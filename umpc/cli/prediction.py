@@ -45,7 +45,7 @@ def local_prediction(attempt: Attempt) -> tuple[Cost, float]:
     Of a trusted curator that is the noise's, whatever the records are. Raises: as its `check_records`.
     """
     counts = [member.classes for member in attempt.members]
-    protocol = one_message_of(attempt.study)
+    protocol = one_message_of(attempt.study, counts)
     if isinstance(protocol, OfCurator):
         protocol.check_records(attempt.sizes.records)
         return predict(protocol, counts), protocol.usual_std(attempt.sizes.records)
@@ -55,7 +55,8 @@ def local_prediction(attempt: Attempt) -> tuple[Cost, float]:
 def cost_of(attempt: Attempt) -> Cost:
     """Of any protocol."""
     if attempt.study.one_message:
-        return predict(one_message_of(attempt.study), [member.classes for member in attempt.members])
+        counts = [member.classes for member in attempt.members]
+        return predict(one_message_of(attempt.study, counts), counts)
     return predict_shared(attempt)
 
 

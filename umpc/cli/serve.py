@@ -1,4 +1,4 @@
-"""`umpc node` and `umpc dealer`: processes that wait for studies."""
+"""`umpc node`, `umpc dealer` and `umpc shuffler`: processes that wait for studies."""
 
 from __future__ import annotations
 
@@ -110,6 +110,38 @@ def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) ->
 
     def add(server, finished) -> None:
         rpc.add_DealerServicer_to_server(DealerServer(identity, finished), server)
+
+    asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash))
+
+
+@click.group()
+def shuffler() -> None:
+    """A shuffler: takes nodes' messages out of order and sees uniform numbers; must not collude with the coordinator.
+
+    A study of protocol = "ghazi-shuffle" names two, of different owners who do not collude with each other either.
+
+    \b
+    umpc shuffler start --identity shuffler-1 --listen 0.0.0.0:7100
+    """
+
+
+@shuffler.command("start")
+@click.option("--identity", "folder", type=FOLDER, required=True, help="Folder with ca.pem, cert.pem and key.pem.")
+@click.option("--listen", default="127.0.0.1:0", show_default=True, help="host:port; port 0 takes any free one.")
+@STUDIES
+@LEASH
+def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
+    """Shuffle nodes' messages until ended by Ctrl-C or SIGTERM."""
+    from umpc.shuffler.server import ALLOWED, ShufflerServer
+    from umpc.transport.authority import load_identity
+    from umpc.transport.services import rpc
+
+    _few_arenas()
+    _log_to_stderr()
+    identity = load_identity(folder, "shuffler")
+
+    def add(server, finished) -> None:
+        rpc.add_ShufflerServicer_to_server(ShufflerServer(identity, finished), server)
 
     asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash))
 

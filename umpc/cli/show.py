@@ -37,12 +37,14 @@ NOISE = {
     "hajek": "local Hájek, heavy tails, added by the curator",
     "hajek_subsampled": "local Hájek over independent sets, added by the curator",
     "hajek_split": "local Hájek over half the records, added by the curator",
+    "shuffled": "discrete Laplace on each cell's count, every node adds its part; estimated",
 }
 EVALUATED = {
     "shared": "evaluated under shares",
     "garbled": "garbled between their two owners",
     "none": "nothing is evaluated between nodes",
 }
+SHUFFLERS = "each sees uniform numbers; neither may collude with the coordinator or the other"
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
@@ -120,7 +122,8 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         rows += _exact_rows(report, extra)
     sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
     local = report.noise == "local"
-    held = "the value of the records' bins" if local else "the value over E without noise"
+    in_cells = report.noise in ("local", "shuffled")
+    held = "the value of the records' bins" if in_cells else "the value over E without noise"
     may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
     if report.protocol == CENTRAL:
         held, may_collude = "the mean over its sets without noise", "the coordinator has seen all their records"
@@ -139,6 +142,7 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         ("records", f"{report.records:,}", ""),
         ("most edges of a record", f"{report.max_degree:,}", ""),
         ("nodes", f"{report.nodes}", may_collude),
+        *([("shufflers", "2", SHUFFLERS)] if report.noise == "shuffled" else []),
         ("study hash", report.study_hash[:16], ""),
     ]
     if report.replayed:
@@ -167,8 +171,10 @@ def _network(report: Report) -> list[tuple[str, str, str]]:
     by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
     fewest, most = (f"{choose(nodes, default=0):,}" for choose in (min, max))
     note = "by node and by step as predicted" if are_equal else "by node or by step not as predicted: see --format json"
+    heaps = report.bytes_online_by_shuffler
     return [
         ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
+        *([("  of each shuffler", f"{max(heaps):,}", "to the coordinator")] if heaps else []),
         ("  of each step", "", by_step),
     ]
 

@@ -38,6 +38,8 @@ def study() -> None:
       # [bins]                            # at its node, one message of every node, no [dealer], no edges; then
       # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
       # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
+      # protocol = "ghazi-shuffle"        # noisy counts of cells, also with [bins]; takes two [[shufflers]], each with
+      #                                   # name and address as nodes have them, who collude with nobody
       # protocol = "gopa"                 # a mean, under noise that nodes share and that cancels, no [dealer]; with a
       # delta = "1e-9"                    # delta, and better with max_colluding = 1 than with all but one
       # protocol = "central"              # a baseline: this coordinator is shown all records, which every node must
@@ -127,7 +129,7 @@ def prepare(file: Path, style: str) -> None:
 @click.option(
     "--contact",
     is_flag=True,
-    help="Also call all nodes, and the dealer if there is one, and say who answers.",
+    help="Also call all nodes, and dealer or shufflers if there are any, and say who answers.",
 )
 def check(file: Path, records: str | None, contact: bool) -> None:
     """Say what the study in FILE computes, before any node is asked to take part.
@@ -160,6 +162,8 @@ def check(file: Path, records: str | None, contact: bool) -> None:
     if checked.central:
         click.echo("curator      this coordinator is shown all records, if nodes allow it (trusted_curator, [policy])")
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
+    if checked.shufflers:
+        click.echo(f"shufflers    {' and '.join(shuffler.name for shuffler in checked.shufflers)}")
     if records is not None:
         _predict(checked, records)
     if contact:
@@ -175,7 +179,7 @@ def _cells(study: Study) -> str:
 
 def _predict(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
-    from umpc.agreement import noise_of
+    from umpc.agreement import delta_of, noise_of
     from umpc.cli.prediction import attempt_over, local_prediction
     from umpc.cli.show import SETS
     from umpc.mpc.cost import predict
@@ -186,11 +190,16 @@ def _predict(study: Study, records: str) -> None:
         cost, deviation = local_prediction(attempt)
         of_all = "all " if study.edges == "all" else f"{sizes.edges:,} of "
         click.echo(f"sets         {of_all}{sizes.sets:,} {SETS.get(study.degree, 'sets')} of {sizes.records:,} records")
-        uniform = ", if the records were uniform between their bounds" if study.noise == "local" else ""
+        uniform = ", if the records were uniform between their bounds" if study.in_cells else ""
         click.echo(f"noise        standard deviation {deviation:.4g}{uniform}")
-        question = ", a question, and an answer" if study.asks else ""
-        click.echo(f"rounds       {cost.rounds}: one message of every node{question}")
-        click.echo(f"bytes        {cost.bytes_online:,} {'to and from' if study.asks else 'to'} the coordinator")
+        heaps = sum(cost.heaps)
+        more = ", a question, and an answer" if study.asks else ", a heap of either shuffler" if heaps else ""
+        click.echo(f"rounds       {cost.rounds}: one message of every node{more}")
+        way = "to and from" if study.asks else "to"
+        click.echo(f"bytes        {heaps or cost.bytes_online:,} {way} the coordinator")
+        if heaps:
+            click.echo(f"             {cost.bytes_online - heaps:,} to the shufflers")
+            click.echo(f"delta        {float(delta_of(sizes)):.3g}")
         return
     cost = predict(attempt)
     click.echo(f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}")

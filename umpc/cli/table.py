@@ -157,11 +157,12 @@ def exact_value(study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hy
 def exact_and_quantised(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> dict[str, float | None]:
     """The statistic over all sets, which is E of a one-message protocol, and that of the records' bins, if any."""
     exact = exact_over_all(study, tables)
-    if study.noise != "local":
+    if not study.in_cells:
         return {"exact": exact, "exact_over_edges": exact}
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     ordered, first = by_class(study, together)
-    quantised = one_message_of(study).quantised(ordered, first)
+    counts = [_classes(study, table) for table in tables]
+    quantised = one_message_of(study, counts).quantised(ordered, first)
     return {"exact": exact, "exact_over_edges": exact, "quantised": quantised}
 
 

@@ -13,10 +13,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from umpc.coordinator.kinds import coordinator_session
 from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
 from umpc.coordinator.report import Measured, Moment, Report, count_online
 from umpc.coordinator.session import CoordinatorSession
+from umpc.coordinator.sessions import coordinator_session
+from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, PreparationLost, StudyError, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
@@ -29,6 +30,7 @@ from umpc.transport.status import error_of
 
 log = logging.getLogger("umpc.coordinator")
 T = TypeVar("T")
+Beside = Callable[[ShufflerLink], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -72,25 +74,26 @@ async def _lead(study: Study, identity: Identity, tell: Tell, lead: Callable[[Co
     session = coordinator_session(study)
     started = time.perf_counter()
     links = [NodeLink(node, tell) for node in study.nodes]
+    shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     try:
-        await each(links, "connect", lambda link: link.open(identity))
-        return await lead(Conductor(session, links, tell, started))
+        await each([*links, *shufflers], "connect", lambda link: link.open(identity))
+        return await lead(Conductor(session, links, tell, started, shufflers))
     except UmpcError as error:
         await asyncio.gather(*(link.abort(error) for link in links))
         raise
     finally:
-        await asyncio.gather(*(link.close() for link in links))
+        await asyncio.gather(*(link.close() for link in [*links, *shufflers]))
 
 
 async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcError]]:
-    """Who of a study's dealer and nodes answers: (name, what it runs, or the reason why it does not answer)."""
+    """Who of a study's dealer, shufflers and nodes answers: (name, what it runs, or why it does not answer)."""
 
     async def ask(role: str, participant: Participant) -> tuple[str, str | UmpcError]:
         try:
             channel = await connect(identity, participant.name, role, participant.address, CONNECT_SECONDS)
         except UmpcError as error:
             return participant.name, error
-        stub = rpc.NodeStub(channel) if role == "node" else rpc.DealerStub(channel)
+        stub = {"node": rpc.NodeStub, "dealer": rpc.DealerStub, "shuffler": rpc.ShufflerStub}[role](channel)
         try:
             reply = await stub.Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
         except grpc.aio.AioRpcError as error:
@@ -101,15 +104,25 @@ async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcE
 
     dealers = [study.dealer] if study.dealer else []
     return await asyncio.gather(
-        *(ask("dealer", dealer) for dealer in dealers), *(ask("node", node) for node in study.nodes)
+        *(ask("dealer", dealer) for dealer in dealers),
+        *(ask("shuffler", shuffler) for shuffler in study.shufflers),
+        *(ask("node", node) for node in study.nodes),
     )
 
 
 class Conductor:
     """Leads all nodes through the steps of docs/protocol.md."""
 
-    def __init__(self, session: CoordinatorSession, links: list[NodeLink], tell: Tell, started: float):
+    def __init__(
+        self,
+        session: CoordinatorSession,
+        links: list[NodeLink],
+        tell: Tell,
+        started: float,
+        shufflers: list[ShufflerLink],
+    ):
         self.session, self.links, self.tell, self.started = session, links, tell, started
+        self.shufflers = shufflers
         self.seconds = session.study.seconds_per_step
         self.moments: list[Moment] = []
 
@@ -118,20 +131,21 @@ class Conductor:
         answers = await self._ask("propose", self.session.propose(), m.Accepted, m.Released)
         agree = self.session.agree(answers)
         if agree is None:
-            await self._question(answers)
-            measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
-            return await asyncio.to_thread(self.session.replay, answers, measured)
+            return await self._replay(answers)
         opened = await self._ask("agree", agree, m.Opened)
         offline = time.perf_counter()
         prepared = await self._prepare(opened)
         online = time.perf_counter()
         ready = await self._ask("evaluate", m.Evaluate(), m.Ready)
-        released = await self._ask("release", m.Release(), m.Released)
+        await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
+        released = await self._ask("release", m.Release(), m.Released, beside=self._collect)
         asked, told = await self._question(released)
         revealed = [len(answer.share) + more for answer, more in zip(released, told, strict=True)]
+        sent = [(*before.sent, *last.sent) for before, last in zip(ready, released, strict=True)]
+        heaps = self.session.heaps_received if self.shufflers else []
         measured = Measured(
-            rounds=max(answer.rounds for answer in ready) + 1 + bool(asked),
-            **count_online([answer.sent for answer in ready], revealed, asked),
+            rounds=max(answer.rounds for answer in ready) + 1 + bool(asked or heaps),
+            **count_online(sent, revealed, asked, heaps),
             bytes_offline=sum(answer.bytes_received for answer in ready),
             seconds_online=self._elapsed(online),
             seconds_offline=online - offline,
@@ -170,17 +184,46 @@ class Conductor:
 
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
         begin = await asyncio.to_thread(self.session.begin, opened)
-        prepared = await self._ask("prepare", begin, m.Prepared)
+        shuffling = self._begin_shuffling(self.session.attempt.id) if self.shufflers else None
+        prepared = await self._ask("prepare", begin, m.Prepared, beside=shuffling)
         self.session.check_prepared(prepared)
         return prepared
 
-    async def _ask(self, step: str, message: m.CoordinatorMessage, *kinds: type[T]) -> list[T]:
-        """Send to all nodes, and wait for everybody's answer of one of these kinds."""
+    async def _replay(self, answers: list[m.Released]) -> Report:
+        """What was released before; shufflers get it once more, at no cost."""
+        if self.shufflers:
+            begin = self._begin_shuffling(self.session.recall(answers))
+            await each(self.shufflers, "prepare", begin)
+            answers = await self._ask("release", m.Release(), m.Released, beside=self._collect)
+        await self._question(answers)
+        measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
+        return await asyncio.to_thread(self.session.replay, answers, measured)
+
+    def _begin_shuffling(self, attempt: bytes) -> Beside:
+        """A job for each shuffler: have its run begin, and the last one compares."""
+        runs: dict[int, bytes] = {}
+
+        async def begin(shuffler: ShufflerLink) -> None:
+            runs[shuffler.place] = await shuffler.begin(attempt, self.seconds + 5)
+            if len(runs) == len(self.shufflers):
+                self.session.check_runs([runs[place] for place in sorted(runs)])
+
+        return begin
+
+    async def _collect(self, shuffler: ShufflerLink) -> None:
+        await shuffler.collect(self.session.receive, self.seconds + 5)
+
+    async def _ask(
+        self, step: str, message: m.CoordinatorMessage, *kinds: type[T], beside: Beside | None = None
+    ) -> list[T]:
+        """Send to all nodes, and wait for everybody's answer of one of these kinds. beside: of each shuffler."""
         self.tell(step, 0, len(self.links))
         answered = 0
 
-        async def ask(link: NodeLink) -> T:
+        async def ask(link: NodeLink | ShufflerLink) -> T | None:
             nonlocal answered
+            if isinstance(link, ShufflerLink):
+                return await beside(link)
             asked = self._elapsed(self.started)
             answer = await link.ask(step, message, kinds, self.seconds + 5)
             self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
@@ -188,7 +231,8 @@ class Conductor:
             self.tell(step, answered, len(self.links))
             return answer
 
-        return await each(self.links, step, ask)
+        answers = await each([*self.links, *(self.shufflers if beside else ())], step, ask)
+        return answers[: len(self.links)]
 
     @staticmethod
     def _elapsed(since: float) -> float:

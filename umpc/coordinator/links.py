@@ -123,6 +123,8 @@ class NodeLink:
 async def each(links: list[NodeLink], step: str, job: Callable) -> list:
     """The job for all nodes at once. The first failure waits a moment for a more telling one, then ends all."""
     tasks = [asyncio.create_task(job(link)) for link in links]
+    if not tasks:
+        return []
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if any(task.done() and task.exception() for task in tasks):

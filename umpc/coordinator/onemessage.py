@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from umpc.coordinator.report import Measured, Report, SumReport, report_of
 from umpc.coordinator.session import CoordinatorSession
+from umpc.coordinator.shuffling import predict_shuffled
 from umpc.dp.local.estimate import LocalEstimate
 from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
 from umpc.mpc import messages as m
@@ -17,6 +18,7 @@ from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.sizes import Member, Sizes
 from umpc.onemessage import Counts, OneMessage, check_size, one_message_of
+from umpc.shuffling import OfShufflers
 from umpc.study import Study
 from umpc.tworounds import OfRounds
 
@@ -96,8 +98,10 @@ class OneMessageCoordinator(CoordinatorSession):
             )
 
 
-def predict(protocol: OneMessage, counts: Sequence[Counts]) -> Cost:
-    """Every node's message, and a question to each where there is one; nothing between nodes or before the data."""
+def predict(protocol: OneMessage | OfShufflers, counts: Sequence[Counts]) -> Cost:
+    """Every node's message, and a question to each or the shufflers' heaps where there are such; nothing else."""
+    if isinstance(protocol, OfShufflers):
+        return predict_shuffled(protocol, counts)
     sizes = tuple(map(protocol.message_bytes, counts))
     asked = (protocol.question_bytes,) * len(sizes) if isinstance(protocol, OfRounds) else ()
     return Cost(2 if asked else 1, ((),) * len(sizes), sizes, 0, asked)

@@ -34,7 +34,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the run cost, as the processes counted it. Bytes of nodes in the study's order; of steps, round by round."""
+    """What the run cost, as the processes counted it. Bytes of nodes in the study's order; of steps, round by round.
+
+    Of shufflers: their heaps.
+    """
 
     rounds: int = 0
     bytes_online_by_node: list[int] = field(default_factory=list)
@@ -46,10 +49,11 @@ class Measured:
     replayed: bool = False
     prepared: bool = False
     timeline: tuple[Moment, ...] = ()
+    bytes_online_by_shuffler: list[int] = field(default_factory=list)
 
     @property
     def bytes_online(self) -> int:
-        return sum(self.bytes_online_by_node)
+        return sum(self.bytes_online_by_node) + sum(self.bytes_online_by_shuffler)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ class Report:
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
     2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
     prepared: everything before the data was done by `umpc study prepare`; bytes_offline counts it, seconds_offline not.
-    bytes_online: what nodes send to their peers on data, their shares and answers, and the question put to them.
+    bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers, the question put to
+    them, and the heaps of shufflers.
     joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it. timeline: when the
     coordinator asked which node for what, and was answered; node after node, in the study's order.
     """
@@ -108,6 +113,8 @@ class Report:
     bytes_online_by_node_predicted: list[int]
     bytes_online_by_step: dict[str, int]
     bytes_online_by_step_predicted: dict[str, int]
+    bytes_online_by_shuffler: list[int]
+    bytes_online_by_shuffler_predicted: list[int]
     bytes_offline: int
     bytes_offline_predicted: int
     seconds_online: float
@@ -143,7 +150,7 @@ def report_of(study: Study, sums: list[SumReport], run: Attempt | Sizes, cost: C
     """The report, from what was released of each sum. cost: what was predicted."""
     attempt = run if isinstance(run, Attempt) else None
     sizes = attempt.sizes if attempt else run
-    online = count_online(cost.sent, cost.revealed, cost.asked)
+    online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
     errors = [entry.noise_std for entry in sums], [entry.sampling_std_bound for entry in sums]
     result = estimate(study.estimator, [entry.mean for entry in sums], *errors, sizes.sets)
     return Report(
@@ -184,11 +191,12 @@ def report_of(study: Study, sums: list[SumReport], run: Attempt | Sizes, cost: C
 
 
 def count_online(
-    sent: Sequence[Sequence[Sent]], revealed: Sequence[int], asked: Sequence[int] = ()
+    sent: Sequence[Sequence[Sent]], revealed: Sequence[int], asked: Sequence[int] = (), heaps: Sequence[int] = ()
 ) -> dict[str, list[int] | dict[str, int]]:
-    """Bytes by node and by step, as `Measured` has them.
+    """Bytes by node, by step and by shuffler, as `Measured` has them.
 
     Args: sent: of each node. revealed: the size of its share, and of its answer. asked: of the question to it, if any.
+    heaps: of each shuffler.
     """
     lines = zip(sent, revealed, asked or [0] * len(sent), strict=True)
     by_node = [sum(each.bytes for each in own) + share + question for own, share, question in lines]
@@ -196,11 +204,14 @@ def count_online(
     for each in sorted(chain(*sent), key=lambda each: (STEPS[each.step], each.round)):
         label = f"{each.step} {each.round or ''}".rstrip()
         by_step[label] = by_step.get(label, 0) + each.bytes
-    if revealed:
+    if heaps:
+        by_step["heap"] = sum(heaps)
+    elif revealed:
         by_step["reveal"] = sum(revealed)
     if asked:
         by_step["question"] = sum(asked)
-    return {"bytes_online_by_node": by_node, "bytes_online_by_step": by_step}
+    shufflers = {"bytes_online_by_shuffler": list(heaps)}
+    return {"bytes_online_by_node": by_node, "bytes_online_by_step": by_step, **shufflers}
 
 
 def _sums(study: Study, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:

@@ -68,6 +68,7 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     bins: dict[str, int | list[Number]] = {}
     rounding: str = "simple"
     levels: int | None = None
+    shufflers: list[Participant] = []
     seconds_per_step: int = 600
 
 
@@ -90,6 +91,7 @@ DEFAULTS = {
     "ghazi-rounds": _Usual("all", "local", "none", "none"),
     "gopa": _Usual("all", "gopa", "none", "none"),
     "central": _Usual("all", "laplace", "none", "none"),
+    "ghazi-shuffle": _Usual("all", "shuffled", "none", "none"),
 }
 
 
@@ -125,6 +127,7 @@ class StudyFile:
             bins=tuple(_bins(field, given) for field, given in entries.bins.items()),
             rounding=entries.rounding,
             levels=usual.levels if entries.levels is None else entries.levels,
+            shufflers=tuple(entries.shufflers),
             coordinator=coordinator,
             dealer=entries.dealer,
             nodes=nodes,
@@ -228,6 +231,7 @@ def write_study_file(
     bins: Mapping[str, int | Sequence[str]] | None = None,
     rounding: str | None = None,
     levels: int | None = None,
+    shufflers: Sequence[tuple[str, str]] = (),
 ) -> Path:
     """study.toml for participants given as (name, address), of a statistic over columns, or of a kernel."""
     text = partial(json.dumps, ensure_ascii=False)  # JSON strings and lists of strings are TOML too
@@ -264,8 +268,9 @@ def write_study_file(
             lines += [f"{key} = {text(getattr(field, key))}" for key in ("lower", "upper", "resolution")]
     if dealer:
         lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
-    for node, address in nodes:
-        lines += ["[[nodes]]", f"name = {text(node)}", f"address = {text(address)}"]
+    for table, those in (("shufflers", shufflers), ("nodes", nodes)):
+        for participant, address in those:
+            lines += [f"[[{table}]]", f"name = {text(participant)}", f"address = {text(address)}"]
     path = folder / "study.toml"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

@@ -23,8 +23,8 @@ from umpc.ustat.hypergraph import Owners
 class Cost:
     """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included.
 
-    sent: what each node sends its peers on data, round by round. revealed: bytes of each node's share.
-    asked: bytes of the question that each node gets, if there is one.
+    sent: what each node sends its peers on data, or shufflers, round by round. revealed: bytes of each node's share.
+    asked: bytes of the question that each node gets, if there is one. heaps: of each shuffler's heap.
     """
 
     rounds: int
@@ -32,10 +32,11 @@ class Cost:
     revealed: tuple[int, ...]
     bytes_offline: int
     asked: tuple[int, ...] = ()
+    heaps: tuple[int, ...] = ()
 
     @property
     def bytes_online(self) -> int:
-        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed + self.asked)
+        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed + self.asked + self.heaps)
 
 
 def predict(attempt: Attempt) -> Cost:

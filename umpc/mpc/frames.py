@@ -25,11 +25,17 @@ STEPS = {
     "labels": 9,
     "garbled": 10,
     "coins": 11,
+    "shares": 12,
+    "pad": 13,
+    "heap": 14,
 }
 """The names of the steps and their numbers on the wire."""
-BETWEEN_NODES = frozenset(STEPS) - {"node_seed", "material"}
-TOGETHER = {"ot_extend": ("labels", 0)}
-"""Steps that are of the same round as another: both nodes of a link send at once."""
+FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
+"""From a dealer or a shuffler."""
+TO_SHUFFLERS = frozenset({"shares", "pad"})
+BETWEEN_NODES = frozenset(STEPS) - FROM_OTHERS - TO_SHUFFLERS
+TOGETHER = {"ot_extend": ("labels", 0), "pad": ("shares", 0)}
+"""Steps that are of the same round as another: both nodes of a link, or one node to both shufflers, send at once."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@
 | Release | Released | release |
 | Ask, where the protocol asks | Told | ask |
 
+Of a shuffled study Released comes in answer to Propose too, and then once more to Release, when the stored message has
+gone to the shufflers again.
+
 A node may send Progress at any time and ends with Failure; a coordinator ends with Abort or by closing the stream.
 """
 
@@ -123,12 +126,16 @@ class Ready:
 
 @dataclass(frozen=True)
 class Released:
-    """A node's noisy share of each sum, masked by its zero shares. `records` is what the node contributed."""
+    """A node's noisy share of each sum, masked by its zero shares. `records` is what the node contributed.
+
+    Of a shuffled study the share is empty: it went to the shufflers, as `sent` counts.
+    """
 
     attempt: bytes
     share: bytes
     records: int
     first_class: int = 0
+    sent: tuple[Sent, ...] = ()
 
     def __repr__(self) -> str:
         return f"Released(attempt={self.attempt.hex()[:8]}, share=<redacted>)"
@@ -142,6 +149,20 @@ class Told:
 
     def __repr__(self) -> str:
         return "Told(answer=<redacted>)"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What a node gives to the shufflers, as it keeps it: its message under a pad, and the pad's seed."""
+
+    attempt: bytes
+    members: tuple[Member, ...]
+    openings: tuple[bytes, ...]
+    masked: bytes
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return f"Delivery(attempt={self.attempt.hex()[:8]}, <redacted>)"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -20,11 +21,12 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
 from umpc.node.amounts import exact_delta
-from umpc.node.kinds import session_kind
 from umpc.node.ledger import Release
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
+from umpc.node.sessions import Session, session_of
+from umpc.node.shuffling import ShuffledSession
 from umpc.node.tworounds import TwoRoundsSession, question_digest, stored_answer
 from umpc.node.work import Site, Work
 from umpc.proto import codec
@@ -117,13 +119,13 @@ class StudyRun:
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            session = session_kind(study)(self.site.name, study, records.columns, records.count, os.urandom)
+            session = session_of(study)(self.site.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self._send(m.Accepted(study.hash, session.accept()))
             agree = await self._expect(m.Agree)
             failpoint("agree")
             await self._send(m.Opened(session.agree(agree.members)))
-            if isinstance(session, OneMessageSession):
+            if not isinstance(session, NodeSession):
                 delta = await self._randomise(session)
                 await self._release(session, delta)
                 if isinstance(session, TwoRoundsSession):
@@ -183,8 +185,8 @@ class StudyRun:
             raise
         log.info("study %s is prepared: %d bytes wait for its run", self._label, waiting)
 
-    async def _randomise(self, session: OneMessageSession) -> Fraction:
-        """Prepare and evaluate of a one-message protocol: nothing is dealt, nobody is called."""
+    async def _randomise(self, session: OneMessageSession | ShuffledSession) -> Fraction:
+        """Prepare and evaluate of a one-message protocol: nothing is dealt, nobody but shufflers is called."""
         begin = await self._expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
@@ -192,6 +194,8 @@ class StudyRun:
         delta = exact_delta(delta_of(attempt.sizes))
         self.site.ledger.reserve_delta(self.study.hash, delta)  # not in a thread, as epsilon
         failpoint("after-reserve-delta")
+        if self.study.shuffled:
+            await self._work.reach_shufflers(self.study, attempt.id, attempt.members, begin.openings)
         await self._send(m.Prepared(attempt.id, 0))
         await self._expect(m.Evaluate)
         self.step = "evaluate"
@@ -237,18 +241,23 @@ class StudyRun:
     async def _tell(self, done: int, total: int) -> None:
         await self._send(m.Progress(self.step, done, total))
 
-    async def _release(self, session: NodeSession, delta: Fraction) -> None:
+    async def _release(self, session: Session, delta: Fraction) -> None:
         await self._expect(m.Release)
         self.step = "release"
         failpoint("release-asked")
         share = session.release()
-        message = m.Released(session.attempt.id, share, session.records, session.accept().first_class)
-        stored = codec.encode_node(message).SerializeToString()
+        kept = share if isinstance(share, m.Delivery) else None
+        message = m.Released(session.attempt.id, b"" if kept else share, session.records, session.accept().first_class)
+        stored = codec.encode_delivery(kept) if kept else codec.encode_node(message).SerializeToString()
+        if kept:
+            self._work.delivery.check()
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
         failpoint("after-charge")
         log.info("study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, delta)
         self._log_raw_records(session.records)
+        if kept:
+            message = replace(message, sent=await self._work.deliver(self.study, kept))
         await self._send(message)
         self.answered = not self.study.asks
         failpoint("after-send")
@@ -274,6 +283,14 @@ class StudyRun:
     async def _release_again(self, stored: Release) -> None:
         """The same study asked again gets the same stored bytes, at no cost; raw records only while the rules allow."""
         self.step = "release"
+        if self.study.shuffled:
+            await self._deliver_again(codec.decode_delivery(stored.share))
+        else:
+            await self._send_again(stored)
+        self.answered = True
+        log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
+
+    async def _send_again(self, stored: Release) -> None:
         message = codec.decode_node(codec.parse(pb.NodeMessage, stored.share))
         if self.study.central:
             await asyncio.to_thread(self.site.permit, self.study, message.records)
@@ -285,8 +302,15 @@ class StudyRun:
             asked = question_digest(self.study, stored.attempt, ask.question)
             answer = await asyncio.to_thread(self.site.ledger.answered, self.study.hash)
             await self._send(m.Told(stored_answer(answer, asked, self.study, self.site.name)))
-        self.answered = True
-        log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
+
+    async def _deliver_again(self, kept: m.Delivery) -> None:
+        """To shufflers, who put the same messages into a new order (`umpc.shuffling`)."""
+        own = kept.members[self.study.index_of(self.site.name)]
+        message = m.Released(kept.attempt, b"", own.records, own.first_class)
+        await self._send(message)
+        await self._expect(m.Release)
+        await self._work.reach_shufflers(self.study, kept.attempt, kept.members, kept.openings)
+        await self._send(replace(message, sent=await self._work.deliver(self.study, kept)))
 
     def _log_raw_records(self, records: int) -> None:
         """A trusted curator is shown what nobody else is: the log says so, each time."""

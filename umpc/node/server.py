@@ -86,6 +86,7 @@ class NodeServer(rpc.NodeServicer):
             await_link=self.links.wait_for,
             open_material=self._open_material,
             open_spool=self._open_spool,
+            open_delivery=lambda delivery: delivery.open(identity),
         )
 
     def close(self) -> None:

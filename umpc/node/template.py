@@ -51,10 +51,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
 # noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial", "local",
-#                                  # "gopa", and the mechanisms of "central": "laplace", "hajek", ...
+#                                  # "gopa", "shuffled", and the mechanisms of "central": "laplace", "hajek", ...
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled", "none"
 # protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc", "ghazi-ldp",
-#                                  # "ghazi-rounds", "gopa", "central"
+#                                  # "ghazi-rounds", "ghazi-shuffle", "gopa", "central"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # trusted_curator = true           # protocol = "central" may show raw records to the coordinator; default: never
 # approval = true                  # a person must accept each study: `umpc approve --help`

@@ -11,18 +11,21 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
 from umpc.failpoints import failpoint
+from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.cost import sent_by_round
 from umpc.mpc.material import dealt_bytes
 from umpc.mpc.messages import Sent
 from umpc.mpc.prg import digest
+from umpc.mpc.sizes import Member
+from umpc.node.delivery import Delivery
 from umpc.node.ledger import Ledger
 from umpc.node.material import WINDOW_BYTES, MaterialReader
 from umpc.node.parking import ParkedAttempt, Parking
@@ -30,6 +33,7 @@ from umpc.node.peers import PeerLink
 from umpc.node.records import Records
 from umpc.node.rounds import PROGRESS_EVERY, Rounds
 from umpc.node.session import NodeSession
+from umpc.node.shuffling import frames_to
 from umpc.node.spool import TAG_BYTES, Spool
 from umpc.node.tasks import together
 from umpc.study import Study
@@ -44,7 +48,8 @@ class Site:
 
     load: the study's records, if the site's rules allow it. permit: whether they still allow it, over so many records.
     dial: a link to a peer that comes later in the study. await_link: the link that an earlier peer dials; both name the
-    meeting. open_material: the stream from the dealer. open_spool: room on disk for so many bytes.
+    meeting. open_material: the stream from the dealer. open_spool: room on disk for so many bytes. open_delivery: the
+    streams to the shufflers.
     """
 
     name: str
@@ -56,6 +61,7 @@ class Site:
     await_link: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     open_material: Callable[[Attempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]]
     open_spool: Callable[[Study, int], Spool]
+    open_delivery: Callable[[Delivery], Awaitable[None]]
 
 
 class Work:
@@ -67,6 +73,7 @@ class Work:
         self._links: dict[int, PeerLink] = {}
         self._reader: MaterialReader | None = None
         self._spool: Spool | None = None
+        self.delivery: Delivery | None = None
         self._pump: asyncio.Task | None = None
         self._sent_before = self._received_before = 0
         self._parked = False
@@ -170,6 +177,21 @@ class Work:
             while await self.in_thread(next, inner, DONE) is not DONE:
                 pass
 
+    # ---- shufflers -------------------------------------------------------------------------------------------
+
+    async def reach_shufflers(
+        self, study: Study, attempt: bytes, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> None:
+        """Streams to both, each of which has then derived the attempt and waits."""
+        self.delivery = Delivery(study, attempt, members, openings)
+        await self.site.open_delivery(self.delivery)
+
+    async def deliver(self, study: Study, kept: m.Delivery) -> tuple[m.Sent, ...]:
+        """What the ledger keeps, to both shufflers; until both have it all."""
+        node = study.index_of(self.site.name)
+        frames = await self.in_thread(lambda: [list(frames_to(place, node, study, kept)) for place in (0, 1)])
+        return await self.delivery.send(frames)
+
     # ---- what it took, and its end ----------------------------------------------------------------------------
 
     @property
@@ -204,4 +226,6 @@ class Work:
             self._spool.close()
         for link in self._links.values():
             link.close()
+        if self.delivery:
+            self.delivery.close()
         self._compute.shutdown(wait=False, cancel_futures=True)

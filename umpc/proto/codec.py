@@ -5,6 +5,7 @@ Raises everywhere: EncodingError, saying what was expected and what came.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.mpc import messages as m
-from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, Frame
+from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
 from umpc.mpc.sizes import Member
 from umpc.proto.v1 import umpc_pb2 as pb
 
@@ -148,10 +149,10 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
-            by_round = [pb.Sent(step=STEPS[each.step], round=each.round, bytes=each.bytes) for each in sent]
-            return pb.NodeMessage(ready=pb.Ready(sent=by_round, bytes_received=received, rounds=rounds))
-        case m.Released(attempt, share, records, first_class):
+            return pb.NodeMessage(ready=pb.Ready(sent=_encode_sent(sent), bytes_received=received, rounds=rounds))
+        case m.Released(attempt, share, records, first_class, sent):
             released = pb.Released(attempt=attempt, share=share, records=records, first_class=first_class)
+            released.sent.extend(_encode_sent(sent))
             return pb.NodeMessage(released=released)
         case m.Told(answer):
             return pb.NodeMessage(told=pb.Told(answer=answer))
@@ -178,12 +179,13 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return m.Parked(body.bytes, body.seconds)
         case "ready":
             body = message.ready
-            return m.Ready(_decode_sent(body.sent), body.bytes_received, body.rounds)
+            return m.Ready(_decode_sent(body.sent, BETWEEN_NODES, "between nodes"), body.bytes_received, body.rounds)
         case "released":
             body = message.released
             share = _at_most(body.share, MAX_PAYLOAD, "a node releases")
             _check_records(body.records, body.first_class)
-            return m.Released(_sized(body.attempt, 32, "attempt"), share, body.records, body.first_class)
+            sent = _decode_sent(body.sent, TO_SHUFFLERS, "to shufflers")
+            return m.Released(_sized(body.attempt, 32, "attempt"), share, body.records, body.first_class, sent)
         case "told":
             return m.Told(_at_most(message.told.answer, MAX_PAYLOAD, "a node tells"))
         case "progress":
@@ -194,15 +196,35 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
     raise EncodingError("an empty or unknown message came from a node")
 
 
-def _decode_sent(sent: Any) -> tuple[m.Sent, ...]:
+def encode_delivery(delivery: m.Delivery) -> bytes:
+    return pb.Delivery(
+        attempt=delivery.attempt,
+        members=[encode_member(member) for member in delivery.members],
+        openings=delivery.openings,
+        masked=delivery.masked,
+        seed=delivery.seed,
+    ).SerializeToString()
+
+
+def decode_delivery(data: bytes) -> m.Delivery:
+    body = parse(pb.Delivery, data)
+    who = decode_members(body.members), decode_openings(body.openings)
+    return m.Delivery(_sized(body.attempt, 32, "attempt"), *who, body.masked, _sized(body.seed, 32, "seed"))
+
+
+def _encode_sent(sent: Iterable[m.Sent]) -> list[pb.Sent]:
+    return [pb.Sent(step=STEPS[each.step], round=each.round, bytes=each.bytes) for each in sent]
+
+
+def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.Sent, ...]:
     if len(sent) > MAX_SENT:
         raise EncodingError(f"a study has at most {MAX_SENT} rounds, bytes of {len(sent)} came")
     places = [(each.step, each.round) for each in sent]
     if any(before >= after for before, after in pairwise(places)):
         raise EncodingError("bytes by round came out of order, or a round twice")
-    unknown = [step for step, _ in places if _STEP_NAMES.get(step) not in BETWEEN_NODES]
+    unknown = [step for step, _ in places if _STEP_NAMES.get(step) not in steps]
     if unknown:
-        raise EncodingError(f"bytes of step {unknown[0]} came, which is none between nodes")
+        raise EncodingError(f"bytes of step {unknown[0]} came, which is none {where}")
     return tuple(m.Sent(_STEP_NAMES[each.step], each.round, each.bytes) for each in sent)
 
 

@@ -27,7 +27,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from umpc.errors import CertificateError, ConfigError
 
-ROLES = ("node", "dealer", "coordinator")
+ROLES = ("node", "dealer", "shuffler", "coordinator")
 DAYS = 90
 CA_DAYS = 3650
 CLOCK_SKEW = timedelta(minutes=5)

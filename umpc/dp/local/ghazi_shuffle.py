@@ -35,9 +35,7 @@ from functools import cached_property
 from math import ceil, exp, expm1, log2, sqrt
 
 import numpy as np
-from flint import ctx
 
-from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.local.bell_ldp import response_variance
 from umpc.dp.local.cells import Cells
@@ -46,6 +44,7 @@ from umpc.dp.local.estimate import Cost, LocalEstimate
 from umpc.dp.local.factors import factor
 from umpc.dp.local.packing import check_counts, pack, packed_bytes, unpack
 from umpc.dp.local.split_mix import add_up, mix, shares_needed, split
+from umpc.dp.mixing import KAPPA, delta_of_mixing
 from umpc.dp.polya import sample_polya
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError
@@ -85,7 +84,7 @@ class GhaziShuffle:
     cells: Cells
     records: int
     honest: int
-    kappa: int = 40
+    kappa: int = KAPPA
     vectors: str = "histogram"
 
     def __post_init__(self) -> None:
@@ -136,20 +135,23 @@ class GhaziShuffle:
     @property
     def delta(self) -> Fraction:
         """(1 + e^epsilon) 2^-kappa, rounded up."""
-        with ctx.workprec(PRECISION):
-            return above((1 + ball(self.epsilon).exp()) / ball(1 << self.kappa), grid=self.kappa + 40)
+        return delta_of_mixing(self.epsilon, self.kappa)
 
     # --- the node ---------------------------------------------------------------------------------------------
 
     def randomise(self, columns: Columns, bits: RandomBits) -> bytes:
         """What a node sends to the shufflers: r shares of each record's vector, coordinate by coordinate."""
+        return pack(self.split_records(columns, bits).reshape(-1), self.width)
+
+    def split_records(self, columns: Columns, bits: RandomBits) -> np.ndarray:
+        """(d, records r) uint64 below 2^w: the same, unpacked."""
         stream = Stream(draw_seed(bits), "ghazi-shuffle")
         vectors = self.embedding.vectors[self.cells.draw(columns, stream)].T.astype(np.int64)
         count = vectors.shape[1]
         if count:
             vectors[:, 0] += self._draw_noise(count, bits)
         mask = np.uint64((1 << self.width) - 1)
-        return pack(split(vectors.astype(np.uint64) & mask, self.shares, self.width, stream).reshape(-1), self.width)
+        return split(vectors.astype(np.uint64) & mask, self.shares, self.width, stream)
 
     def _draw_noise(self, count: int, bits: RandomBits) -> np.ndarray:
         """(d,) int64: what `count` records add together."""
@@ -174,7 +176,11 @@ class GhaziShuffle:
 
     def aggregate(self, mixed: bytes) -> LocalEstimate:
         """The estimate from the shuffled messages of all n records. Raises: EncodingError."""
-        total = add_up(self._decode(mixed, self.records), self.width).astype(np.float64)
+        return self.estimate(self._decode(mixed, self.records))
+
+    def estimate(self, heap: np.ndarray) -> LocalEstimate:
+        """The same of (d, n r) uint64 below 2^w."""
+        total = add_up(heap, self.width).astype(np.float64)
         embedding, n = self.embedding, self.records
         value = total @ embedding.form @ total - self.noise.variance * float(np.trace(embedding.form))
         value -= embedding.single @ total + n * embedding.constant

@@ -49,9 +49,24 @@ def split(values: np.ndarray, shares: int, width: int, stream: Stream) -> np.nda
 
 
 def mix(heap: np.ndarray, stream: Stream) -> np.ndarray:
-    """(d, m) uint64, every row in an order of its own, uniform but for ties of 64-bit words (odds m^2/2^65 a row)."""
-    keys = stream.words(heap.size).reshape(heap.shape)
-    return np.take_along_axis(heap, np.argsort(keys, axis=1, kind="stable"), axis=1)
+    """(d, m) uint64, every row in a uniform order of its own. stream: has `words(count)`, uniform uint64.
+
+    A row whose words are not all different, odds below m^2/2^65, gets new ones: given that they differ, their order is
+    exactly uniform. Left as it is, such a row would cost more distance than 2^-40 from 6,000 messages on.
+    """
+    mixed = np.empty_like(heap)
+    for row, out in zip(heap, mixed, strict=True):
+        out[:] = row[_uniform_order(len(row), stream)]
+    return mixed
+
+
+def _uniform_order(count: int, stream: Stream) -> np.ndarray:
+    while True:
+        keys = stream.words(count)
+        order = np.argsort(keys)
+        ordered = keys[order]
+        if not (ordered[1:] == ordered[:-1]).any():
+            return order
 
 
 def add_up(heap: np.ndarray, width: int) -> np.ndarray:

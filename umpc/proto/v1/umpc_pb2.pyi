@@ -21,6 +21,9 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LABELS: _ClassVar[Step]
     GARBLED: _ClassVar[Step]
     COINS: _ClassVar[Step]
+    SHARES: _ClassVar[Step]
+    PAD: _ClassVar[Step]
+    HEAP: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -33,6 +36,9 @@ OT_EXTEND: Step
 LABELS: Step
 GARBLED: Step
 COINS: Step
+SHARES: Step
+PAD: Step
+HEAP: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()
@@ -159,16 +165,18 @@ class Accepted(_message.Message):
     def __init__(self, study_hash: _Optional[bytes] = ..., member: _Optional[_Union[Member, _Mapping]] = ...) -> None: ...
 
 class Released(_message.Message):
-    __slots__ = ("attempt", "share", "records", "first_class")
+    __slots__ = ("attempt", "share", "records", "first_class", "sent")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     share: bytes
     records: int
     first_class: int
-    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ...) -> None: ...
+    sent: _containers.RepeatedCompositeFieldContainer[Sent]
+    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ...) -> None: ...
 
 class Told(_message.Message):
     __slots__ = ("answer",)
@@ -265,6 +273,68 @@ class DealRequest(_message.Message):
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class ShuffleRequest(_message.Message):
+    __slots__ = ("begin", "frame")
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    begin: DealRequest
+    frame: Frame
+    def __init__(self, begin: _Optional[_Union[DealRequest, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
+
+class ShuffleReply(_message.Message):
+    __slots__ = ("attempt", "delivered")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    DELIVERED_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    delivered: bool
+    def __init__(self, attempt: _Optional[bytes] = ..., delivered: _Optional[bool] = ...) -> None: ...
+
+class OrderRequest(_message.Message):
+    __slots__ = ("study", "attempt", "seed")
+    STUDY_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    study: bytes
+    attempt: bytes
+    seed: bytes
+    def __init__(self, study: _Optional[bytes] = ..., attempt: _Optional[bytes] = ..., seed: _Optional[bytes] = ...) -> None: ...
+
+class OrderReply(_message.Message):
+    __slots__ = ("attempt",)
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    def __init__(self, attempt: _Optional[bytes] = ...) -> None: ...
+
+class CollectRequest(_message.Message):
+    __slots__ = ("study", "attempt")
+    STUDY_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    study: bytes
+    attempt: bytes
+    def __init__(self, study: _Optional[bytes] = ..., attempt: _Optional[bytes] = ...) -> None: ...
+
+class CollectReply(_message.Message):
+    __slots__ = ("run", "frame")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    run: bytes
+    frame: Frame
+    def __init__(self, run: _Optional[bytes] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
+
+class Delivery(_message.Message):
+    __slots__ = ("attempt", "members", "openings", "masked", "seed")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    OPENINGS_FIELD_NUMBER: _ClassVar[int]
+    MASKED_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    members: _containers.RepeatedCompositeFieldContainer[Member]
+    openings: _containers.RepeatedScalarFieldContainer[bytes]
+    masked: bytes
+    seed: bytes
+    def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ...) -> None: ...
 
 class Frame(_message.Message):
     __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload")

@@ -300,3 +300,207 @@ class Dealer:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class ShufflerStub:
+    """Missing associated documentation comment in .proto file."""
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Hello = channel.unary_unary(
+                '/umpc.v1.Shuffler/Hello',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.FromString,
+                _registered_method=True)
+        self.Deliver = channel.stream_stream(
+                '/umpc.v1.Shuffler/Deliver',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ShuffleRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ShuffleReply.FromString,
+                _registered_method=True)
+        self.Order = channel.unary_unary(
+                '/umpc.v1.Shuffler/Order',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.OrderRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.OrderReply.FromString,
+                _registered_method=True)
+        self.Collect = channel.unary_stream(
+                '/umpc.v1.Shuffler/Collect',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.CollectRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.CollectReply.FromString,
+                _registered_method=True)
+
+
+class ShufflerServicer:
+    """Missing associated documentation comment in .proto file."""
+
+    def Hello(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Deliver(self, request_iterator, context):
+        """A node's half of its message for one attempt: what the attempt is, then frames.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Order(self, request, context):
+        """The second shuffler is told the order by the first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Collect(self, request, context):
+        """The heap, once all nodes of the attempt have delivered.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_ShufflerServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Hello': grpc.unary_unary_rpc_method_handler(
+                    servicer.Hello,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.SerializeToString,
+            ),
+            'Deliver': grpc.stream_stream_rpc_method_handler(
+                    servicer.Deliver,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ShuffleRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ShuffleReply.SerializeToString,
+            ),
+            'Order': grpc.unary_unary_rpc_method_handler(
+                    servicer.Order,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.OrderRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.OrderReply.SerializeToString,
+            ),
+            'Collect': grpc.unary_stream_rpc_method_handler(
+                    servicer.Collect,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.CollectRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.CollectReply.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'umpc.v1.Shuffler', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('umpc.v1.Shuffler', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class Shuffler:
+    """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def Hello(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/umpc.v1.Shuffler/Hello',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Deliver(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/umpc.v1.Shuffler/Deliver',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.ShuffleRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.ShuffleReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Order(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/umpc.v1.Shuffler/Order',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.OrderRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.OrderReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Collect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/umpc.v1.Shuffler/Collect',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.CollectRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.CollectReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -1,0 +1,318 @@
+"""umpc.shuffler.server over loopback: who may do what, frames that are late, twice or wrong, and who is named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import pytest
+
+from umpc.coordinator.shufflers import ShufflerLink
+from umpc.errors import PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, StudyError, UmpcError
+from umpc.mpc import messages as m
+from umpc.mpc.frames import Frame
+from umpc.node.delivery import Delivery
+from umpc.node.shuffling import ShuffledSession, frames_to
+from umpc.onemessage import one_message_of
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.shuffler.server import ALLOWED, ShufflerServer
+from umpc.study import Participant, Study
+from umpc.transport.authority import Authority, Identity, load_identity
+from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.services import grpc, rpc
+
+from ..local import local_tables
+from ..shuffled import shuffled_study
+from ..studies import Entropy
+
+COUNTS = (20, 25)
+ROLES = {"node-0": "node", "node-1": "node", "coordinator": "coordinator", "stranger": "node"}
+ROLES |= {"shuffler-1": "shuffler", "shuffler-2": "shuffler", "other": "coordinator"}
+
+
+@pytest.fixture(scope="module")
+def identities(tmp_path_factory) -> dict[str, Identity]:
+    folder = tmp_path_factory.mktemp("authority")
+    authority = Authority.create(folder / "authority")
+    for name, role in ROLES.items():
+        authority.issue(name, role, folder / name)
+    return {name: load_identity(folder / name) for name in ROLES}
+
+
+@dataclass
+class Place:
+    """Two shufflers that run, and a study over them with what its nodes would deliver."""
+
+    identities: dict[str, Identity]
+    study: Study
+    deliveries: list[m.Delivery]
+    ended: dict[str, list[UmpcError | None]] = field(default_factory=dict)
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def attempt(self) -> bytes:
+        return self.deliveries[0].attempt
+
+    async def node(self, number: int, caller: str = "") -> Delivery:
+        kept = self.deliveries[number]
+        delivery = Delivery(self.study, kept.attempt, kept.members, kept.openings)
+        self.closing.callback(delivery.close)
+        await delivery.open(self.identities[caller or f"node-{number}"])
+        return delivery
+
+    def frames(self, number: int, **changes) -> list[list[Frame]]:
+        kept = replace(self.deliveries[number], **changes)
+        return [list(frames_to(place, number, self.study, kept)) for place in (0, 1)]
+
+    async def link(self, place: int, caller: str = "coordinator") -> ShufflerLink:
+        link = ShufflerLink(self.study, place)
+        await link.open(self.identities[caller])
+        self.closing.push_async_callback(link.close)
+        return link
+
+    async def coordinator(self) -> list[ShufflerLink]:
+        links = [await self.link(place) for place in (0, 1)]
+        runs = await asyncio.gather(*(link.begin(self.attempt, 10) for link in links))
+        assert runs[0] == runs[1]
+        return links
+
+
+@asynccontextmanager
+async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Place]:
+    async with AsyncExitStack() as stack:
+        shufflers, ended = [], {}
+        for name in ("shuffler-1", "shuffler-2"):
+            server = make_server(identities[name], ALLOWED)
+            ended[name] = []
+            rpc.add_ShufflerServicer_to_server(ShufflerServer(identities[name], ended[name].append), server)
+            shufflers.append(Participant(name, await bind(server, identities[name], "127.0.0.1:0")))
+            await server.start()
+            stack.push_async_callback(server.stop, 0)
+        study = msgspec.structs.replace(shuffled_study(2), shufflers=tuple(shufflers), **changes)
+        here = Place(identities, study, delivered(study), ended)
+        await stack.enter_async_context(here.closing)
+        yield here
+
+
+def delivered(study: Study) -> list[m.Delivery]:
+    nodes = [
+        ShuffledSession(node.name, study, table, count, Entropy(node.name))
+        for node, table, count in zip(study.nodes, local_tables(study, COUNTS), COUNTS, strict=True)
+    ]
+    members = [node.accept() for node in nodes]
+    openings = [node.agree(members) for node in nodes]
+    for node in nodes:
+        node.begin(openings)
+        node.randomise()
+    return [node.release() for node in nodes]
+
+
+def run(identities, scenario, **changes) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(30), place(identities, **changes) as here:
+            await scenario(here)
+
+    asyncio.run(main())
+
+
+async def collect(links: list[ShufflerLink]) -> list[list[Frame]]:
+    heaps: list[list[Frame]] = [[], []]
+
+    def receive(place: int, frame: Frame) -> bool:
+        heaps[place].append(frame)
+        return True  # one frame holds it
+
+    await asyncio.gather(*(link.collect(receive, 10) for link in links))
+    return heaps
+
+
+def test_nothing_leaves_before_all_nodes_have_delivered(identities):
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        nodes = [await here.node(number) for number in (0, 1)]
+        sent = await nodes[0].send(here.frames(0))
+        assert [each.step for each in sent] == ["shares", "pad"]
+        with pytest.raises(StepTimeout):
+            await links[0].collect(lambda place, frame: True, 0.3)
+        with pytest.raises(StepTimeout):
+            await links[1].collect(lambda place, frame: True, 0.1)
+        await nodes[1].send(here.frames(1))
+        heaps = await collect(links)
+        assert [[frame.step for frame in heap] for heap in heaps] == [["heap"], ["heap"]]
+        for name in ("shuffler-1", "shuffler-2"):
+            while not here.ended[name]:
+                await asyncio.sleep(0.01)
+        assert here.ended == {"shuffler-1": [None], "shuffler-2": [None]}
+
+    run(identities, scenario)
+
+
+def test_large_messages_come_in_several_frames(identities, monkeypatch):
+    monkeypatch.setattr("umpc.shuffling.MAX_PAYLOAD", 1000)
+
+    async def scenario(here: Place) -> None:
+        links, counts = await here.coordinator(), [(0, count) for count in COUNTS]
+        sent = [await (await here.node(number)).send(here.frames(number)) for number in (0, 1)]
+        of = one_message_of(here.study, counts)
+        for number, steps in enumerate(sent):
+            assert {each.step: each.bytes for each in steps} == of.sent_bytes(number, counts[number])
+        inboxes = [of.heap_inbox(place) for place in (0, 1)]
+
+        def receive(place: int, frame: Frame) -> bool:
+            inboxes[place].take(frame)
+            return inboxes[place].is_complete
+
+        await asyncio.gather(*(link.collect(receive, 10) for link in links))
+        assert [inbox.wire_bytes for inbox in inboxes] == [of.heap_bytes(place) for place in (0, 1)]
+        assert len(here.frames(0)[0]) > 3
+
+    run(identities, scenario)
+
+
+def test_a_node_that_delivers_the_same_twice_is_taken_and_the_run_can_be_repeated(identities):
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        for number in (0, 0, 1):
+            await (await here.node(number)).send(here.frames(number))
+        first = await collect(links)
+        again = await here.coordinator()
+        for number in (1, 0):
+            await (await here.node(number)).send(here.frames(number))
+        second = await collect(again)
+        assert [len(heap) for heap in first] == [len(heap) for heap in second] == [1, 1]
+        assert all(one[0].payload != other[0].payload for one, other in zip(first, second, strict=True)), "a new order"
+
+    run(identities, scenario)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["in one run", "in another run"])
+def test_a_node_that_delivers_something_else_is_named_to_all(identities, again):
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        await (await here.node(0)).send(here.frames(0))
+        if again:
+            await (await here.node(1)).send(here.frames(1))
+            await collect(links)
+            links = await here.coordinator()
+        other = await here.node(0)
+        with pytest.raises(RemoteProtocolError, match="node-0 delivered two different messages in one attempt"):
+            await other.send(here.frames(0, seed=bytes(32)))
+        with pytest.raises(RemoteProtocolError, match="node-0 delivered two different messages"):
+            await links[1].collect(lambda place, frame: True, 10)
+
+    run(identities, scenario)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda frame: replace(frame, chunk=1), "chunk 1, .* came"),
+        (lambda frame: replace(frame, owners=(1,)), r"of cell \(1,\)"),
+        (lambda frame: replace(frame, step="heap"), "heap of cell .* came"),
+        (lambda frame: replace(frame, count=8, width=8, payload=bytes(8)), "8 × 8 bits, came"),
+        (lambda frame: replace(frame, payload=frame.payload[:-1]), "do not take"),
+    ],
+)
+def test_a_wrong_frame_ends_the_run_and_names_the_node(identities, spoil, reason):
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        node = await here.node(0)
+        (shares,), pad = here.frames(0)
+        with pytest.raises(RemoteProtocolError, match=f"node-0: .*{reason}"):
+            await node.send([[spoil(shares)], pad])
+        with pytest.raises(RemoteProtocolError, match="node-0: "):
+            await links[0].collect(lambda place, frame: True, 10)
+
+    run(identities, scenario)
+
+
+def test_a_node_that_goes_away_is_named_and_what_the_others_gave_is_not_used(identities):
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        first, second = [await here.node(number) for number in (0, 1)]
+        await first.send(here.frames(0))
+        second.close()
+        with pytest.raises(PeerLost, match="node-1 went away"):
+            await links[0].collect(lambda place, frame: True, 10)
+
+    run(identities, scenario)
+
+
+def test_a_coordinator_that_goes_away_ends_the_nodes_streams_before_they_charge(identities):
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        node = await here.node(0)
+        node.check()
+        await links[0].close()
+        async with asyncio.timeout(10):
+            while not here.ended["shuffler-1"]:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        with pytest.raises(PeerLost, match="coordinator went away"):
+            node.check()
+
+    run(identities, scenario)
+
+
+def test_who_never_comes_is_waited_for_for_a_while_and_named(identities, monkeypatch):
+    monkeypatch.setattr("umpc.shuffler.run.PATIENCE_SECONDS", -0.5)
+
+    async def scenario(here: Place) -> None:
+        links = await here.coordinator()
+        node = await here.node(0)
+        with pytest.raises(StepTimeout, match="node-1 did not come"):
+            await links[0].collect(lambda place, frame: True, 10)
+        await asyncio.sleep(0.1)
+        with pytest.raises(StepTimeout, match="node-1 did not come"):
+            node.check()
+
+    run(identities, scenario, seconds_per_step=1)
+
+
+def test_only_those_of_the_study_may_take_part_each_in_its_role(identities):
+    async def scenario(here: Place) -> None:
+        with pytest.raises(RemoteProtocolError, match="names 'coordinator' as its coordinator"):
+            await (await here.link(0, "other")).begin(here.attempt, 10)
+        with pytest.raises(StudyError, match="'stranger' is not one of the study's nodes"):
+            await here.node(0, "stranger")
+        address = here.study.shufflers[1].address
+        order = pb.OrderRequest(study=here.study.encode(), attempt=here.attempt, seed=bytes(32))
+        for caller, call in (("node-0", "Order"), ("node-0", "Collect"), ("coordinator", "Deliver")):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await refused(identities[caller], address, call, order)
+            assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        with pytest.raises(grpc.aio.AioRpcError, match="shuffler-2 draws no order for this shuffler"):
+            await refused(identities["shuffler-2"], address, "Order", order)
+
+    async def refused(identity: Identity, address: str, call: str, order: pb.OrderRequest) -> None:
+        channel = await connect(identity, "shuffler-2", "shuffler", address, 5)
+        stub = rpc.ShufflerStub(channel)
+        try:
+            if call == "Order":
+                await stub.Order(order, timeout=10)
+            elif call == "Collect":
+                await stub.Collect(pb.CollectRequest(study=order.study, attempt=order.attempt), timeout=10).read()
+            else:
+                await stub.Deliver(timeout=10).read()
+        finally:
+            await channel.close()
+
+    run(identities, scenario)
+
+
+def test_a_new_run_takes_the_place_of_one_whose_coordinator_is_gone(identities):
+    """The old one is told; the new one has another order."""
+
+    async def scenario(here: Place) -> None:
+        old = await here.coordinator()
+        new = await here.coordinator()
+        with pytest.raises(StudyAborted, match="a new run of the attempt has begun"):
+            await old[0].collect(lambda place, frame: True, 10)
+        for number in (0, 1):
+            await (await here.node(number)).send(here.frames(number))
+        assert [len(heap) for heap in await collect(new)] == [1, 1]
+
+    run(identities, scenario)
