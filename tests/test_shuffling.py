@@ -183,6 +183,25 @@ def test_every_coordinate_has_an_order_of_its_own():
         assert abs(stats.spearmanr(row, range(len(row))).statistic) * sqrt(len(row)) < 5
 
 
+def shares_of_a_record_together(run: Simulated) -> int:
+    """How many runs of r neighbours in a node's message add up to 0 or 1, as a record's shares do."""
+    shares, found = protocol_of(run.attempt).protocol.shares, 0
+    for numbers in messages(run):
+        for row in numbers:
+            groups = row.reshape(-1, shares).sum(axis=1, dtype=np.uint64) & protocol_of(run.attempt)._mask
+            found += int((groups <= 1).sum())
+    return found
+
+
+def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_them(monkeypatch):
+    """Not even shufflers who collude; without that, all its records stand there one after the other."""
+    study = shuffled_study(2, kernels=GINI, bins=bins(x=2), epsilon="60")
+    tables = local_tables(study, SMALL)
+    assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) < 10
+    monkeypatch.setattr("umpc.shuffling.mix", lambda heap, stream: heap)
+    assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) == 2 * 2 * 19
+
+
 def test_shuffled_again_the_heaps_are_the_first_ones_rows_in_another_order():
     """So whoever has the first can draw the second: rows of (number under its pad, pad), shuffled."""
     study = shuffled_study(3)

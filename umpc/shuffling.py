@@ -15,7 +15,9 @@ they know, and the coordinator adds up what comes.
 order of pi', and pi' pi^-1 is uniform and independent of the first heap. Whoever has that can draw the second by
 shuffling its rows. So nothing is charged; nor would it be if the pads were new, but stored ones need no entropy.
 
-Any two of the three together see more: which shares are whose, or m itself. Then only each node's own noise protects.
+Any two of the three together see m, node by node, as the node sent it. So a node puts its own shares out of order
+before it sends them: of a node with c records they then know its counts with noise of shape c/h, and if c >= h, which
+is so of every node if all others may collude, (epsilon, delta) still holds. If c < h it is less than was promised.
 
 *Cost*: d r w bits a record to the first shuffler, 32 bytes a node to the second, d n r w bits from either.
 """
@@ -68,8 +70,8 @@ class OfShufflers:
 
     def seal(self, columns: Columns, bits: RandomBits) -> Sealed:
         """A node's message in two halves. Args: columns: field → (records,) int64. bits: its own entropy."""
-        numbers, width = self.protocol.split_records(columns, bits), self.protocol.width
-        seed = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
+        order, seed = (bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little") for _ in range(2))
+        numbers, width = mix(self.protocol.split_records(columns, bits), Stream(order)), self.protocol.width
         masked = (numbers - self._pad(seed, numbers.shape[1])) & self._mask
         return Sealed(pack(masked.reshape(-1), width), seed)
 

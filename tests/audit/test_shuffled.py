@@ -21,7 +21,7 @@ from .auditor import MORE, Claim, Verdict, broken_by, law_p, loss_bound
 
 FACTS = {"kernels": GINI, "bins": bins(x=2), "x": ("0", "1"), "y": ("0", "1"), "max_colluding": 1, "epsilon": "2"}
 STUDY, COUNTS = shuffled_study(2, **FACTS), (20, 19)
-RUNS, FEW = 420, 150
+RUNS, FEW = 560, 150
 
 
 def rows(replaced: int) -> list:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from click.testing import CliRunner
 
 import umpc as umpc_package
+from umpc.cli.approve import _description
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
 from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
@@ -20,6 +22,8 @@ from umpc.study import FieldText, Study
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 
+from ..local import local_study
+from ..shuffled import shuffled_study
 from ..studies import KENDALL, library_study, make_study
 
 FIELDS = (FieldText("x", "0", "3", "0.5"), FieldText("y", "-1", "1"), FieldText.of_categories("job", ["nurse", "none"]))
@@ -210,3 +214,11 @@ def test_what_the_documentation_says_that_a_coordinator_reads_is_what_it_reads(s
     said = " ".join(DOCS.split()).replace("1f9c2a7be0d34856", digits(TAU, 16))
     assert f"error: {caught.value.message}. Nothing was released" in said
     assert f"with exit code {ApprovalPending.exit_code}," in said and f"At most {MAX_PENDING} studies" in said
+
+
+def test_of_a_shuffled_study_the_shufflers_and_what_they_are_trusted_for_are_shown():
+    entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
+    shown = dict(_description(entry, shuffled_study(3, max_colluding=1)))
+    assert shown["shufflers"] == "shuffler-1 and shuffler-2; neither may collude with coordinator or with the other"
+    assert shown["noise"] == "shuffled, withstands 1 of 3 nodes that collude"
+    assert "shufflers" not in dict(_description(entry, local_study("bell-ldp")))

@@ -40,7 +40,7 @@ def restart(here: Lab, *names: str) -> None:
 if BANK.exists():
 
     def test_a_demo_on_the_bank_data():
-        report = result(*BANK_OPTIONS, "--protocol", "ghazi-shuffle")
+        report = result(*BANK_OPTIONS, "--protocol", "ghazi-shuffle", "--nodes", "2")
         assert report["exact"] == pytest.approx(0.05058429394389604, abs=1e-5)
         assert abs(report["estimate"] - report["quantised"]) < FAR * report["noise_std"] < FAR * 0.02
         for what in ("bytes_online", "bytes_online_by_node", "bytes_online_by_step", "bytes_online_by_shuffler"):

@@ -18,7 +18,7 @@ from umpc.dp.local.split_mix import add_up, mix, shares_needed, split
 from umpc.errors import EncodingError, RangeError, StudyError, TooFewRecords
 
 from ..statistical import SeededBits
-from .moments import ALPHA, SCHEMA, SUM, accept_moments, kendall_cells, make_cells, part, records
+from .moments import ALPHA, SCHEMA, SUM, Scripted, accept_moments, kendall_cells, make_cells, part, records
 
 DATA = records(60)
 SMALL = make_cells("abs(a.x - b.x)", Bins.equal(SCHEMA["x"], 3))
@@ -56,6 +56,13 @@ def test_mixing_is_a_permutation_of_each_row_of_its_own():
     streams = [Stream(seed.to_bytes(32, "little"), "places") for seed in range(2000)]
     places = [int(np.argmin(mix(np.arange(5, dtype=np.uint64)[None], stream)[0])) for stream in streams]
     assert stats.chisquare(np.bincount(places, minlength=5)).pvalue > ALPHA
+
+
+def test_a_row_whose_words_tie_gets_new_ones():
+    """Left in place, equal words would keep the order that they came in."""
+    words = Scripted(5, 1, 5, 2, 9, 0, 7, 7, 3, 8, 4, 6)
+    mixed = mix(np.array([[10, 11, 12], [20, 21, 22]], dtype=np.uint64), words)
+    assert mixed.tolist() == [[12, 10, 11], [21, 22, 20]]
 
 
 def test_the_number_of_shares_is_the_papers():
