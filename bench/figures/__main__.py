@@ -20,14 +20,14 @@ from bench.figures.sweep import seconds_of, sweep
 from bench.figures.version import ROOT, code_version, environment
 
 
-def make(figure: Figure, quick: bool, redraw: bool) -> float:
+def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
     """Measures, draws and writes one figure. Returns: seconds that passed."""
     started = time.monotonic()
     build = ROOT / "build" / ("figures-quick" if quick else "figures")
     pictures = build / "pictures" if quick else ROOT / "bench" / "pictures" / "papers"
     pictures.mkdir(parents=True, exist_ok=True)
     store = Store(build / f"{figure.name}.jsonl", code_version(), any_version=redraw)
-    rows, points = sweep(figure, store, quick), figure.points(quick)
+    rows, points = sweep(figure, store, quick, jobs), figure.points(quick)
     figure.draw(rows, pictures / f"{figure.name}.png")
     write_csv(figure, rows, pictures / f"{figure.name}.csv")
     agreement = figure.agreement(rows)
