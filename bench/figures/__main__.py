@@ -41,7 +41,7 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
     }
     write_versions(figure, environment() | facts, pictures / "versions.json")
     passed = time.monotonic() - started
-    print(f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of all workers in all", flush=True)
+    print(f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of processors in all", flush=True)
     print(f"    {figure.claim}\n    {agreement.verdict}: {agreement.reason}\n", flush=True)
     return passed
 

@@ -95,6 +95,10 @@ def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title
 
 def _save(figure, path: Path) -> None:
     from matplotlib import pyplot
+    from PIL import Image
 
     figure.savefig(path, dpi=90, metadata={"Software": None})
     pyplot.close(figure)
+    with Image.open(path) as image:  # 64 colours are enough for lines, and a third of the bytes
+        few = image.convert("RGB").quantize(64)
+    few.save(path, optimize=True)

@@ -14,7 +14,7 @@ from bench.figures.paper003 import FIGURES, clocks, figure_1, figure_4, table_2,
 from bench.figures.paper003.data import load, uniform
 from bench.figures.paper003.protocols import histogram_estimate, protocol_of
 from bench.figures.paper003.theory import moments_of
-from bench.figures.paper003.traffic import noise_bytes, study_of, umpc_parties
+from bench.figures.paper003.traffic import bytes_of, noise_bytes, study_of, umpc_parties
 from bench.simulated import Simulated
 from umpc.dp.local.ghazi_shuffle import GhaziShuffle
 from umpc.dp.local.split_mix import add_up
@@ -97,7 +97,15 @@ def test_every_figure_has_the_points_that_its_agreement_reads(name):
     """All means 1: nothing is better than anything else, so no claim about an order holds everywhere."""
     figure = BY_NAME[name]
     points = figure.points(False)
-    quantities = {"squared_error", "bytes", "bits", "greatest_degree", "population_error", "sample_error"}
+    quantities = {
+        "squared_error",
+        "bytes",
+        "bytes_at_sites",
+        "bits",
+        "greatest_degree",
+        "population_error",
+        "sample_error",
+    }
     quantities |= {f"{of}_seconds" for of in ("node", "party", "server", "total")} | {"node_seconds_before"}
     means = dict.fromkeys(quantities, 1.0)
     rows = [Row(point, means, dict.fromkeys(quantities, 0.1), 9, 1.0) for point in points]
@@ -112,7 +120,7 @@ def test_figure_1_agrees_only_where_umpc_is_best_and_sends_as_little():
             Row(point, {"squared_error": 2.0, "bytes": 100.0}, {"squared_error": 0.1}, 9, 2.0)
             for point in figure_1.points(False)
         ]
-        changed = {"Umpc": {"squared_error": 1.0, "bytes": 100.0}}
+        changed = {"Umpc": {"squared_error": 1.0, "bytes": 100.0, "bytes_at_sites": 9.0}}
         changed["Bell (LDP)"] = {"squared_error": bell_error, "bytes": bell_bytes}
         rows = [Row(row.point, changed.get(row.series, row.means), row.errors, 9, 2.0) for row in rows]
         return figure_1.agreement(rows).verdict
@@ -163,6 +171,8 @@ def test_bytes_of_parties_with_one_record_are_those_of_the_plan(records):
     cost, found = predict(attempt), umpc_parties(data, "1")
     assert noise_bytes(attempt) > 0 and attempt.sizes.edges == 2 * records
     assert found == {"bytes": cost.bytes_online, "bytes_offline": cost.bytes_offline}
+    told = bytes_of({"protocol": "umpc", "data": "bank", "n": records, "epsilon": "1"})
+    assert found.items() <= told.items() and 0 < told["bytes_at_sites"] < told["bytes"]
 
 
 @pytest.mark.parametrize("protocol", clocks.TIMED)

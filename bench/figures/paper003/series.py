@@ -9,7 +9,6 @@ from bench.figures.figure import Point
 
 NAMES = {
     "umpc": "Umpc",
-    "umpc-sites": "Umpc, 4 sites",
     "bell-ldp": "Bell (LDP)",
     "ghazi-ldp": "Ghazi",
     "ghazi-shuffle": "GhaziSM",
@@ -31,9 +30,9 @@ def point(protocol: str, x: float, facts: Mapping, quick: bool, runs: int | None
     )
 
 
-def timed(protocol: str, x: float, facts: Mapping, label: str = "") -> Point:
+def timed(protocol: str, x: float, facts: Mapping, quick: bool, label: str = "") -> Point:
     """A point of which only seconds and bytes are measured."""
-    return Point(label or NAMES[protocol], x, 2, {"protocol": protocol} | dict(facts))
+    return Point(label or NAMES[protocol], x, 1 if quick else 2, {"protocol": protocol} | dict(facts))
 
 
 def names(protocols: Sequence[str]) -> tuple[str, ...]:
