@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -50,15 +51,15 @@ def _run(figure: Figure, missing: Sequence[Job], jobs: int) -> Iterator[tuple[Po
 
 
 def _work(name: str, measure, predict, point: Point, number: int) -> tuple[Point, int, Measured, float]:
-    """In a worker: one batch, or the prediction."""
-    started = time.perf_counter()
+    """In a worker: one batch, or the prediction, and how long the processor took."""
+    started = time.process_time()
     if number == THEORY:
         found = predict(point)
         measured: Measured = {} if found is None else {"predicted": [float(found)]}
     else:
         measured = measure(point, seed_of(key_of(name, point, number)))
     plain = {quantity: [float(value) for value in np.atleast_1d(values)] for quantity, values in measured.items()}
-    return point, number, plain, time.perf_counter() - started
+    return point, number, plain, time.process_time() - started
 
 
 def _row(figure: Figure, point: Point, store: Store) -> Row:
@@ -72,6 +73,6 @@ def _row(figure: Figure, point: Point, store: Store) -> Row:
     return Row(point, means, errors, len(values[figure.quantity]), predicted)
 
 
-def seconds_of(figure: Figure, store: Store, points: Sequence[Point]) -> float:
-    """Of all workers together, of everything that made these points."""
-    return sum(store.get(figure.name, *job)["seconds"] for job in _all_jobs(points))
+def entries_of(figure: Figure, store: Store, points: Sequence[Point]) -> list[Mapping[str, Any]]:
+    """Everything that made these points: batches and theory, each with `seconds` of a processor, `version`, `date`."""
+    return [store.get(figure.name, *job) for job in _all_jobs(points)]

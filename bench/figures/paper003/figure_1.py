@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.figures.drawing import Panel, panels
-from bench.figures.figure import Agreement, Figure, Point, Row
+from bench.figures.figure import Agreement, Figure, Point, Row, row_at
 from bench.figures.paper003.claims import ratio, times, verdict, worst
 from bench.figures.paper003.measures import errors_and_bytes
 from bench.figures.paper003.protocols import predicted_error
@@ -24,6 +24,12 @@ def points(quick: bool) -> list[Point]:
     ]
 
 
+def sites(rows: Sequence[Row], n: float) -> str:
+    """What Umpc sends for a record of a party of its own, and at four sites."""
+    found = row_at(rows, "Umpc", n).means
+    return f"that is {found['bytes'] / n:.0f} bytes a record, and {found['bytes_at_sites'] / n:.1f} with four sites"
+
+
 def agreement(rows: Sequence[Row]) -> Agreement:
     n = max(row.x for row in rows)
     error, traffic = (ratio(rows, n, quantity) for quantity in ("squared_error", "bytes"))
@@ -35,7 +41,8 @@ def agreement(rows: Sequence[Row]) -> Agreement:
         f"GhaziSM's {times(error('GhaziSM'))} that of Umpc: the order {'holds' if best else 'does not hold'}. Umpc "
         f"sends {times(1 / traffic('Bell (LDP)'))} the bytes of Bell, whose answer is one byte where the paper counts "
         f"t numbers of 40 bits, {times(1 / traffic('Ghazi'))} those of Ghazi, whose record is one bit and a seed where "
-        f"the paper counts ε²n·ln t numbers, and {times(1 / traffic('GhaziSM'))} those of GhaziSM. {worst(rows)}",
+        f"the paper counts ε²n·ln t numbers, and {times(1 / traffic('GhaziSM'))} those of GhaziSM; {sites(rows, n)}. "
+        f"{worst(rows)}",
     )
 
 

@@ -15,7 +15,7 @@ from bench.figures.paper003.series import PAPER, timed
 
 def points(quick: bool) -> list[Point]:
     return [
-        timed(protocol, n, {"data": "uniform", "n": n, "t": BINS, "epsilon": "1"})
+        timed(protocol, n, {"data": "uniform", "n": n, "t": BINS, "epsilon": "1"}, quick)
         for n in (RECORDS[:2] if quick else RECORDS)
         for protocol in PAPER
     ]
@@ -51,7 +51,7 @@ FIGURE = Figure(
     name="003-figure-2",
     title="Computation of a party and of the server over n",
     quantity="node_seconds",
-    claim="A party's computation is least with Bell, at the expense of the most computation at the server (ε = 1, "
+    claim="A party's computation is least with Bell, at the expense of higher computation at the server (ε = 1, "
     "t = 256).",
     points=points,
     measure=seconds_and_bytes,

@@ -23,7 +23,7 @@ def points(quick: bool) -> list[Point]:
             for epsilon in ("1", "0.1") if protocol in ON_EPSILON else ("1",):
                 facts = {"data": "bank", "n": RECORDS, "t": t, "epsilon": epsilon}
                 label = f"{NAMES[protocol]}, ε = {epsilon}" if protocol in ON_EPSILON else ""
-                found.append(timed(protocol, t, facts, label))
+                found.append(timed(protocol, t, facts, quick, label))
     return found
 
 
@@ -40,12 +40,12 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     )
     return Agreement(
         verdict(min(more.values()) > 1.5, dearer, least),
-        f"From ε = 0.1 to 1 the bytes of Ghazi grow {more['Ghazi']:.2g}-fold, those of GhaziSM {more['GhaziSM']:.2g}-"
-        f"fold: an answer of Ghazi is one bit whatever ε is, for a projection to more than t dimensions saves "
-        f"nothing, and it sends {times(traffic('Ghazi, ε = 1'))} the bytes of Umpc. At t = {t:,.0f} all computation of "
-        f"Bell takes {times(others['Bell (LDP)'])}, of Ghazi {times(others['Ghazi, ε = 1'])}, of GhaziSM "
-        f"{times(others['GhaziSM, ε = 1'])} that of Umpc; Bell's server takes {times(growth)} what it takes at t = "
-        f"{BINS[0]}. Times are of this machine.",
+        f"From ε = 0.1 to 1 the bytes of Ghazi are multiplied by {more['Ghazi']:.2f}, those of GhaziSM by "
+        f"{more['GhaziSM']:.2f}: an answer of Ghazi is one bit whatever ε is, for a projection to more than t "
+        f"dimensions saves nothing, and it sends {times(traffic('Ghazi, ε = 1'))} the bytes of Umpc. At t = {t:,.0f} "
+        f"all computation of Bell takes {times(others['Bell (LDP)'])}, of Ghazi {times(others['Ghazi, ε = 1'])}, of "
+        f"GhaziSM {times(others['GhaziSM, ε = 1'])} that of Umpc; Bell's server takes {times(growth)} what it takes at "
+        f"t = {BINS[0]}. Times are of this machine.",
     )
 
 
