@@ -22,14 +22,14 @@ from bench.figures.sweep import seconds_of, sweep
 from bench.figures.version import ROOT, code_version, environment
 
 
-def make(figure: Figure, quick: bool, redraw: bool) -> float:
+def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
     """Measures, draws and writes one figure. Returns: seconds that passed."""
     started = time.monotonic()
     build = ROOT / "build" / ("figures-quick" if quick else "figures")
     pictures = build / "pictures" if quick else ROOT / "bench" / "pictures" / "papers"
     pictures.mkdir(parents=True, exist_ok=True)
     store = Store(build / f"{figure.name}.jsonl", code_version(), any_version=redraw)
-    rows, points = sweep(figure, store, quick), figure.points(quick)
+    rows, points = sweep(figure, store, quick, jobs), figure.points(quick)
     figure.draw(rows, pictures / f"{figure.name}.png")
     write_csv(figure, rows, pictures / f"{figure.name}.csv")
     agreement = figure.agreement(rows)
@@ -43,7 +43,7 @@ def make(figure: Figure, quick: bool, redraw: bool) -> float:
     }
     write_versions(figure, environment() | facts, pictures / "versions.json")
     passed = time.monotonic() - started
-    print(f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of all workers in all", flush=True)
+    print(f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of processors in all", flush=True)
     print(f"    {figure.claim}\n    {agreement.verdict}: {agreement.reason}\n", flush=True)
     return passed
 

@@ -11,6 +11,7 @@ from bench.figures.figure import Row, series_of
 COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7a4b9a", "#b8860b", "#444444", "#d16ba5", "#2aa198")
 MARKERS = "os^Dv*XP"
 Draw = Callable[[Sequence[Row], Path], None]
+Cells = Callable[[Sequence[Row]], Sequence[Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -47,35 +48,45 @@ def panels(*drawn: Panel, quantity: str, columns: int = 2, title: str = "") -> D
 
 
 def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
-    for number, (name, own) in enumerate(series_of(rows).items()):
-        own = [row for row in own if panel.quantity in row.means]
+    found = series_of(rows)
+    bases = list(dict.fromkeys(map(_base, found)))
+    for name, own in found.items():
+        own = [row for row in own if {panel.quantity, panel.x} <= {"x", *row.means}]
         if not own or (panel.only and name not in panel.only):
             continue
+        number = bases.index(_base(name))
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        is_first = next(each for each in found if _base(each) == _base(name)) == name
+        filled = {} if is_first else {"markerfacecolor": "white"}
         xs = [row.x if panel.x == "x" else row.means[panel.x] for row in own]
         means = [row.means[panel.quantity] for row in own]
         errors = [min(2 * row.errors[panel.quantity], 0.95 * mean) for row, mean in zip(own, means, strict=True)]
         theory = [row.predicted for row in own]
         is_told = panel.quantity == quantity and None not in theory and panel.x == "x"
         axes.plot(xs, theory if is_told else means, color=colour, linewidth=1, alpha=0.8)
-        axes.errorbar(xs, means, errors, fmt=marker, color=colour, markersize=4, linewidth=1, label=name)
+        axes.errorbar(xs, means, errors, fmt=marker, color=colour, markersize=4, linewidth=1, label=name, **filled)
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
     axes.grid(alpha=0.3)
 
 
-def table(columns: Sequence[str], cells: Callable[[Sequence[Row]], Sequence[Sequence[str]]], title: str = "") -> Draw:
+def _base(series: str) -> str:
+    """What two series of one protocol share: their colour."""
+    return series.split(", ε")[0]
+
+
+def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title: str = "") -> Draw:
     """A table of text, made of the rows."""
 
     def draw(rows: Sequence[Row], path: Path) -> None:
         from matplotlib import pyplot
 
         text = cells(rows)
-        figure, axes = pyplot.subplots(figsize=(9.4, 0.6 + 0.26 * (len(text) + 1)), layout="constrained")
+        figure, axes = pyplot.subplots(figsize=(10.5, 0.6 + 0.25 * (len(text) + 1)), layout="constrained")
         axes.axis("off")
-        drawn = axes.table(cellText=text, colLabels=columns, loc="center", cellLoc="right", edges="horizontal")
+        drawn = axes.table(cellText=text, colLabels=columns(rows), loc="center", cellLoc="right", edges="horizontal")
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(8)
-        drawn.auto_set_column_width(range(len(columns)))
+        drawn.auto_set_column_width(range(len(text[0])))
         axes.set_title(title, fontsize=10)
         _save(figure, path)
 
@@ -84,6 +95,10 @@ def table(columns: Sequence[str], cells: Callable[[Sequence[Row]], Sequence[Sequ
 
 def _save(figure, path: Path) -> None:
     from matplotlib import pyplot
+    from PIL import Image
 
     figure.savefig(path, dpi=90, metadata={"Software": None})
     pyplot.close(figure)
+    with Image.open(path) as image:  # 64 colours are enough for lines, and a third of the bytes
+        few = image.convert("RGB").quantize(64)
+    few.save(path, optimize=True)

@@ -30,7 +30,7 @@ def write_csv(figure: Figure, rows: Sequence[Row], path: Path) -> None:
             own = row.means[figure.quantity], row.errors[figure.quantity]
             rest = [row.means.get(name) for name in others]
             numbers = [_shown(each) for each in (*own, row.runs, row.predicted, *rest)]
-            writer.writerow([row.series, _shown(row.x), *numbers])
+            writer.writerow([row.series, f"{row.x:.10g}", *numbers])
 
 
 def _shown(number: float | None) -> str:

@@ -50,15 +50,15 @@ def _run(figure: Figure, missing: Sequence[Job], jobs: int) -> Iterator[tuple[Po
 
 
 def _work(name: str, measure, predict, point: Point, number: int) -> tuple[Point, int, Measured, float]:
-    """In a worker: one batch, or the prediction."""
-    started = time.perf_counter()
+    """In a worker: one batch, or the prediction, and how long the processor took."""
+    started = time.process_time()
     if number == THEORY:
         found = predict(point)
         measured: Measured = {} if found is None else {"predicted": [float(found)]}
     else:
         measured = measure(point, seed_of(key_of(name, point, number)))
     plain = {quantity: [float(value) for value in np.atleast_1d(values)] for quantity, values in measured.items()}
-    return point, number, plain, time.perf_counter() - started
+    return point, number, plain, time.process_time() - started
 
 
 def _row(figure: Figure, point: Point, store: Store) -> Row:
@@ -73,5 +73,5 @@ def _row(figure: Figure, point: Point, store: Store) -> Row:
 
 
 def seconds_of(figure: Figure, store: Store, points: Sequence[Point]) -> float:
-    """Of all workers together, of everything that made these points."""
+    """Of a processor, of everything that made these points."""
     return sum(store.get(figure.name, *job)["seconds"] for job in _all_jobs(points))

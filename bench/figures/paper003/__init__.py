@@ -3,16 +3,19 @@
 | file | what it holds |
 |---|---|
 | `figure_1.py`, … | one figure or table each |
+| `expressions.py`, `constants.py` | the paper's asymptotic expressions, and what is measured over them |
 | `data.py` | the tables of records |
 | `protocols.py` | one run of each protocol, and the error that is predicted |
 | `theory.py` | the error of taking E, exactly, for the records at hand |
 | `traffic.py` | bytes |
 | `clocks.py` | seconds of a processor |
+| `measures.py` | all of these, of one batch |
 | `series.py`, `claims.py` | names and numbers of runs; words of the agreement lines |
 
 Nothing is taken from the paper's code, which runs no protocol (docs/papers.md says what is wrong with its baselines).
 """
 
-from bench.figures.paper003 import figure_1
+from bench.figures.paper003 import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, table_1, table_2, table_3
 
-FIGURES = (figure_1.FIGURE,)
+MODULES = (figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, table_1, table_2, table_3)
+FIGURES = tuple(each.FIGURE for each in MODULES)

@@ -30,3 +30,8 @@ def worst(rows: Sequence[Row], quantity: str = "squared_error") -> str:
     if not found:
         return ""
     return f"Of {len(found)} errors the one farthest from theory is {abs(found[-1]):.1f} standard errors off."
+
+
+def verdict(*parts: bool) -> str:
+    """Of a claim's parts: all hold, some, or none."""
+    return "agrees" if all(parts) else "in part" if any(parts) else "disagrees"

@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.figures.drawing import Panel, panels
-from bench.figures.figure import Agreement, Figure, Measured, Point, Row
-from bench.figures.paper003.claims import ratio, times, worst
-from bench.figures.paper003.protocols import predicted_error, squared_errors
+from bench.figures.figure import Agreement, Figure, Point, Row, row_at
+from bench.figures.paper003.claims import ratio, times, verdict, worst
+from bench.figures.paper003.measures import errors_and_bytes
+from bench.figures.paper003.protocols import predicted_error
 from bench.figures.paper003.series import PAPER, names, point
-from bench.figures.paper003.traffic import bytes_of
 
 RECORDS = (100, 300, 1000, 3000, 10_000)
 BINS = 256
 PROTOCOLS = (*PAPER, "bell-2pc", "central")
-FEWER = {10_000: 0.3, 3000: 0.6}
-"""Of the runs of a point, where a run takes long."""
 
 
 def points(quick: bool) -> list[Point]:
     return [
-        point(protocol, n, {"data": "uniform", "n": n, "t": BINS, "epsilon": "1"}, quick, _runs(protocol, n))
+        point(protocol, n, {"data": "uniform", "n": n, "t": BINS, "epsilon": "1"}, quick)
         for n in (RECORDS[:2] if quick else RECORDS)
         for protocol in PROTOCOLS
     ]
 
 
-def _runs(protocol: str, n: int) -> int | None:
-    return round(400 * FEWER.get(n, 1)) if protocol == "ghazi-ldp" else None
-
-
-def measure(point: Point, seed: bytes) -> Measured:
-    return {"squared_error": squared_errors(point, seed), **bytes_of(point.facts)}
+def sites(rows: Sequence[Row], n: float) -> str:
+    """What Umpc sends for a record of a party of its own, and at four sites."""
+    found = row_at(rows, "Umpc", n).means
+    return f"that is {found['bytes'] / n:.0f} bytes a record, and {found['bytes_at_sites'] / n:.1f} with four sites"
 
 
 def agreement(rows: Sequence[Row]) -> Agreement:
@@ -40,12 +36,13 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     best = min(error("Bell (LDP)"), error("Ghazi"), error("GhaziSM")) > 1
     alike = 1 / 3 < traffic("Bell (LDP)") < 3
     return Agreement(
-        "agrees" if best and alike else "in part" if best else "disagrees",
+        verdict(best, alike),
         f"At n = {n:,.0f} the error of Bell is {times(error('Bell (LDP)'))}, Ghazi's {times(error('Ghazi'))} and "
-        f"GhaziSM's {times(error('GhaziSM'))} Umpc's; so the order of errors {'holds' if best else 'does not hold'}. "
-        f"Umpc sends {times(1 / traffic('Bell (LDP)'))} the bytes of Bell (8 bits a record), "
-        f"{times(1 / traffic('Ghazi'))} those of Ghazi, whose record is one bit and a seed where the paper counts "
-        f"n·ln t numbers, and {times(1 / traffic('GhaziSM'))} those of GhaziSM. {worst(rows)}",
+        f"GhaziSM's {times(error('GhaziSM'))} that of Umpc: the order {'holds' if best else 'does not hold'}. Umpc "
+        f"sends {times(1 / traffic('Bell (LDP)'))} the bytes of Bell, whose answer is one byte where the paper counts "
+        f"t numbers of 40 bits, {times(1 / traffic('Ghazi'))} those of Ghazi, whose record is one bit and a seed where "
+        f"the paper counts ε²n·ln t numbers, and {times(1 / traffic('GhaziSM'))} those of GhaziSM; {sites(rows, n)}. "
+        f"{worst(rows)}",
     )
 
 
@@ -54,9 +51,9 @@ FIGURE = Figure(
     title="Gini mean difference over n",
     quantity="squared_error",
     claim="Umpc has a smaller mean squared error than Bell, Ghazi and GhaziSM, at a communication as low as Bell's "
-    "(ε = 1, t = 256, |E| = 2n).",
+    "(ε = 1, t = 256).",
     points=points,
-    measure=measure,
+    measure=errors_and_bytes,
     predict=predicted_error,
     agreement=agreement,
     draw=panels(

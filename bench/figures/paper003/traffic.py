@@ -1,15 +1,14 @@
 """Bytes of a run, from the protocols' own cost functions; tests hold these equal to what is measured.
 
-As in the paper every party has one record, unless a series says otherwise: then an answer is a message of its own, and
-of `umpc` all four edges of a party are with other parties (bench/simulated.py, which compares it with real processes;
-4,096 is the most that can run today, for a coordinator's message has at most 1 MiB). Online is what is sent on data.
+As in the paper every party has one record: an answer is a message of its own, and of `umpc` all four edges of a party
+are with other parties (bench/simulated.py, which is held against real processes; more than 4,096 cannot run today,
+docs/scale.md). `bell-2pc` alone is between two parties, with half of the records each. Online is what is sent on data.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load
 from bench.figures.paper003.protocols import Facts, protocol_of
 from bench.simulated import Simulated
@@ -22,21 +21,15 @@ from umpc.study import Participant, Study
 from umpc.ustat.text import to_text
 
 SITES = 4
-"""Of the series that says so: all records at four sites, which is what umpc is for."""
-
-
-def online_bytes(point: Point) -> float:
-    """Of all parties and the server together, to each other, on data."""
-    return bytes_of(point.facts)["bytes"]
+"""Of `bytes_at_sites`: the same records at four sites, which is what umpc is for."""
 
 
 @lru_cache(maxsize=64)
 def _bytes(protocol: str, name: str, n: int, t: int, epsilon: str) -> dict[str, float]:
     facts = {"protocol": protocol, "data": name, "n": n, "t": t, "epsilon": epsilon}
     if protocol == "umpc":
-        return umpc_parties(load(name, n), epsilon)
-    if protocol == "umpc-sites":
-        return umpc_sites(load(name, n), epsilon)
+        sites = umpc_sites(load(name, n), epsilon)["bytes"]
+        return umpc_parties(load(name, n), epsilon) | {"bytes_at_sites": sites}
     if protocol == "bell-2pc":
         return noisy_pairs(load(name, n), epsilon)
     if protocol == "central":
@@ -45,7 +38,7 @@ def _bytes(protocol: str, name: str, n: int, t: int, epsilon: str) -> dict[str, 
 
 
 def bytes_of(facts: Facts) -> dict[str, float]:
-    """`bytes` online, `bytes_offline` before; a curator who has the data sends none."""
+    """`bytes` online, of all parties together, and `bytes_offline` before; a curator who has the data sends none."""
     return _bytes(facts["protocol"], facts["data"], facts["n"], facts.get("t", 0), facts["epsilon"])
 
 

@@ -1,0 +1,97 @@
+"""Figure 4: Kendall's tau of the bank data: mean squared error over the number of bins t, and over bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+
+from bench.figures.drawing import Panel, panels
+from bench.figures.figure import Agreement, Figure, Point, Row, row_at
+from bench.figures.paper003.claims import times, verdict, worst
+from bench.figures.paper003.figure_3 import BINS, RECORDS
+from bench.figures.paper003.measures import errors_and_bytes
+from bench.figures.paper003.protocols import predicted_error
+from bench.figures.paper003.series import NAMES, PAPER, point
+
+EPSILONS = ("1", "0.1")
+PROTOCOLS = (*PAPER, "bell-2pc", "central")
+FEWER = {"umpc": 400, "central": 400}
+"""Runs of points that do not depend on t, so that they are measured once for every t."""
+LONG = {256: 200, 1024: 40}
+"""Runs of local protocols with so many cells."""
+
+
+def label(protocol: str, epsilon: str) -> str:
+    return f"{NAMES[protocol]}, ε = {epsilon}"
+
+
+def points(quick: bool) -> list[Point]:
+    found = []
+    for t in BINS[:2] if quick else BINS:
+        for protocol in PROTOCOLS:
+            for epsilon in EPSILONS:
+                facts = {"data": "bank", "n": RECORDS, "t": t, "epsilon": epsilon}
+                runs = LONG.get(t) if protocol in ("bell-ldp", "ghazi-ldp") else FEWER.get(protocol)
+                found.append(point(protocol, t, facts, quick, runs, label(protocol, epsilon)))
+    return found
+
+
+def least(rows: Sequence[Row], protocol: str, epsilon: str, quantity: str) -> Row:
+    """The place where a series has the least of it."""
+    own = [row for row in rows if row.series == label(protocol, epsilon)]
+    return min(own, key=lambda row: row.means[quantity])
+
+
+def greatest(rows: Sequence[Row]) -> tuple[float, Row]:
+    """By what factor a baseline's error exceeds Umpc's at most, over all t and ε, and where."""
+    found = []
+    for row in rows:
+        epsilon = row.point.facts["epsilon"]
+        if row.point.facts["protocol"] in PAPER[:3]:
+            ours = row_at(rows, label("umpc", epsilon), row.x).means["squared_error"]
+            found.append((row.means["squared_error"] / ours, row))
+    return max(found, key=lambda each: each[0])
+
+
+def agreement(rows: Sequence[Row]) -> Agreement:
+    parts, lowest, fewest = [], True, True
+    for epsilon in EPSILONS:
+        ours = least(rows, "umpc", epsilon, "squared_error").means["squared_error"]
+        others = {name: least(rows, name, epsilon, "squared_error") for name in PAPER if name != "umpc"}
+        factors = {name: row.means["squared_error"] / ours for name, row in others.items()}
+        lowest &= min(factors.values()) > 1
+        traffic = {name: least(rows, name, epsilon, "bytes").means["bytes"] for name in PAPER}
+        fewest &= min(traffic, key=traffic.__getitem__) == "bell-ldp"
+        told = ", ".join(f"{NAMES[name]} {times(factors[name])} at t = {others[name].x:.0f}" for name in factors)
+        parts.append(f"ε = {epsilon}: least error of all t, beside Umpc's {ours:.2g}: {told}")
+    most, where = greatest(rows)
+    return Agreement(
+        verdict(lowest, fewest, 3e3 < most < 3e4),
+        f"{'; '.join(parts)}. Over all t the greatest factor is 10^{log10(most):.1f} ({where.series}, "
+        f"t = {where.x:.0f}), of an unbiased estimate whose error is {where.means['squared_error']:.2g} for a number "
+        f"between −1 and 1. Bell sends 1 or 2 bytes a record, {'the' if fewest else 'not the'} fewest. Bins are of "
+        f"equal width and blind to the data, and most balances are in few of them. {worst(rows)}",
+    )
+
+
+def _panel(epsilon: str, x: str, xlabel: str) -> Panel:
+    only = tuple(label(protocol, epsilon) for protocol in PROTOCOLS)
+    return Panel("squared_error", xlabel, f"mean squared error, ε = {epsilon}", x, only)
+
+
+FIGURE = Figure(
+    name="003-figure-4",
+    title="Error over t and over communication",
+    quantity="squared_error",
+    claim="For ε = 0.1 and 1 Umpc has the smallest mean squared error, by up to four orders of magnitude, and Bell "
+    "sends the fewest bytes.",
+    points=points,
+    measure=errors_and_bytes,
+    predict=predicted_error,
+    agreement=agreement,
+    draw=panels(
+        *(_panel(epsilon, x, name) for epsilon in EPSILONS for x, name in (("x", "bins t"), ("bytes", "bytes online"))),
+        quantity="squared_error",
+        title="Kendall's tau, bank data, n = 4,521, |E| = 2n",
+    ),
+)

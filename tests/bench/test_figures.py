@@ -1,0 +1,165 @@
+"""bench.figures: a figure's way from its points to its files; nothing is measured twice."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.figures import __main__ as command
+from bench.figures.catalogue import all_figures, chosen
+from bench.figures.draws import bits_of, seed_of
+from bench.figures.figure import Agreement, Figure, Point, Row, row_at, series_of
+from bench.figures.files import COLUMNS
+from bench.figures.paper003 import figure_1
+from bench.figures.store import Store
+from bench.figures.sweep import sweep
+from bench.figures.version import code_version
+
+
+class Counted:
+    """A tiny figure of two series at two places, two batches each; it counts what it measures.
+
+    fails_after: batches, from then on the run is interrupted.
+    """
+
+    def __init__(self, fails_after: int = 1000):
+        self.calls: list[tuple[str, float]] = []
+        self.seeds: set[bytes] = set()
+        self.fails_after = fails_after
+
+    def measure(self, point: Point, seed: bytes):
+        if len(self.calls) == self.fails_after:
+            raise KeyboardInterrupt
+        self.calls.append((point.series, point.x))
+        self.seeds.add(seed)
+        return {"squared_error": [point.x, point.x + 2], "bytes": 7 * point.x}
+
+    @property
+    def figure(self) -> Figure:
+        return Figure(
+            name="000-figure-1",
+            title="tiny",
+            quantity="squared_error",
+            claim="one | two",
+            points=lambda quick: [Point(name, x, 2, {"runs": 2}) for name in ("one", "two") for x in (1.0, 10.0)],
+            measure=self.measure,
+            predict=lambda point: point.x + 1 if point.series == "one" else None,
+            agreement=self.agreement,
+            draw=lambda rows, path: path.write_bytes(b"drawn"),
+        )
+
+    def agreement(self, rows: Sequence[Row]) -> Agreement:
+        return Agreement("agrees", f"{row_at(rows, 'one', 10.0).means['squared_error']:.1f}")
+
+
+def store_at(folder: Path, version: str = "one", **kind) -> Store:
+    return Store(folder / "lines.jsonl", version, **kind)
+
+
+def test_rows_are_means_over_all_batches_beside_theory(tmp_path):
+    counted = Counted()
+    row = row_at(sweep(counted.figure, store_at(tmp_path), jobs=1), "one", 10.0)
+    assert (row.means, row.runs, row.predicted) == ({"squared_error": 11, "bytes": 70}, 4, 11)
+    assert row.errors == {"squared_error": pytest.approx((4 / 3) ** 0.5 / 2), "bytes": 0}
+    assert row_at(sweep(counted.figure, store_at(tmp_path), jobs=1), "two", 1.0).predicted is None
+
+
+def test_a_second_run_measures_nothing(tmp_path):
+    counted = Counted()
+    first = sweep(counted.figure, store_at(tmp_path), jobs=1)
+    assert len(counted.calls) == 8 == len(counted.seeds), "every batch has a seed of its own"
+    assert sweep(counted.figure, store_at(tmp_path), jobs=1) == first
+    assert len(counted.calls) == 8
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    stopped, counted = Counted(fails_after=3), Counted()
+    with pytest.raises(KeyboardInterrupt):
+        sweep(stopped.figure, store_at(tmp_path), jobs=1)
+    with (tmp_path / "lines.jsonl").open("a") as file:
+        file.write('{"key": "torn')
+    rows = sweep(counted.figure, store_at(tmp_path), jobs=1)
+    assert len(stopped.calls) + len(counted.calls) == 8 and not set(stopped.seeds) & set(counted.seeds)
+    again = Counted()
+    assert sweep(again.figure, store_at(tmp_path), jobs=1) == rows and not again.calls, "the torn line spoils no other"
+
+
+def test_what_other_code_measured_does_not_count_unless_asked_for(tmp_path):
+    for version, kind, measured in (("one", {}, 8), ("two", {}, 8), ("three", {"any_version": True}, 0)):
+        counted = Counted()
+        sweep(counted.figure, store_at(tmp_path, version, **kind), jobs=1)
+        assert len(counted.calls) == measured, version
+
+
+def test_workers_measure_the_same_as_this_process(tmp_path):
+    """Batches depend on their seeds alone, not on who measures them, nor on the order."""
+    facts = {"protocol": "umpc", "data": "uniform", "n": 30, "t": 4, "epsilon": "1", "runs": 2}
+    points = [Point("Umpc", n, 2, facts | {"n": n}) for n in (20, 30)]
+    figure = dataclasses.replace(figure_1.FIGURE, points=lambda quick: points)
+    here, there = (sweep(figure, store_at(tmp_path / str(jobs)), jobs=jobs) for jobs in (1, 2))
+    assert here == there
+
+
+def test_the_files_of_a_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    counted = Counted()
+    for _ in range(2):
+        command.make(counted.figure, quick=False, redraw=False, jobs=1)
+    pictures = tmp_path / "bench" / "pictures" / "papers"
+    with (pictures / "000-figure-1.csv").open() as file:
+        header, *lines = csv.reader(file)
+    assert header == [*COLUMNS, "bytes"]
+    assert lines[1] == ["one", "10", "11", "0.57735", "4", "11", "70"] and lines[2][5] == ""
+    told = (pictures / "agreement.md").read_text().splitlines()
+    assert told[-1] == "| 000-figure-1 | one ¦ two | agrees | 11.0 |" and len(told) == 7
+    other = dataclasses.replace(counted.figure, name="000-figure-0")
+    command.make(other, quick=False, redraw=False, jobs=1)
+    told = (pictures / "agreement.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in told[-2:]] == ["| 000-figure-0", "| 000-figure-1"]
+    versions = json.loads((pictures / "versions.json").read_text())
+    assert versions["000-figure-1"]["measured by"] == [code_version()] and set(versions) == {
+        "000-figure-0",
+        "000-figure-1",
+    }
+    assert {"python", "numpy", "umpc", "cores", "date", "seeds"} <= versions["000-figure-1"].keys()
+    assert (pictures / "000-figure-1.png").read_bytes() == b"drawn"
+
+
+def test_a_quick_run_writes_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    command.make(Counted().figure, quick=True, redraw=False, jobs=1)
+    assert not (tmp_path / "bench").exists()
+    assert (tmp_path / "build" / "figures-quick" / "pictures" / "agreement.md").exists()
+
+
+def test_figures_are_chosen_by_name_short_name_or_paper():
+    figures = all_figures()
+    assert [figure.name for figure in chosen(["003-1"])] == ["003-figure-1"]
+    assert [figure.name for figure in chosen(["003-table-2"])] == ["003-table-2"]
+    assert [f.name for f in chosen(["003"])] == [name for name in figures if name.startswith("003-")]
+    assert [figure.name for figure in chosen([])] == list(figures)
+    with pytest.raises(SystemExit, match="there is no figure 003-9"):
+        chosen(["003-9"])
+
+
+def test_rows_are_in_order_within_their_series():
+    rows = [Row(Point(name, x, 1, {}), {}, {}, 1, None) for name, x in (("b", 2.0), ("a", 1.0), ("b", 1.0))]
+    assert [(name, [row.x for row in own]) for name, own in series_of(rows).items()] == [("b", [1, 2]), ("a", [1])]
+
+
+def test_bits_are_of_the_number_asked_for_and_can_be_drawn_again():
+    first, second, other = (bits_of(seed_of(key), "noise") for key in ("one", "one", "two"))
+    drawn = [first(3) for _ in range(200)]
+    assert drawn == [second(3) for _ in range(200)] and set(drawn) == set(range(8))
+    assert drawn != [other(3) for _ in range(200)] and first(64) >> 64 == 0
+
+
+def test_only_drawing_and_the_command_need_matplotlib():
+    folder = Path(command.__file__).parent
+    users = [path.name for path in folder.rglob("*.py") if "matplotlib" in path.read_text(encoding="utf-8")]
+    assert sorted(users) == ["__init__.py", "__main__.py", "drawing.py"]
