@@ -31,7 +31,7 @@ def draw_auc(protocol: BellAuc, negatives: np.ndarray, positives: np.ndarray, rn
 
 def draw_tallies(protocol: BellAuc, leaf: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Of one message: told signs summed by index, for level 0 (nothing) to alpha. leaf: (n,) int64."""
-    shuffled = leaf if len(leaf) and leaf.min() == leaf.max() else rng.permutation(leaf)
+    shuffled = leaf if len(leaf) and leaf.min() == leaf.max() else rng.permutation(leaf.astype(np.int32))
     start = int(rng.integers(protocol.levels))
     tallies = [np.zeros(1)]
     for level in range(1, protocol.levels + 1):

@@ -39,8 +39,8 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     return Agreement(
         verdict(least["1"][0] < 0.1, least["2"][0] < 0.05),
         f"On {auc.label_of(data)} ({row['negatives']:,.0f} negatives, {row['positives']:,.0f} positives) the least "
-        f"error over d is {told}; at ε = 1 and d = 2^{last:.0f} it is {largest[last]:.2g}. If records hide their class too, "
-        f"with 2d cells, the least is {min(private.values()):.2g} at ε = 1. {beside_theory(rows)}",
+        f"error over d is {told}; at ε = 1 and d = 2^{last:.0f} it is {largest[last]:.2g}. If records hide their class "
+        f"too, with 2d cells, the least is {min(private.values()):.2g} at ε = 1. {beside_theory(rows)}",
     )
 
 
