@@ -9,7 +9,7 @@
 | `auc_law.py` | the law of what messages of `BellAuc` add up to |
 | `generic_auc.py` | the generic protocol on the AUC's pairs, with its variance |
 | `errors.py` | means of absolute errors, measured and in theory |
-| `drawing.py`, `claims.py` | pictures by data set; words of the agreement lines |
+| `pictures.py`, `claims.py` | pictures by data set; words of the agreement lines |
 """
 
 from bench.figures.paper001 import figure_3, figure_4, figure_5, figure_6, figure_7

@@ -8,7 +8,7 @@ from functools import partial
 from bench.figures.figure import Agreement, Figure, Point, Row
 from bench.figures.paper001 import auc
 from bench.figures.paper001.claims import beside_theory, errors, verdict
-from bench.figures.paper001.drawing import of_data
+from bench.figures.paper001.pictures import of_data
 
 LEVELS = (2, 3, 4, 6, 8, 10, 12, 14, 16)
 EPSILONS = ("0.5", "1", "2", "4", "8")

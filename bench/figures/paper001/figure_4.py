@@ -9,7 +9,7 @@ from bench.figures.figure import Agreement, Figure, Point, Row
 from bench.figures.given import digest_of, is_given
 from bench.figures.paper001 import kendall
 from bench.figures.paper001.claims import beside_theory, error, verdict
-from bench.figures.paper001.drawing import of_data
+from bench.figures.paper001.pictures import of_data
 from bench.figures.paper001.ratings import label_of, load
 
 EPSILONS = ("0.1", "0.5", "1", "2", "5", "10")

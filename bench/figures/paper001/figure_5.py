@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.figures.figure import Agreement, Figure, Point, Row
 from bench.figures.paper001 import auc
 from bench.figures.paper001.claims import beside_theory, errors, verdict
-from bench.figures.paper001.drawing import of_data
+from bench.figures.paper001.pictures import of_data
 
 DATA = ("auc_one", "ur", "ithdigit")
 LEVELS = (2, 4, 6, 8, 10, 12, 13, 14, 16, 18, 20)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from bench.figures.figure import Agreement, Figure, Point, Row
 from bench.figures.paper001 import auc
 from bench.figures.paper001.claims import beside_theory, errors, verdict
-from bench.figures.paper001.drawing import of_data
 from bench.figures.paper001.figure_5 import DATA, EPSILONS, LEVELS, PER_CLASS
+from bench.figures.paper001.pictures import of_data
 
 RUNS = 100
 SMALL = 4
