@@ -17,8 +17,8 @@ from bench.figures.catalogue import chosen
 from bench.figures.figure import Figure
 from bench.figures.files import write_agreement, write_csv, write_versions
 from bench.figures.progress import shown
-from bench.figures.store import THEORY, Store
-from bench.figures.sweep import seconds_of, sweep
+from bench.figures.store import Store
+from bench.figures.sweep import entries_of, sweep
 from bench.figures.version import ROOT, code_version, environment
 
 
@@ -34,12 +34,12 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
     write_csv(figure, rows, pictures / f"{figure.name}.csv")
     agreement = figure.agreement(rows)
     write_agreement(figure, agreement, pictures / "agreement.md")
-    entries = [store.get(figure.name, point, THEORY) for point in points]
+    entries = entries_of(figure, store, points)
     facts = {
         "measured by": sorted({entry["version"] for entry in entries}),
         "date": max(entry["date"] for entry in entries),
         "seeds": f"SHA-256 of figure, point and batch 0 to {max(point.batches for point in points) - 1}: draws.py",
-        "processor seconds": round(seconds_of(figure, store, points), 1),
+        "processor seconds": round(sum(entry["seconds"] for entry in entries), 1),
     }
     write_versions(figure, environment() | facts, pictures / "versions.json")
     passed = time.monotonic() - started

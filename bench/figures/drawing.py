@@ -107,9 +107,9 @@ def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title
         from matplotlib import pyplot
 
         text = cells(rows)
-        figure, axes = pyplot.subplots(figsize=(10.5, 0.6 + 0.25 * (len(text) + 1)), layout="constrained")
+        figure, axes = pyplot.subplots(figsize=(10.5, 0.4 + 0.24 * (len(text) + 1)), layout="constrained")
         axes.axis("off")
-        drawn = axes.table(cellText=text, colLabels=columns(rows), loc="center", cellLoc="right", edges="horizontal")
+        drawn = axes.table(text, colLabels=columns(rows), cellLoc="right", edges="horizontal", bbox=(0, 0, 1, 1))
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(8)
         drawn.auto_set_column_width(range(len(text[0])))
@@ -125,6 +125,6 @@ def _save(figure, path: Path) -> None:
 
     figure.savefig(path, dpi=90, metadata={"Software": None})
     pyplot.close(figure)
-    with Image.open(path) as image:  # 64 colours are enough for lines, and a third of the bytes
-        few = image.convert("RGB").quantize(64)
+    with Image.open(path) as image:  # so few colours are enough for lines, and a third of the bytes
+        few = image.convert("RGB").quantize(160)
     few.save(path, optimize=True)

@@ -22,9 +22,10 @@ class Store:
     def __init__(self, path: Path, version: str, any_version: bool = False):
         self.path, self.version, self._any_version = path, version, any_version
         self._found: dict[str, Mapping[str, Any]] = {}
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                self._read(line)
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        self._torn = bool(text) and not text.endswith("\n")
+        for line in text.splitlines():
+            self._read(line)
 
     def _read(self, line: str) -> None:
         try:
@@ -42,9 +43,9 @@ class Store:
         key = key_of(figure, point, number)
         entry = {"key": key, "version": self.version, "measured": measured, "seconds": seconds, "date": date}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        torn = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
         with self.path.open("a", encoding="utf-8") as file:
-            file.write("\n" * torn + json.dumps(entry) + "\n")
+            file.write("\n" * self._torn + json.dumps(entry) + "\n")
+        self._torn = False
         self._found[key] = entry
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,6 @@ def _row(figure: Figure, point: Point, store: Store) -> Row:
     return Row(point, means, errors, len(values[figure.quantity]), predicted)
 
 
-def seconds_of(figure: Figure, store: Store, points: Sequence[Point]) -> float:
-    """Of a processor, of everything that made these points."""
-    return sum(store.get(figure.name, *job)["seconds"] for job in _all_jobs(points))
+def entries_of(figure: Figure, store: Store, points: Sequence[Point]) -> list[Mapping[str, Any]]:
+    """Everything that made these points: batches and theory, each with `seconds` of a processor, `version`, `date`."""
+    return [store.get(figure.name, *job) for job in _all_jobs(points)]

@@ -40,7 +40,7 @@ def accept(figure: Figure, point: Point, values) -> None:
         assert (abs(off) < SIGMAS) == (factor == 1), f"{point.facts}: {off:.1f} standard errors from {factor:.2g} times"
 
 
-RUNS = {"umpc": 250, "central": 250, "bell-ldp": 250, "ghazi-ldp": 250, "ghazi-shuffle": 250, "bell-2pc": 100}
+RUNS = {"umpc": 250, "central": 250, "bell-ldp": 250, "ghazi-ldp": 250, "ghazi-shuffle": 250, "bell-2pc": 250}
 
 
 @pytest.mark.parametrize("protocol", RUNS)

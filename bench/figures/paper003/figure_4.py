@@ -15,10 +15,10 @@ from bench.figures.paper003.series import NAMES, PAPER, point
 
 EPSILONS = ("1", "0.1")
 PROTOCOLS = (*PAPER, "bell-2pc", "central")
-FEWER = {"umpc": 400, "central": 400}
-"""Runs of points that do not depend on t, so that they are measured once for every t."""
-LONG = {256: 200, 1024: 40}
-"""Runs of local protocols with so many cells."""
+FEWER = {"umpc": 400, "central": 400, "bell-2pc": 200}
+"""Runs of protocols that do not depend on t, so that they are measured once for every t."""
+LONG = {256: 100, 1024: 40}
+"""Runs of protocols with so many cells."""
 
 
 def label(protocol: str, epsilon: str) -> str:
@@ -31,7 +31,7 @@ def points(quick: bool) -> list[Point]:
         for protocol in PROTOCOLS:
             for epsilon in EPSILONS:
                 facts = {"data": "bank", "n": RECORDS, "t": t, "epsilon": epsilon}
-                runs = LONG.get(t) if protocol in ("bell-ldp", "ghazi-ldp") else FEWER.get(protocol)
+                runs = FEWER.get(protocol) or LONG.get(t)
                 found.append(point(protocol, t, facts, quick, runs, label(protocol, epsilon)))
     return found
 

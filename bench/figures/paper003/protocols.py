@@ -9,9 +9,9 @@ its parts, and the test that proves the law is named here.
 - `bell-ldp`, `ghazi-ldp`: whole messages, whole aggregation.
 - `ghazi-shuffle`: the histogram plus the noise of n records of which n/2 are honest. Split and mix adds up exactly, the
   noise is a sum of Polya shares of shape 2 (tests/dp/local/test_ghazi_shuffle.py), hence of two discrete Laplace draws.
-- `bell-2pc`: one pairing of all records, every pair's value with noise of its own. The sum of m discrete Laplace
-  variables is a difference of two Polya(m) (tests/dp/test_polya.py); the protocol's coins are within 2^-40 of it
-  (tests/test_bell_2pc_noise.py).
+- `bell-2pc`: one pairing of all records, every pair's value with discrete Laplace noise (its coins are within 2^-40 of
+  that: tests/test_bell_2pc_noise.py). The sum of m of these is a difference of two sums of m geometrics, which are
+  negative binomial; drawn by numpy, from the run's seed.
 - `central`: a trusted curator's discrete Laplace noise on the sum over all pairs.
 """
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from math import expm1
 from typing import Any
 
 import numpy as np
@@ -164,10 +165,10 @@ def local_error(data: Data, exact: Moments, facts: Facts) -> float:
 
 def noisy_pairs(data: Data, exact: Moments, facts: Facts, seed: bytes) -> float:
     edges = matchings(data.records, 1, stream_of(seed, "edges").words)
-    law, bits = _pair_law(data, facts), bits_of(seed, "noise")
-    ratio, m = law.coins.log_ratio, Fraction(len(edges))
-    noise = sample_polya(m, ratio, bits) - sample_polya(m, ratio, bits)
-    return float((int(pair_values(data, edges).sum()) + noise) * data.kernel.unit / len(edges))
+    rng = np.random.default_rng(np.frombuffer(seed, dtype=np.uint64))
+    success = -expm1(-float(_pair_law(data, facts).coins.log_ratio))
+    up, down = map(int, rng.negative_binomial(len(edges), success, 2))
+    return float((int(pair_values(data, edges).sum()) + up - down) * data.kernel.unit / len(edges))
 
 
 def _pair_law(data: Data, facts: Facts) -> PairLaplace:

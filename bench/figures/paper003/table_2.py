@@ -32,14 +32,14 @@ RULES = ("balanced", "uniform", "Bernoulli", "Bernoulli over the expected |E|")
 PRINTED = {"balanced": 2.2e-6, "uniform": 2.7e-6, "Bernoulli": 9.1e-6}
 EPSILON = Fraction(1)
 NOISES = 8
-GRAPHS = 6
+GRAPHS = 4
 """Graphs from which the mean squared degree that theory needs is taken."""
 
 
 def points(quick: bool) -> list[Point]:
     found = []
     for edges in EDGES[:2] if quick else EDGES:
-        runs = 3 if quick else 40 if edges == PAIRS // 2 else 100
+        runs = 3 if quick else 15 if edges == PAIRS // 2 else 100
         found += [Point(rule, edges, 1 if quick else 4, {"rule": rule, "runs": runs}) for rule in RULES]
     return found
 
