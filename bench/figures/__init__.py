@@ -12,7 +12,9 @@
 | `files.py` | the CSV, the line of agreement, versions.json |
 | `drawing.py` | pictures; the only file that needs matplotlib |
 | `draws.py` | seeds: a figure's random numbers can be drawn again |
+| `given.py` | files of data that cannot be part of this project |
 | `catalogue.py` | all figures by name |
+| `paper001/` | Bell, Bellet, Gascón & Kulkarni 2020 |
 | `paper003/` | Sinh & Ramon 2025 |
 
 A figure more is an object in a file of its own, and a line in the catalogue.

@@ -1,9 +1,10 @@
 """`python -m bench.figures`: figures and tables of the papers, into bench/pictures/papers.
 
-python -m bench.figures [NAME …] [--quick] [--redraw]
+python -m bench.figures [NAME …] [--quick] [--redraw] [--data NAME=FILE]
 
 A run that was interrupted goes on where it was. --quick: a smoke run of a minute, into build/figures-quick. --redraw:
-again from what is stored, whatever code measured it (versions.json says which).
+again from what is stored, whatever code measured it (versions.json says which). --data: a paper's own data, where they
+cannot be part of this project.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 
+from bench.figures import given
 from bench.figures.catalogue import chosen
 from bench.figures.figure import Figure
 from bench.figures.files import write_agreement, write_csv, write_versions
@@ -51,12 +53,22 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help='such as 003-1 or 003-table-2, or "003" for all of a paper')
     parser.add_argument("--quick", action="store_true", help="a smoke run, into build/figures-quick")
     parser.add_argument("--redraw", action="store_true", help="draw again what is stored")
+    parser.add_argument("--data", action="append", default=[], metavar="NAME=FILE", help=", ".join(given.EXPECTED))
     arguments = parser.parse_args()
+    given.give(arguments.data)
     import matplotlib
 
     matplotlib.use("Agg")
-    seconds = [make(figure, arguments.quick, arguments.redraw) for figure in chosen(arguments.names)]
+    figures = list(filter(_has_its_data, chosen(arguments.names)))
+    seconds = [make(figure, arguments.quick, arguments.redraw) for figure in figures]
     print(f"{len(seconds)} figures in {shown(sum(seconds))}")
+
+
+def _has_its_data(figure: Figure) -> bool:
+    if figure.needs and not given.is_given(figure.needs):
+        print(f"{figure.name} is left out: it needs --data {figure.needs}=FILE, {given.EXPECTED[figure.needs]}\n")
+        return False
+    return True
 
 
 if __name__ == "__main__":

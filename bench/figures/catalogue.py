@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.figures import paper003, planned
+from bench.figures import paper001, paper003, planned
 from bench.figures.figure import Figure
 
-PAPERS = (paper003, planned)
+PAPERS = (paper001, paper003, planned)
 
 
 def all_figures() -> dict[str, Figure]:
@@ -13,12 +13,14 @@ def all_figures() -> dict[str, Figure]:
 
 
 def chosen(names: list[str]) -> list[Figure]:
-    """By name; "003" stands for all of a paper, "003-1" for "003-figure-1". Raises: SystemExit for an unknown one."""
+    """By name; "003" stands for all of a paper, "003-1" for "003-figure-1", "001-3" also for the same on other data.
+
+    Raises: SystemExit for an unknown one."""
     figures = all_figures()
     found: dict[str, Figure] = {}
     for name in names or list(figures):
         paper, _, rest = name.partition("-")
-        fitting = [each for each in figures if each == name or each == f"{paper}-figure-{rest}"]
+        fitting = [each for each in figures if each == name or f"{each}-".startswith(f"{paper}-figure-{rest}-")]
         fitting += [each for each in figures if not rest and each.startswith(f"{paper}-")]
         if not fitting:
             raise SystemExit(f"there is no figure {name}; there are {', '.join(figures)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.figures.figure import Row, series_of
@@ -72,6 +72,32 @@ def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
 def _base(series: str) -> str:
     """What two series of one protocol share: their colour."""
     return series.split(", ε")[0]
+
+
+def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: "") -> Draw:
+    """The same panel for each data set side by side; series are called "data: curve".
+
+    panel: of the figure's own quantity. note: a second line below the name of the data, from one of their rows.
+    """
+
+    def draw(rows: Sequence[Row], path: Path) -> None:
+        from matplotlib import pyplot
+
+        found: dict[str, list[Row]] = {}
+        for row in rows:
+            data, _, curve = row.series.partition(": ")
+            found.setdefault(data, []).append(replace(row, point=replace(row.point, series=curve)))
+        size = (max(6.5, 3.6 * len(found)), 3.9)
+        figure, axes = pyplot.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
+        for each, (data, own) in zip(axes[0], found.items(), strict=True):
+            _panel(each, panel, own, panel.quantity)
+            each.set_title("\n".join(filter(None, (data, note(own[0])))), fontsize=9)
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+        figure.suptitle(title, fontsize=10)
+        _save(figure, path)
+
+    return draw
 
 
 def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title: str = "") -> Draw:

@@ -59,6 +59,7 @@ class Figure:
     claim: the paper's, in one sentence. points: of the full run, or of a quick one.
     measure, predict: functions of a module, so that other processes can call them; a seed has 32 bytes.
     agreement: from the rows, whether the claim holds here. draw: the picture, into a file.
+    needs: a file that has to be given (`given.py`); without it the figure is left out.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Figure:
     predict: Callable[[Point], float | None]
     agreement: Callable[[Sequence[Row]], Agreement]
     draw: Callable[[Sequence[Row], Path], None]
+    needs: str = ""
 
 
 def series_of(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -161,3 +161,15 @@ def test_theorem_3_as_printed_rests_on_a_step_that_fails():
     count = 2 * sqrt(a) + x
     assert count + low <= 2 * sqrt(a) and odds * count**2 == pytest.approx(4 * a + 1)
     assert theorem_3(400, 300, 3, 4.0, 2.0) > theorem_3(400, 300, 3, 4.0, 2.0, as_printed=True)
+
+
+def test_the_error_towards_an_auc_without_quantisation_has_its_bias():
+    """Two bins of 32 values; `value` of exact counts is what the estimate is on average, with every node followed."""
+    protocol = BellAuc(Fraction(6), X, 1, constant=1.01)
+    sides = [columns["x"] for columns in (NEGATIVES, POSITIVES)]
+    mean = protocol.value(*(exact_levels(protocol.leaves({"x": side}), 1) for side in sides))
+    assert mean == pytest.approx(auc(*(side // 16 for side in sides)))
+    bias = mean - auc(*sides)
+    assert abs(bias) > 0.01
+    unbiased, all_error = (protocol.predicted_mse(NEGATIVES, POSITIVES, exact) for exact in (None, auc(*sides)))
+    assert all_error - unbiased == pytest.approx(bias**2)

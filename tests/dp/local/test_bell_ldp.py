@@ -136,3 +136,11 @@ def test_theorem_2_has_the_terms_that_its_proofs_give():
     assert lipschitz**2 / (2 * k * k) < squared <= theorem_2_lipschitz(10**9, 1.0, k, lipschitz) + 1e-12
     d = 2.0 / k
     assert theorem_2_smooth(10**12, 1.0, k, 2.0) == pytest.approx(4 * d**2 + 8 * d**3 + 4 * d**4, rel=1e-9)
+
+
+def test_the_variance_of_many_records_is_not_too_large_for_whole_numbers():
+    """From 55,109 records on n^4 does not fit 64 bits. The variance falls at least as 1/n, and here hardly faster."""
+    protocol = BellLdp(Fraction(4), kendall_cells())
+    rows, weights = protocol.cells.laws(DATA)
+    few, many = (response_variance(protocol.cells.matrix, rows, weights * n, protocol.truth) for n in (900, 9000))
+    assert 9.5 < few / many < 10.5, "54,000 and 540,000 records"

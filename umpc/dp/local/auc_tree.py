@@ -89,13 +89,15 @@ class Prediction:
     truth: float
     users: bool
 
-    def mse(self) -> float:
-        """Of the AUC; squared."""
+    def mse(self, exact: float | None = None) -> float:
+        """Of the AUC; squared. exact: what the bias is towards; None takes the AUC of the leaves."""
         tree = self.tree
+        pairs = float(tree.negatives[0][0]) * float(tree.positives[0][0])
         second, by_minus, by_plus = self._derivatives()
-        total = self._bias() ** 2 + second * tree.minus * tree.plus
+        bias = self._bias() if exact is None else tree.value() - exact * pairs
+        total = bias**2 + second * tree.minus * tree.plus
         total += self._first_order(by_minus, tree.negatives) + self._first_order(by_plus, tree.positives)
-        return total / (float(tree.negatives[0][0]) * float(tree.positives[0][0])) ** 2
+        return total / pairs**2
 
     def plug_in_variance(self) -> float:
         """Of the AUC, from a tree of estimated counts: without bias, and without what the noise leaves out.

@@ -155,8 +155,20 @@ class BellAuc:
             for records, level, index in self._questions(public, count):
                 mine = answers[(level - 1) * count : level * count] if self.split == "budget" else answers[records]
                 tallies[level] += tally(index, mine, 1 << level)
+        return self.counts(tallies, sum(received[1]))
+
+    def counts(self, tallies: Sequence[np.ndarray], records: int) -> list[np.ndarray]:
+        """Estimated counts of a class by level, from the sums of its records' signs by index.
+
+        Args: tallies: of level 0 (not looked at) to alpha, (2^l,) each.
+        """
         scale = (self.levels if self.split == "users" else 1) / self.truth
-        return [np.array([float(sum(received[1]))]), *(scale * transform(sums) for sums in tallies[1:])]
+        return [np.array([float(records)]), *(scale * transform(sums) for sums in tallies[1:])]
+
+    def value(self, negatives: list[np.ndarray], positives: list[np.ndarray]) -> float:
+        """The AUC that the walk makes of counts by level, level 0 to alpha: estimated, or exact ones."""
+        sizes = round(float(negatives[0][0])), round(float(positives[0][0]))
+        return self._tree(sizes, negatives, positives).value() / (sizes[0] * sizes[1])
 
     def _tree(self, sizes: tuple[int, int], negatives: list[np.ndarray], positives: list[np.ndarray]) -> Tree:
         minus, plus = (self.variance_per_record * size for size in sizes)
@@ -170,15 +182,17 @@ class BellAuc:
 
     # --- theory -----------------------------------------------------------------------------------------------
 
-    def predicted_mse(self, negatives: Columns, positives: Columns) -> float:
-        """Of the AUC of these records' 2^alpha bins, if nodes are followed as their true counts say.
+    def predicted_mse(self, negatives: Columns, positives: Columns, exact: float | None = None) -> float:
+        """Of the AUC of these records, if nodes are followed as their true counts say.
 
         Exact for given followed nodes and independent levels; see `auc_tree.Prediction`.
+
+        exact: the AUC without quantisation; None takes that of the 2^alpha bins, which leaves that error out.
         """
         leaves = [self.leaves(columns) for columns in (negatives, positives)]
         sizes = len(leaves[0]), len(leaves[1])
         levels = [exact_levels(leaf, self.levels) for leaf in leaves]
-        return Prediction(self._tree(sizes, *levels), self.truth, self.split == "users").mse()
+        return Prediction(self._tree(sizes, *levels), self.truth, self.split == "users").mse(exact)
 
     def message_bytes(self, records: int) -> int:
         """Of a node with so many records of a class."""

@@ -138,7 +138,7 @@ def response_variance(matrix: np.ndarray, rows: np.ndarray, weights: np.ndarray,
     Args: matrix: A, (t, t). rows: (m, t), the law of a record's cell. weights: (m,), how many records have each.
     truth: g; 1 for no randomised response, so that only the rounding is left.
     """
-    t, g, n = len(matrix), truth, weights.sum()
+    t, g, n = len(matrix), truth, float(weights.sum())  # whole numbers of 64 bits would not hold n^4
     p = g * rows + (1 - g) / t
     others = (weights @ rows - rows) @ matrix
     first = weights @ (np.sum(p * others**2, axis=1) - np.sum(p * others, axis=1) ** 2) / g**2

@@ -1,0 +1,93 @@
+"""Two ordered columns of six values each: the paper's ratings if given, and columns of the bank data.
+
+TripAdvisor: `rooms` and `cleanliness`, 0 to 5; records with a missing rating are left out. In its place: age by decades
+(below 30, …, 70 and more) and yearly balance (below 0, 100, 500, 1,000, 3,000 euros, and more), cut at round numbers
+that are public.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from bench.figures.given import file_of
+from bench.figures.paper001.classifier import read_table
+from bench.harness import BANK, bank_table
+from umpc.dp.local.cells import Bins, Cells
+from umpc.study import FieldText
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import Schema
+from umpc.ustat.statistics import find_statistic
+
+VALUES = 6
+AGES = (30, 40, 50, 60, 70)
+BALANCES = (0, 100, 500, 1000, 3000)
+MISSING = ("", "-1")
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """columns: `x` and `y`, (n,) int64 of 0 .. 5. source: which data they are."""
+
+    source: str
+    columns: dict[str, np.ndarray]
+
+    @property
+    def records(self) -> int:
+        return len(self.columns["x"])
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        """(n,) int64: a record's cell, 0 .. 35."""
+        return self.columns["x"] * VALUES + self.columns["y"]
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """(36,) int64: records of each cell."""
+        return np.bincount(self.cell, minlength=VALUES**2)
+
+
+@lru_cache(maxsize=1)
+def kendall_cells() -> Cells:
+    """Kendall's tau between the cells, without quantisation."""
+    schema = Schema(FieldText(name, "0", str(VALUES - 1)).schema() for name in ("x", "y"))
+    kernel = Kernel(find_statistic("kendall_tau").expression(["x", "y"]), schema)
+    return Cells(kernel, tuple(Bins.equal(schema[name], VALUES) for name in ("x", "y")))
+
+
+@lru_cache(maxsize=2)
+def load(name: str) -> Ratings:
+    return {"bank": bank, "tripadvisor": tripadvisor}[name]()
+
+
+def bank() -> Ratings:
+    table, source = bank_table()
+    age, balance = np.array([[int(value) for value in row] for row in table.rows]).T
+    columns = (np.searchsorted(cuts, own, side="right") for cuts, own in ((AGES, age), (BALANCES, balance)))
+    return Ratings(source, dict(zip("xy", columns, strict=True)))
+
+
+def tripadvisor() -> Ratings:
+    """Raises: SystemExit where the file was not given, or holds something else."""
+    file = file_of("tripadvisor")
+    names, rows = read_table(file, ",")
+    if not {"rooms", "cleanliness"} <= set(names):
+        raise SystemExit(f"{file}: columns `rooms` and `cleanliness` were expected; it has {', '.join(names[:9])} …")
+    places = [names.index(name) for name in ("rooms", "cleanliness")]
+    kept = [values for row in rows if not set(MISSING) & set(values := [row[place].strip() for place in places])]
+    try:
+        columns = np.array([[int(float(value)) for value in values] for values in kept]).reshape(-1, 2).T
+    except ValueError as error:
+        raise SystemExit(f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1: {error}") from error
+    if not columns.size or columns.min() < 0 or columns.max() >= VALUES:
+        raise SystemExit(f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1 where missing")
+    return Ratings("TripAdvisor data", dict(zip("xy", columns, strict=True)))
+
+
+def label_of(name: str) -> str:
+    """What series and pictures call the data."""
+    if name == "bank":
+        return f"{'bank data' if BANK.exists() else 'made-up table'}, age and balance, in place of TripAdvisor"
+    return "TripAdvisor, rooms and cleanliness"
