@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,8 @@ def _shown(number: float | None) -> str:
 def write_agreement(figure: Figure, agreement: Agreement, path: Path) -> None:
     """The figure's line; those of other figures stay."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = {line.split(" | ")[0].removeprefix("| "): line for line in lines if line.startswith("| 0")}
+    own = [line for line in lines if re.match(r"\| \w+-(figure|table)-", line)]
+    kept = {line.split(" | ")[0].removeprefix("| "): line for line in own}
     cells = figure.name, figure.claim, agreement.verdict, agreement.reason
     kept[figure.name] = f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |"
     path.write_text(HEADER + "".join(kept[name] + "\n" for name in sorted(kept)), encoding="utf-8")
