@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from umpc.studies.central import MECHANISMS, usual_edges
 from umpc.study import Study
-from umpc.studycentral import MECHANISMS, usual_edges
 
 from .studies import KENDALL, make_study, random_tables
 

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from umpc.gopa import OfGopa
 from umpc.node.gopa import GopaSession
-from umpc.onemessage import one_message_of
+from umpc.protocols.gopa import OfGopa
+from umpc.protocols.onemessage import one_message_of
 from umpc.simulation import Simulated
 from umpc.study import Study
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from umpc.node.joining import by_class
-from umpc.onemessage import one_message_of
+from umpc.protocols.onemessage import one_message_of
+from umpc.studies.local import ASKS, ONE_MESSAGE, with_usual_bins
 from umpc.study import FieldBins, Study
-from umpc.studylocal import ASKS, ONE_MESSAGE, with_usual_bins
 
 from .studies import AUC, KENDALL, generator, make_study
 

@@ -12,11 +12,11 @@ import pytest
 from umpc.dp.local.packing import unpack
 from umpc.dp.local.split_mix import add_up
 from umpc.mpc.attempt import Attempt
-from umpc.onemessage import one_message_of
-from umpc.shuffling import OfShufflers
+from umpc.protocols.onemessage import one_message_of
+from umpc.protocols.shuffling import OfShufflers
 from umpc.simulation import Simulated
+from umpc.studies.local import with_usual_bins
 from umpc.study import Participant, Study
-from umpc.studylocal import with_usual_bins
 
 from .local import NO_EDGES
 from .studies import KENDALL, make_attempt, make_study

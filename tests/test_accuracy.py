@@ -8,11 +8,11 @@ import pytest
 
 from umpc.accuracy import Likeness, edges_for_error, edges_for_noise, error_of_curator, error_of_sums
 from umpc.agreement import noise_of
-from umpc.curator import OfCurator, bits_of
 from umpc.dp.central.terms import kernel_terms, permutation, values
 from umpc.errors import StudyError
 from umpc.mpc.attempt import edges_of
 from umpc.mpc.sizes import Sizes
+from umpc.protocols.curator import OfCurator, bits_of
 from umpc.study import FieldText
 from umpc.ustat.estimators import estimate
 

@@ -10,11 +10,11 @@ from umpc.cli.table import exact_over_all
 from umpc.coordinator.curator import CuratorCoordinator
 from umpc.coordinator.onemessage import predict
 from umpc.coordinator.sessions import coordinator_session
-from umpc.curator import OfCurator, bits_of
 from umpc.dp.central.choices import Choice
 from umpc.dp.central.columns import SEED_BYTES
 from umpc.errors import RangeError
-from umpc.onemessage import MAX_PAYLOAD, check_size, one_message_of
+from umpc.protocols.curator import OfCurator, bits_of
+from umpc.protocols.onemessage import MAX_PAYLOAD, check_size, one_message_of
 from umpc.simulation import simulate
 
 from .central import COUNTS, MECHANISMS, central_study, central_tables

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from umpc.errors import EncodingError, RangeError, StudyError
-from umpc.gopa import LEAST_STEPS
+from umpc.protocols.gopa import LEAST_STEPS
 from umpc.simulation import simulate
 
 from .dp.statistical import ALPHA, WRONG_SCALES

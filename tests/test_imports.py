@@ -28,54 +28,26 @@ MAY_IMPORT = {
         "umpc.ustat",
         "umpc.errors",
         "umpc.mpc.prg",
-        "umpc.studyparts",
-        "umpc.studylocal",
-        "umpc.studycentral",
-        "umpc.studygopa",
+        "umpc.studies",
     ),
-    "umpc/studygopa.py": ("umpc.study", "umpc.errors"),
-    "umpc/gopa.py": (
-        "numpy",
-        "umpc.dp.gopa",
-        "umpc.dp.local.estimate",
-        "umpc.study",
-        "umpc.ustat",
-        "umpc.errors",
-    ),
-    "umpc/studylocal.py": ("msgspec", "umpc.study", "umpc.studyparts", "umpc.ustat", "umpc.errors"),
-    "umpc/studycentral.py": ("umpc.study", "umpc.ustat.sampling", "umpc.errors"),
-    "umpc/studyparts.py": ("msgspec", "umpc.ustat.schema", "umpc.errors"),
+    "umpc/studies/": ("msgspec", "umpc.study", "umpc.studies", "umpc.ustat", "umpc.errors"),
     "umpc/mpc/native.py": ("umpc_native",),
     "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", "umpc.ustat", "umpc.study", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
     "umpc/agreement.py": ("umpc.dp", "umpc.mpc", "umpc.study"),
-    "umpc/curator.py": ("numpy", "umpc.dp", "umpc.mpc.prg", "umpc.study", "umpc.studycentral", "umpc.ustat"),
-    "umpc/shuffling.py": (
+    "umpc/protocols/": (
         "numpy",
-        "umpc.dp.local",
+        "umpc.dp",
         "umpc.mpc.frames",
         "umpc.mpc.prg",
-        "umpc.ustat",
-        "umpc.errors",
-    ),
-    "umpc/onemessage.py": (
-        "numpy",
-        "umpc.curator",
-        "umpc.dp.local",
-        "umpc.gopa",
-        "umpc.mpc.frames",
-        "umpc.mpc.prg",
-        "umpc.shuffling",
+        "umpc.protocols",
         "umpc.study",
-        "umpc.studygopa",
-        "umpc.studylocal",
-        "umpc.tworounds",
+        "umpc.studies",
         "umpc.ustat",
         "umpc.errors",
     ),
-    "umpc/tworounds.py": ("umpc.dp.local", "umpc.ustat", "umpc.errors"),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),
     "umpc/proto/": (
         "google.protobuf",
@@ -92,24 +64,18 @@ MAY_IMPORT = {
         "cryptography.hazmat",
         "cryptography.exceptions",
         "umpc.dp",
-        "umpc.onemessage",
-        "umpc.tworounds",
-        "umpc.gopa",
-        "umpc.studygopa",
-        "umpc.shuffling",
+        "umpc.protocols",
+        "umpc.studies",
         "umpc.node",
     ),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
-    "umpc/shuffler/": (*PROCESS, "umpc.onemessage", "umpc.shuffling", "umpc.shuffler"),
+    "umpc/shuffler/": (*PROCESS, "umpc.protocols", "umpc.shuffler"),
     "umpc/coordinator/": (
         *PROCESS,
         "msgspec",
         "umpc.dp.local.estimate",
-        "umpc.onemessage",
-        "umpc.shuffling",
-        "umpc.studylocal",
-        "umpc.studycentral",
-        "umpc.tworounds",
+        "umpc.protocols",
+        "umpc.studies",
         "umpc.coordinator",
     ),
     "umpc/simulation.py": (
@@ -125,10 +91,10 @@ MAY_IMPORT = {
         "numpy",
         "msgspec",
         "umpc.agreement",
-        "umpc.curator",
-        "umpc.studycentral",
         "umpc.mpc",
+        "umpc.protocols",
         "umpc.study",
+        "umpc.studies",
         "umpc.ustat",
         "umpc.errors",
     ),
@@ -136,7 +102,7 @@ MAY_IMPORT = {
         "msgspec",
         "umpc.dealer",
         "umpc.mpc",
-        "umpc.onemessage",
+        "umpc.protocols",
         "umpc.simulation",
         "umpc.study",
         "umpc.ustat",
@@ -166,11 +132,8 @@ SANS_IO = (
     "umpc/ustat/",
     "umpc/mpc/",
     "umpc/dp/",
-    "umpc/onemessage.py",
-    "umpc/tworounds.py",
-    "umpc/gopa.py",
-    "umpc/curator.py",
-    "umpc/shuffling.py",
+    "umpc/protocols/",
+    "umpc/studies/",
     "umpc/node/gopa.py",
     "umpc/node/joining.py",
     "umpc/node/session.py",
@@ -234,13 +197,15 @@ def test_noise_does_not_depend_on_the_local_protocols():
 
 
 def test_only_the_central_protocols_themselves_use_them():
-    """Code that sees everybody's records is reached through umpc/curator.py alone, for protocol = "central"."""
-    users = ("umpc/dp/central/", "umpc/curator.py", "umpc/cli/")
+    """Code that sees everybody's records is reached through one file alone, for protocol = "central"."""
+    users = ("umpc/dp/central/", "umpc/protocols/curator.py", "umpc/cli/")
     found = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.dp.central",)) for name in names)]
     assert found and all(within(file, users, "/") for file in found), found
-    users = [file for file, names in IMPORTS.items() if any(within(name, ("umpc.curator",)) for name in names)]
+    users = [
+        file for file, names in IMPORTS.items() if any(within(name, ("umpc.protocols.curator",)) for name in names)
+    ]
     planners = {"umpc/accuracy.py", "umpc/cli/alternatives.py", "umpc/cli/prediction.py"}
-    assert set(users) - planners == {"umpc/onemessage.py"}, "a node gets it only through the seam"
+    assert set(users) - planners == {"umpc/protocols/onemessage.py"}, "a node gets it only through the seam"
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "shuffler", "coordinator"])

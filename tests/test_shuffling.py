@@ -15,8 +15,8 @@ from umpc.coordinator.sessions import coordinator_session
 from umpc.dp.mixing import delta_of_mixing
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
 from umpc.mpc.frames import Frame
-from umpc.onemessage import one_message_of, uniform_std
-from umpc.shuffling import MOST_HEAP, MOST_MESSAGE, Inbox, OfShufflers, honest_records, pieces
+from umpc.protocols.onemessage import one_message_of, uniform_std
+from umpc.protocols.shuffling import MOST_HEAP, MOST_MESSAGE, Inbox, OfShufflers, honest_records, pieces
 from umpc.simulation import Simulated, Transcript, shuffle, simulate
 
 from .dp.local.moments import accept_moments
@@ -161,7 +161,7 @@ def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is(monkeypatch):
     with one_protocol():
         scores = scores_of_places(60)
         assert abs(scores.mean()) * sqrt(len(scores)) < 5 and stats.kstest(scores, "norm").pvalue > ALPHA
-        monkeypatch.setattr("umpc.shuffling.mix", lambda heap, stream: heap)
+        monkeypatch.setattr("umpc.protocols.shuffling.mix", lambda heap, stream: heap)
         assert np.abs(scores_of_places(2)).min() > 20
 
 
@@ -198,7 +198,7 @@ def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_
     study = shuffled_study(2, kernels=GINI, bins=bins(x=2), epsilon="60")
     tables = local_tables(study, SMALL)
     assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) < 10
-    monkeypatch.setattr("umpc.shuffling.mix", lambda heap, stream: heap)
+    monkeypatch.setattr("umpc.protocols.shuffling.mix", lambda heap, stream: heap)
     assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) == 2 * 2 * 19
 
 
@@ -249,7 +249,7 @@ def test_what_is_too_large_for_a_ledger_or_for_a_shuffler_is_refused():
 
 
 def test_large_messages_go_in_several_frames_of_whole_bytes(monkeypatch):
-    monkeypatch.setattr("umpc.shuffling.MAX_PAYLOAD", 1000)
+    monkeypatch.setattr("umpc.protocols.shuffling.MAX_PAYLOAD", 1000)
     study = shuffled_study(2)
     report = (run := simulate(study, local_tables(study, (60, 40)), Entropy("frames"))).report
     frames = [frame for _, _, frame in run.transcript.online]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.errors import EncodingError, StudyError, UmpcError
+from umpc.studies.parts import MAX_NUMBER
 from umpc.study import MAX_BYTES, FieldBins, FieldText, Participant, Study, decode_study, exact
-from umpc.studyparts import MAX_NUMBER
 
 from .studies import STUDY, changed
 

@@ -1,4 +1,4 @@
-"""umpc.studycentral: what a study with a trusted curator may say, refused with what to write, by both doors."""
+"""umpc.studies.central: what a study with a trusted curator may say, refused with what to write, by both doors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from umpc.errors import StudyError
+from umpc.studies.central import CENTRAL, usual_edges
 from umpc.study import NOISES, PROTOCOLS, Participant, Study, decode_study
-from umpc.studycentral import CENTRAL, usual_edges
 
 from .central import MECHANISMS, central_study
 from .local import bins, local_study

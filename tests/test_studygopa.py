@@ -1,4 +1,4 @@
-"""umpc.studygopa: what a study of `gopa` may say, refused with what to write, by both doors."""
+"""umpc.studies.gopa: what a study of `gopa` may say, refused with what to write, by both doors."""
 
 from __future__ import annotations
 

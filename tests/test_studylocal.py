@@ -1,4 +1,4 @@
-"""umpc.studylocal: what a one-message study may say, refused with what to write, by both doors."""
+"""umpc.studies.local: what a one-message study may say, refused with what to write, by both doors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from umpc.errors import KernelError, StudyError
+from umpc.studies.local import described, size_of, usual_bins, with_usual_bins
 from umpc.study import FieldBins, FieldText, Participant, Study, decode_study
-from umpc.studylocal import described, size_of, usual_bins, with_usual_bins
 
 from .local import bins, local_study
 from .shuffled import shuffled_study

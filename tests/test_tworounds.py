@@ -9,10 +9,10 @@ import pytest
 
 from umpc.dp.local.ghazi_rounds import groups
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.onemessage import one_message_of
+from umpc.protocols.onemessage import one_message_of
+from umpc.protocols.tworounds import LEAST_RECORDS
 from umpc.simulation import Simulated, simulate
 from umpc.study import Study
-from umpc.tworounds import LEAST_RECORDS
 
 from .dp.local.moments import ALPHA, passes
 from .dp.statistical import WRONG_SCALES, SeededBits

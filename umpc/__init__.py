@@ -3,8 +3,8 @@
 | module | what it is |
 |---|---|
 | `study` | the document that every process agrees on before anything happens |
-| `studyparts` | its fields, its participants, exact numbers as text |
-| `studylocal` | what a study of a one-message protocol says |
+| `studies.parts` | its fields, its participants, exact numbers as text |
+| `studies.local` | what a study of a one-message protocol says |
 | `agreement`, `onemessage` | what `dp` gives a study: noise and attempt; the papers' one-message protocols |
 | `errors` | every failure: its class, its sentence, its exit code |
 | `ustat` | the statistic: kernel expressions, their analysis, sampling of edges, the oracle in the clear |

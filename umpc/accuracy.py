@@ -25,12 +25,12 @@ import msgspec
 import numpy as np
 
 from umpc.agreement import noise_of
-from umpc.curator import OfCurator
 from umpc.errors import StudyError
 from umpc.mpc.prg import Stream
 from umpc.mpc.sizes import Sizes
+from umpc.protocols.curator import OfCurator
+from umpc.studies.central import SUBSAMPLED
 from umpc.study import Study
-from umpc.studycentral import SUBSAMPLED
 from umpc.ustat.estimators import estimate
 from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of

@@ -26,7 +26,7 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.prg import Stream
-from umpc.onemessage import uniform_columns
+from umpc.protocols.onemessage import uniform_columns
 from umpc.simulation import simulate
 from umpc.study import Study
 from umpc.ustat.clear import Columns

@@ -17,10 +17,10 @@ import msgspec
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
-from umpc.studycentral import CENTRAL, MECHANISMS, check_central
-from umpc.studygopa import GOPA, check_gopa
-from umpc.studylocal import ASKS, ONE_MESSAGE, SHUFFLED, check_local
-from umpc.studyparts import FieldBins, FieldText, Participant, exact
+from umpc.studies.central import CENTRAL, MECHANISMS, check_central
+from umpc.studies.gopa import GOPA, check_gopa
+from umpc.studies.local import ASKS, ONE_MESSAGE, SHUFFLED, check_local
+from umpc.studies.parts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import read_rule
@@ -50,13 +50,13 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     with delta "skellam", distributed for all sums together, and "binomial", a committee's fair coins. protocol: "u-mpc"
     releases the noisy sum; "bell-2pc" a noisy value of every pair, with noise "pair_laplace" or "randomised_response"
     inside the pair's circuit, by advanced composition if there is a delta; "bell-ldp", "bell-auc", "ghazi-ldp" and
-    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studylocal`);
+    "ghazi-rounds" a randomised answer of every record, with noise "local" and backend "none" (`studies.local`);
     "ghazi-shuffle" noisy sums of cells, with noise "shuffled": every node adds its own, and two shufflers hide whose is
-    whose; "gopa" each node's sum under noise "gopa", most of which cancels (`studygopa`); "central" shows all records
-    to the coordinator, which adds the noise (`studycentral`). backend: how edges of several owners are evaluated:
-    "shared", under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing: "dealer", or
-    "none": then there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for "bell-ldp",
-    "ghazi-ldp", "ghazi-rounds" and "ghazi-shuffle". levels: of the tree of "bell-auc", else 0.
+    whose; "gopa" each node's sum under noise "gopa", most of which cancels (`studies.gopa`); "central" shows the
+    coordinator all records, and it adds the noise (`studies.central`). backend: how edges of several owners are
+    evaluated: "shared", under masks that a dealer knows, or "garbled", by the two owners alone. preprocessing:
+    "dealer", or "none": then there is no dealer, and `dealer` is None. bins, rounding: how records become cells, for
+    "bell-ldp", "ghazi-ldp", "ghazi-rounds" and "ghazi-shuffle". levels: of the tree of "bell-auc", else 0.
     """
 
     name: str

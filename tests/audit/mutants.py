@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from umpc.curator import OfCurator
 from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
@@ -20,6 +19,7 @@ from umpc.dp.skellam import SkellamShare
 from umpc.mpc.prg import digest
 from umpc.mpc.zero_shares import zero_shares
 from umpc.node.session import NodeSession
+from umpc.protocols.curator import OfCurator
 from umpc.study import Study
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.kernel import Kernel
@@ -222,7 +222,7 @@ def curator_takes_too_much(patch: Patch) -> None:
 
 def every_record_counts_as_honest(patch: Patch) -> None:
     """h = n whoever colludes, as in the papers: noise of shape h/n. Loss with many runs, and law."""
-    patch.setattr("umpc.onemessage.honest_records", lambda counts, colluding: sum(counts))
+    patch.setattr("umpc.protocols.onemessage.honest_records", lambda counts, colluding: sum(counts))
 
 
 def a_record_is_in_one_cell_only(patch: Patch) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from umpc.simulation import simulate
-from umpc.studycentral import MECHANISMS
+from umpc.studies.central import MECHANISMS
 
 from ..central import central_study
 from ..studies import Entropy, table

@@ -29,7 +29,8 @@ DIRECTION = np.linalg.inv(COVARIANCE)[1]
 
 def eight_times_epsilon(patch) -> None:
     """Noise for 8ε."""
-    patch.setattr("umpc.gopa.calibrate_pairwise", lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest))
+    name = "umpc.protocols.gopa.calibrate_pairwise"
+    patch.setattr(name, lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest))
 
 
 def nothing_shared(patch) -> None:

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 from umpc.dp.local.sphere import directions
-from umpc.onemessage import OneMessage, one_message_of
+from umpc.protocols.onemessage import OneMessage, one_message_of
 from umpc.simulation import simulate
 from umpc.study import Study
 

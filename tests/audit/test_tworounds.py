@@ -17,7 +17,7 @@ from scipy import stats
 
 from umpc.dp.local.ghazi_rounds import groups
 from umpc.dp.local.sphere import directions
-from umpc.onemessage import one_message_of
+from umpc.protocols.onemessage import one_message_of
 from umpc.simulation import Simulated, simulate
 
 from ..local import bins, local_study

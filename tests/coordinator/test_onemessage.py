@@ -14,8 +14,8 @@ from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.mpc import messages as m
 from umpc.node.onemessage import OneMessageSession
-from umpc.onemessage import one_message_of
-from umpc.studylocal import ONE_MESSAGE
+from umpc.protocols.onemessage import one_message_of
+from umpc.studies.local import ONE_MESSAGE
 
 from ..local import ALONE, bins, local_study, local_tables
 from ..studies import Entropy, make_members, make_study

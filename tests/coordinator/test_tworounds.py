@@ -14,7 +14,7 @@ from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.node.tworounds import TwoRoundsSession
-from umpc.onemessage import one_message_of
+from umpc.protocols.onemessage import one_message_of
 
 from ..local import local_study, local_tables
 from ..studies import Entropy, make_study

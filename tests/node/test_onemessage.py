@@ -8,7 +8,7 @@ import pytest
 
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.node.onemessage import OneMessageSession
-from umpc.studylocal import ONE_MESSAGE
+from umpc.studies.local import ONE_MESSAGE
 
 from ..local import local_study, local_tables
 from ..studies import Entropy
@@ -65,7 +65,7 @@ def test_a_coordinator_that_changes_what_a_node_said_is_named(protocol):
 
 
 def test_a_table_too_large_is_refused_when_the_study_is_proposed(monkeypatch):
-    monkeypatch.setattr("umpc.onemessage.MAX_PAYLOAD", 9)
+    monkeypatch.setattr("umpc.protocols.onemessage.MAX_PAYLOAD", 9)
     with pytest.raises(RangeError, match=r"message of node-0 would have 10 bytes for its 20 records"):
         sessions("bell-ldp")
 

@@ -15,7 +15,7 @@ from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Fra
 from umpc.mpc.sizes import Member
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.studylocal import MOST_CELLS
+from umpc.studies.local import MOST_CELLS
 
 b32 = st.binary(min_size=32, max_size=32)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)

@@ -16,8 +16,8 @@ from umpc.mpc import messages as m
 from umpc.mpc.frames import Frame
 from umpc.node.delivery import Delivery
 from umpc.node.shuffling import ShuffledSession, frames_to
-from umpc.onemessage import one_message_of
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.onemessage import one_message_of
 from umpc.shuffler.server import ALLOWED, ShufflerServer
 from umpc.study import Participant, Study
 from umpc.transport.authority import Authority, Identity, load_identity
@@ -151,7 +151,7 @@ def test_nothing_leaves_before_all_nodes_have_delivered(identities):
 
 
 def test_large_messages_come_in_several_frames(identities, monkeypatch):
-    monkeypatch.setattr("umpc.shuffling.MAX_PAYLOAD", 1000)
+    monkeypatch.setattr("umpc.protocols.shuffling.MAX_PAYLOAD", 1000)
 
     async def scenario(here: Place) -> None:
         links, counts = await here.coordinator(), [(0, count) for count in COUNTS]

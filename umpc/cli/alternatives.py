@@ -15,16 +15,16 @@ from umpc.accuracy import Likeness, PredictedError, edges_for_error, edges_for_n
 from umpc.agreement import delta_of
 from umpc.cli.prediction import attempt_over, cost_of
 from umpc.coordinator.studyfile import DEFAULTS, StudyFile
-from umpc.curator import OfCurator
 from umpc.errors import UmpcError
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
-from umpc.onemessage import one_message_of
 from umpc.planning import Machine, Network, Seconds, measure_machine, predict_local_seconds, predict_seconds
+from umpc.protocols.curator import OfCurator
+from umpc.protocols.onemessage import one_message_of
+from umpc.studies.central import MECHANISMS
+from umpc.studies.gopa import GOPA
+from umpc.studies.local import OF_CELLS, SHUFFLED
 from umpc.study import PAIR_NOISES, PROTOCOLS, Participant, Study
-from umpc.studycentral import MECHANISMS
-from umpc.studygopa import GOPA
-from umpc.studylocal import OF_CELLS, SHUFFLED
 
 TRUST = ("nobody", "helpers", "curator")
 """In ascending order: nobody beside the sites; processes without data that collude with nobody; one that sees all."""

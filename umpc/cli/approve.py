@@ -116,7 +116,7 @@ def _when(entry: Entry) -> str:
 
 def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     """The study in lines, from the document alone; what only its coordinator says is in quotes."""
-    from umpc.studylocal import described
+    from umpc.studies.local import described
 
     yield "study", f"{study.name!r}, hash {entry.hash}"
     yield from _raw_records(study)

@@ -9,7 +9,7 @@ from pathlib import Path
 from umpc.cli.show import NOISE, SETS, evaluated
 from umpc.coordinator.report import Moment, Report
 from umpc.errors import ConfigError
-from umpc.studycentral import CENTRAL
+from umpc.studies.central import CENTRAL
 
 WIDTH, ROW, MARGIN = 720, 22, 110
 COLORS = {

@@ -10,7 +10,6 @@ import numpy as np
 from umpc.accuracy import Likeness
 from umpc.agreement import attempt_of
 from umpc.coordinator.onemessage import predict
-from umpc.curator import OfCurator
 from umpc.errors import StudyError
 from umpc.mpc.attempt import Attempt, commit
 from umpc.mpc.cost import Cost
@@ -18,7 +17,8 @@ from umpc.mpc.cost import predict as predict_shared
 from umpc.mpc.prg import Stream
 from umpc.mpc.sizes import Member
 from umpc.node.records import TableSource, load_records
-from umpc.onemessage import one_message_of, uniform_columns, uniform_std
+from umpc.protocols.curator import OfCurator
+from umpc.protocols.onemessage import one_message_of, uniform_columns, uniform_std
 from umpc.study import Study
 
 

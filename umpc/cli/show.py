@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from umpc.coordinator.report import Report
-from umpc.studycentral import CENTRAL
+from umpc.studies.central import CENTRAL
 
 if TYPE_CHECKING:
     from umpc.coordinator.client import Preparation

@@ -172,7 +172,7 @@ def check(file: Path, records: str | None, contact: bool) -> None:
 
 def _cells(study: Study) -> str:
     """How records become bins, where they do."""
-    from umpc.studylocal import described
+    from umpc.studies.local import described
 
     return f", {cells}" if (cells := described(study)) else ""
 

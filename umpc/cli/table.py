@@ -16,7 +16,7 @@ from umpc.mpc.attempt import edges_of
 from umpc.mpc.sizes import Sizes
 from umpc.node.joining import by_class
 from umpc.node.records import TableSource, load_records
-from umpc.onemessage import one_message_of
+from umpc.protocols.onemessage import one_message_of
 from umpc.study import FieldText, Study
 from umpc.ustat.estimators import estimate
 from umpc.ustat.hypergraph import Hypergraph

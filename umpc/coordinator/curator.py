@@ -10,11 +10,11 @@ from umpc.coordinator.report import Measured, Report, report_of
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.sizes import Member, Sizes
-from umpc.onemessage import Counts
+from umpc.protocols.onemessage import Counts
 
 
 class CuratorCoordinator(OneMessageCoordinator):
-    """A trusted curator. What it draws follows from the messages, so a replay gives the same number (`curator.py`)."""
+    """A trusted curator. What it draws follows from the messages, so a replay gives the same number."""
 
     def _check_sizes(self, members: tuple[Member, ...]) -> None:
         super()._check_sizes(members)

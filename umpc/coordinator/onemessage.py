@@ -17,10 +17,10 @@ from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.sizes import Member, Sizes
-from umpc.onemessage import Counts, OneMessage, check_size, one_message_of
-from umpc.shuffling import OfShufflers
+from umpc.protocols.onemessage import Counts, OneMessage, check_size, one_message_of
+from umpc.protocols.shuffling import OfShufflers
+from umpc.protocols.tworounds import OfRounds
 from umpc.study import Study
-from umpc.tworounds import OfRounds
 
 
 class OneMessageCoordinator(CoordinatorSession):

@@ -17,8 +17,8 @@ from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.frames import Frame
 from umpc.mpc.sizes import Member, Sizes
-from umpc.onemessage import one_message_of
-from umpc.shuffling import Inbox, OfShufflers
+from umpc.protocols.onemessage import one_message_of
+from umpc.protocols.shuffling import Inbox, OfShufflers
 from umpc.study import Study
 
 

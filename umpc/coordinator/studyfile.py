@@ -16,9 +16,9 @@ import msgspec
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
 from umpc.mpc.noise import ALL_MEMBERS
+from umpc.studies.central import CENTRAL, usual_edges
+from umpc.studies.local import USUAL_LEVELS, with_usual_bins
 from umpc.study import FieldBins, FieldText, Participant, Study, exact
-from umpc.studycentral import CENTRAL, usual_edges
-from umpc.studylocal import USUAL_LEVELS, with_usual_bins
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 

@@ -9,9 +9,9 @@ from umpc.dp.local.estimate import LocalEstimate
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc import messages as m
 from umpc.mpc.sizes import Member
-from umpc.onemessage import Counts
+from umpc.protocols.onemessage import Counts
+from umpc.protocols.tworounds import OfRounds, check_records
 from umpc.study import Study
-from umpc.tworounds import OfRounds, check_records
 
 
 class TwoRoundsCoordinator(OneMessageCoordinator):

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
-from umpc.gopa import OfGopa
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.prg import Stream, derive
 from umpc.node.onemessage import OneMessageSession
+from umpc.protocols.gopa import OfGopa
 
 
 class GopaSession(OneMessageSession):

@@ -19,7 +19,7 @@ import numpy as np
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import Attempt
 from umpc.node.joining import Entropy, Joining
-from umpc.onemessage import check_size, one_message_of
+from umpc.protocols.onemessage import check_size, one_message_of
 from umpc.study import Study
 
 

@@ -304,7 +304,7 @@ class StudyRun:
             await self._send(m.Told(stored_answer(answer, asked, self.study, self.site.name)))
 
     async def _deliver_again(self, kept: m.Delivery) -> None:
-        """To shufflers, who put the same messages into a new order (`umpc.shuffling`)."""
+        """To shufflers, who put the same messages into a new order (`umpc.protocols.shuffling`)."""
         own = kept.members[self.study.index_of(self.site.name)]
         message = m.Released(kept.attempt, b"", own.records, own.first_class)
         await self._send(message)

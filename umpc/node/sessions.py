@@ -7,8 +7,8 @@ from umpc.node.onemessage import OneMessageSession
 from umpc.node.session import NodeSession
 from umpc.node.shuffling import ShuffledSession
 from umpc.node.tworounds import TwoRoundsSession
+from umpc.studies.gopa import GOPA
 from umpc.study import Study
-from umpc.studygopa import GOPA
 
 Session = NodeSession | OneMessageSession | ShuffledSession
 

@@ -17,8 +17,8 @@ from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.frames import Frame
 from umpc.node.joining import Entropy, Joining
-from umpc.onemessage import one_message_of
-from umpc.shuffling import OfShufflers, Sealed
+from umpc.protocols.onemessage import one_message_of
+from umpc.protocols.shuffling import OfShufflers, Sealed
 from umpc.study import Study
 
 

@@ -18,8 +18,8 @@ from umpc.mpc.prg import digest
 from umpc.node.joining import Entropy
 from umpc.node.ledger import Answer
 from umpc.node.onemessage import OneMessageSession
+from umpc.protocols.tworounds import OfRounds
 from umpc.study import Study
-from umpc.tworounds import OfRounds
 
 
 class TwoRoundsSession(OneMessageSession):

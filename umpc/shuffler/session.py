@@ -14,8 +14,8 @@ from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.frames import Frame
 from umpc.mpc.prg import SEED_BYTES, derive, digest
-from umpc.onemessage import one_message_of
-from umpc.shuffling import Inbox
+from umpc.protocols.onemessage import one_message_of
+from umpc.protocols.shuffling import Inbox
 from umpc.study import Study
 
 Seen = MutableMapping[int, bytes]

@@ -13,7 +13,7 @@ from bench.figures.draws import stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
 from umpc.simulation import simulate
-from umpc.studycentral import MECHANISMS
+from umpc.studies.central import MECHANISMS
 
 FACTOR = 1.5
 RUNS = 400

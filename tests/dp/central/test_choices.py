@@ -20,7 +20,7 @@ from umpc.dp.central.terms import CompleteFamily, kernel_terms, values
 from umpc.dp.central.uniformity import UniformityTest
 from umpc.dp.events import PureEvent
 from umpc.errors import RangeError, StudyError, TooFewRecords
-from umpc.studycentral import MECHANISMS, SUBSAMPLED
+from umpc.studies.central import MECHANISMS, SUBSAMPLED
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 

@@ -2,8 +2,8 @@
 
 Each is a frozen dataclass of parameters with `randomise` (a node's message), `aggregate` (the coordinator's estimate),
 `predicted_mse`, `message_bytes` and `cost`. What the coordinator sees of a record is epsilon-DP by itself, whoever
-colludes; nothing is trusted but the node that has the record (`ghazi_shuffle`: and the shufflers). `umpc.onemessage`
-makes studies of `BellLdp`, `BellAuc` and `GhaziLdp`, which also have `check`, for one message alone.
+colludes; nothing is trusted but the node that has the record (`ghazi_shuffle`: and the shufflers). `umpc.protocols`
+makes studies of them.
 
 | file | what it holds |
 |---|---|

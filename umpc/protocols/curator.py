@@ -22,14 +22,14 @@ from umpc.dp.central.columns import SEED_BYTES, fields_of, message_bytes, pack_r
 from umpc.dp.local.draws import draw_seed
 from umpc.dp.random_bits import RandomBits
 from umpc.mpc.prg import Stream, derive, digest
+from umpc.studies.central import SUBSAMPLED
 from umpc.study import Study
-from umpc.studycentral import SUBSAMPLED
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import edge_count
 from umpc.ustat.schema import FieldSchema
 
 Counts = tuple[int, int]
-"""As of `umpc.onemessage`: without classes the first is 0."""
+"""As of `umpc.protocols.onemessage`: without classes the first is 0."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from umpc.curator import OfCurator
 from umpc.dp.local.bell_auc import BellAuc
 from umpc.dp.local.bell_ldp import BellLdp
 from umpc.dp.local.cells import Bins, Cells, Points
@@ -32,14 +31,15 @@ from umpc.dp.local.ghazi_rounds import GhaziRounds
 from umpc.dp.local.ghazi_shuffle import GhaziShuffle
 from umpc.dp.local.split_mix import LEAST_USERS
 from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
-from umpc.gopa import OfGopa, gopa_of
 from umpc.mpc.frames import MAX_PAYLOAD
 from umpc.mpc.prg import Stream
-from umpc.shuffling import OfShufflers, honest_records
+from umpc.protocols.curator import OfCurator
+from umpc.protocols.gopa import OfGopa, gopa_of
+from umpc.protocols.shuffling import OfShufflers, honest_records
+from umpc.protocols.tworounds import OfRounds
+from umpc.studies.gopa import GOPA
+from umpc.studies.local import auc_field
 from umpc.study import FieldBins, Study
-from umpc.studygopa import GOPA
-from umpc.studylocal import auc_field
-from umpc.tworounds import OfRounds
 from umpc.ustat.clear import Columns
 
 Counts = tuple[int, int]

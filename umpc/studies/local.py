@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from umpc.errors import StudyError
-from umpc.studyparts import FieldBins
+from umpc.studies.parts import FieldBins
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
