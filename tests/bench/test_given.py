@@ -1,0 +1,90 @@
+"""bench.figures.given: figures on a paper's own data run when given the file, on made-up files of its shape here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.figures import __main__ as command
+from bench.figures import given
+from bench.figures.catalogue import chosen
+from bench.figures.paper001 import auc, figure_3, kendall, ratings
+from bench.figures.paper001.classifier import diabetes
+from bench.figures.paper001.scores import load
+
+
+@pytest.fixture
+def nothing_given(monkeypatch):
+    for name in given.EXPECTED:
+        monkeypatch.setenv(f"UMPC_FIGURES_DATA_{name.upper()}", "")
+        monkeypatch.delenv(f"UMPC_FIGURES_DATA_{name.upper()}")
+    load.cache_clear(), ratings.load.cache_clear(), auc.moments.cache_clear()
+    yield
+    load.cache_clear(), ratings.load.cache_clear(), auc.moments.cache_clear()
+
+
+def test_without_its_file_a_figure_is_left_out_and_the_substitute_is_not(nothing_given, capsys):
+    names = [figure.name for figure in filter(command._has_its_data, chosen(["001-3"]))]
+    assert names == ["001-figure-3-substitute"]
+    said = capsys.readouterr().out
+    assert "001-figure-3 is left out: it needs --data diabetes=FILE" in said and "`readmitted`" in said
+
+
+@pytest.mark.parametrize("wrong", ["diabetes", "diabetes=", "elsewhere=x.csv", "diabetes=no such file.csv"])
+def test_what_cannot_be_a_file_of_data_is_refused(nothing_given, wrong):
+    with pytest.raises(SystemExit, match="--data"):
+        given.give([wrong])
+    with pytest.raises(SystemExit, match="write --data diabetes=FILE"):
+        given.file_of("diabetes")
+
+
+def test_a_given_table_of_hospital_stays_is_scored_and_measured(nothing_given, tmp_path):
+    """Made up in the shape of Strack et al. 2014: the age decides."""
+    rng, file = np.random.default_rng(1), tmp_path / "diabetes.csv"
+    lines = ["encounter_id,patient_nbr,race,age,time_in_hospital,readmitted"]
+    for number in range(900):
+        old = rng.random() < 0.5
+        readmitted = "<30" if rng.random() < (0.4 if old else 0.02) else rng.choice([">30", "NO"])
+        lines.append(
+            f"{number},{number % 500},{rng.choice(['?', 'A'])},[{70 if old else 20}),{number % 9},{readmitted}"
+        )
+    file.write_text("\n".join(lines) + "\n")
+    given.give([f"diabetes={file}"])
+    figure = figure_3.FIGURE
+    point = figure.points(True)[0]
+    assert point.series.startswith("diabetes: ") and len(point.facts["digest"]) == 16
+    found = figure.measure(point, bytes(32))
+    assert sum(found["negatives"] + found["positives"]) == 600, "a third is for training"
+    assert 0.6 < load("diabetes", 0).exact < 0.95
+    assert command._has_its_data(figure)
+
+
+def test_given_ratings_are_measured_and_missing_ones_left_out(nothing_given, tmp_path):
+    file = tmp_path / "ratings.csv"
+    rows = [f"{i},{i % 6},{(i // 6) % 6}" for i in range(72)] + ["72,-1,3", "73,,2"]
+    file.write_text("\n".join(["id,rooms,cleanliness", *rows]) + "\n")
+    given.give([f"tripadvisor={file}"])
+    (figure, _) = chosen(["001-4"])
+    point = figure.points(True)[0]
+    assert point.series.startswith("TripAdvisor")
+    assert figure.measure(point, bytes(32))["records"] == [72]
+    assert kendall.moments(ratings.load("tripadvisor").counts).mean == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "name, text, said",
+    [
+        ("diabetes", "a,b\n1,2\n", "`readmitted`"),
+        ("diabetes", "a,readmitted\n1,NO\n", "`readmitted`"),
+        ("tripadvisor", "rooms,value\n1,2\n", "`cleanliness`"),
+        ("tripadvisor", "rooms,cleanliness\n1,6\n", "0 to 5"),
+        ("tripadvisor", "rooms,cleanliness\n1,good\n", "0 to 5"),
+        ("tripadvisor", "rooms,cleanliness\n-1,-1\n", "0 to 5"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused(nothing_given, tmp_path, name, text, said):
+    file = tmp_path / "other.csv"
+    file.write_text(text)
+    given.give([f"{name}={file}"])
+    with pytest.raises(SystemExit, match=said):
+        {"diabetes": diabetes, "tripadvisor": ratings.tripadvisor}[name]()
