@@ -118,6 +118,7 @@ def predict_seconds(
         work_before, work_on_data = dealing, evaluating * attempt.study.degree / nodes
     dealt = cost.bytes_offline if attempt.needs_dealer else cost.bytes_offline / nodes
     rounds_before = attempt.noise_plan.rounds if attempt.noise_chunks else 3 * (not attempt.needs_dealer)
+    rounds_before += attempt.toss_plan.rounds if attempt.toss_plan else 0
     dealer = CONNECTION + CALL if attempt.needs_dealer else 0
     peers = network.delay * (CONNECTION + CALL + rounds_before) if attempt.peers(0) else 0.0
     offline = FIXED[1] + network.delay * (2 + dealer) + max(peers, work_before + _on_line(dealt, network))

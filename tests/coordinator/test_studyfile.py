@@ -301,7 +301,6 @@ def test_a_file_without_a_dealer_is_a_study_whose_noise_every_node_adds(tmp_path
         ('preprocessing = "none"\n' + GOOD, "go together"),
         ('backend = "garbled"\n' + GOOD, "go together"),
         (GARBLED + DEALER, "leave 'dealer' out"),
-        ('noise = "in_mpc"\n' + GARBLED, "drawn under shares"),
     ],
 )
 def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):

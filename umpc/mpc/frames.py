@@ -25,6 +25,8 @@ STEPS = {
     "labels": 9,
     "garbled": 10,
     "coins": 11,
+    "ot_multiples": 12,
+    "ot_open_bits": 13,
 }
 """The names of the steps and their numbers on the wire."""
 BETWEEN_NODES = frozenset(STEPS) - {"node_seed", "material"}

@@ -21,6 +21,8 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     LABELS: _ClassVar[Step]
     GARBLED: _ClassVar[Step]
     COINS: _ClassVar[Step]
+    OT_MULTIPLES: _ClassVar[Step]
+    OT_OPEN_BITS: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -33,6 +35,8 @@ OT_EXTEND: Step
 LABELS: Step
 GARBLED: Step
 COINS: Step
+OT_MULTIPLES: Step
+OT_OPEN_BITS: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()
