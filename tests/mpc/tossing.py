@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
 import numpy as np
 
-from umpc.mpc.mesh import Mesh, Told, run_mesh
+from umpc.mpc.mesh import Mesh, run_mesh
 from umpc.mpc.noise import CoinToss
 from umpc.mpc.ring import RINGS, Ring
 from umpc.mpc.toss import Seat, TossPlan, drawn_numbers, toss
 
 from ..garbled import without_points
 from .studies import seed_of
-from .transfers import open_channel
+from .transfers import Change, open_channel
 
 
 @cache
@@ -27,10 +26,10 @@ def _channels(members: int) -> dict:
 
 def seats(members: int, label: str) -> list[Seat]:
     """Seats of members that never met before: every label has forks of its own."""
-    ends = [{} for _ in range(members)]
+    ends, names = [{} for _ in range(members)], [f"node-{number}" for number in range(members)]
     for (i, j), (sender, receiver) in _channels(members).items():
         ends[i][j], ends[j][i] = sender.fork(label), receiver.fork(label)
-    names = [f"node-{number}" for number in range(members)]
+        ends[i][j].peer = names[j]
     return [Seat(number, names, own) for number, own in enumerate(ends)]
 
 
@@ -72,9 +71,14 @@ class Tossed:
             for each, start in zip(self.plan.tosses, starts, strict=False)
         ]
 
-    def sent(self, sender: int) -> list[Told]:
-        return [line for line in self.told if line.sender == sender]
 
-
-def digest_of(label: str) -> bytes:
-    return hashlib.sha256(label.encode()).digest()
+def altered_mesh(party: Mesh, step: str, change: Change) -> Mesh:
+    """The same party, but what it says in one step is changed on the way; None: it does not arrive."""
+    came = None
+    while True:
+        try:
+            messages = party.send(came)
+        except StopIteration as stop:
+            return stop.value
+        changed = {to: change(said) if said.step == step else said for to, said in messages.items()}
+        came = yield {to: said for to, said in changed.items() if said is not None}
