@@ -11,6 +11,9 @@ With noise inside the circuit (`pairs.py`) there is a round before the last, for
 extension for bits that the evaluator draws. The label that it gets for one, r_E, is one of q and q ⊕ Δ; the garbler
 takes q ⊕ r_G·Δ for the label of 0, with a bit of its own, so the wire carries r_G ⊕ r_E.
 
+A committee's noise (`toss.py`) takes transfers of the same links, before the data: a fork of each channel, so the same
+Δ, with numbers of its own, hashed under another key than gates; and links between members that share no edge.
+
 Now each has an additive share of every edge, and adds up, unless every edge is a result of its own. A label serves all
 edges of its record; the edges of a link are numbered through, so no hash is asked for twice.
 
