@@ -11,11 +11,9 @@ from scipy import stats
 
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.dp.laplace import DiscreteLaplace
-from umpc.errors import LocalProtocolError
 from umpc.mpc import toss as tossing_module
 from umpc.mpc.correlated_ot import extension_bytes
 from umpc.mpc.frames import MAX_PAYLOAD
-from umpc.mpc.mesh import run_mesh
 from umpc.mpc.noise import CoinToss
 from umpc.mpc.ring import RINGS
 from umpc.mpc.toss import TossPlan, levels_of
@@ -190,20 +188,6 @@ def test_one_honest_member_makes_the_coins_fair(monkeypatch, honest):
     coins = tossed_with(monkeypatch, f"honest {honest}", 3, numbers, np.full(count, 3 << 61, dtype=np.uint64))
     assert stats.binomtest(sum(coins), count, 3 / 8).pvalue > ALPHA
     assert stats.binomtest(sum(coins), count, 1 / 2).pvalue < ALPHA
-
-
-# Meshes
-
-
-def test_parties_that_do_not_fit_are_refused():
-    def party(rounds: int):
-        for _ in range(rounds):
-            yield {}
-
-    with pytest.raises(LocalProtocolError, match=r"parties \[0\] ended before the others, in round 2"):
-        run_mesh([party(1), party(2)])
-    with pytest.raises(LocalProtocolError, match="did not end"):
-        run_mesh([party(2000)])
 
 
 def test_a_seat_shows_nothing_of_itself():

@@ -24,12 +24,12 @@ Semi-honest: a party that deviates can make results wrong, and a deviating recei
 
 More than two parties: party k's shares x_k, y_k; Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i) (Goldreich, Micali
 & Wigderson 1987). Each pair i < j has one channel, from i to j, and does both of its terms in one call, i with the row
-[x_i, y_i] and j with [y_j, x_j]; everyone adds its own product and its shares of the terms. Triples go alike (`toss.py`):
-everyone draws a_k, b_k, pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1. (send_triples saves its
-message by letting the transfers draw the sender's a and b, which only one pair can do.) To convert b₀ ⊕ … ⊕ b_k,
-convert the first two; then share s and next bit b make s + b − 2·s·b, with one send_multiples(s_i) to b's owner from
-each before. A number x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 − 2·b₀)·x₀·b₁, a number of party 0 times a
-bit of party 1, and x₁·b alike over a channel in the other direction.
+[x_i, y_i] and j with [y_j, x_j]; everyone adds its own product and its shares of the terms. Triples go alike
+(`toss.py`): everyone draws a_k, b_k, pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
+(send_triples saves its message by letting the transfers draw the sender's a and b, which only one pair can do.) To
+convert b₀ ⊕ … ⊕ b_k, convert the first two; then share s and next bit b make s + b − 2·s·b, with one
+send_multiples(s_i) to b's owner from each before. A number x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 −
+2·b₀)·x₀·b₁, a number of party 0 times a bit of party 1, and x₁·b alike over a channel in the other direction.
 
 Cost of one: extension_bytes, plus the bytes of `*_bits` below; a product takes w transfers. Rows of 2^14 products of
 64 bits take 20 MB at the sender.

@@ -54,11 +54,11 @@ class Rounds:
 
     async def toss(self) -> None:
         """The committee's noise where nothing is dealt: a frame for each message, numbered by rounds."""
-        protocol, committee = self.session.toss(), self.session.attempt.committee
+        protocol = await self.in_thread(self.session.toss)
         if protocol is None:
             return
+        plan, committee = self.session.attempt.toss_plan, self.session.attempt.committee
         own = committee.index(self.session.index)
-        plan = self.session.attempt.toss_plan
         due = {number: plan.shapes(number, own) for number in range(len(committee)) if number != own}
         messages, _ = await self.in_thread(resume, protocol, None)
         for round_number in range(plan.rounds):
