@@ -21,7 +21,7 @@ Numbers. Member 0 has its share of the coin as a number s; member k's share b ma
 before k share s and k alone has b: one `send_multiples` of s_i mod 2^(w−1) from each i < k, whose first round does not
 depend on s and was had before. The weighted sum of a member's shares is its share of the noise, mod 2^w.
 
-What a member sees, and why it learns nothing more, if at least one other member follows the protocol:
+What a member sees, and why it learns nothing more, as long as one other member keeps to itself what it knows:
 
 - Extensions: pseudorandom whatever the choices are (`correlated_ot.py`). They choose by bits of triples, and by shares.
 - Corrections: each masked by a pad that is pseudorandom to whoever lacks Δ, which all but the sender do
@@ -39,8 +39,8 @@ of its own (`garbled_cells.py`). Semi-honest: who deviates can spoil the noise, 
 
 Papers: Goldreich, Micali & Wigderson 1987; Beaver 1991 (triples); Dwork et al. 2006, section 4 (coins).
 
-Cost, m members, A ANDs a coin (89 of 64 bits), each pair: 2·A + 1 transfers a coin, and corrections: A quarter bytes
-and 4 or 8. Rounds: 2 + L + 1 + (m − 1), of more than MAX_PAYLOAD / 8A coins as often as it takes.
+Cost, m members, A ANDs a coin (89 of 64 bits), for each pair and coin: 2·A + 1 transfers; of corrections 2·A bytes, and
+4 or 8; 2·A bits opened each way. Rounds: 2 + L + 1 + (m − 1), for every MAX_PAYLOAD / 8A coins.
 """
 
 from __future__ import annotations
