@@ -19,7 +19,7 @@ from umpc.mpc.toss import levels_of
 from .studies import ALPHA, homogeneity, uniformity
 from .tossing import Tossed
 
-COINS, WIDTH = 6000, 4
+COINS, WIDTH = 4000, 4
 THRESHOLD = 7 << 60
 """A little below a half, of WIDTH bits: both samples are large."""
 LEVELS = levels_of(WIDTH)
