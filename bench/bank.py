@@ -72,7 +72,7 @@ def garbled() -> list[Figure]:
     rows = [
         ("study, in all", f"{1e3 * middle['seconds_total']:.0f} ms"),
         ("online: labels, garbled edges, charge", f"{1e3 * middle['seconds_online']:.0f} ms"),
-        ("offline: joint seed, E, oblivious transfers", f"{1e3 * middle['seconds_offline']:.0f} ms"),
+        ("offline: joint seed, E, oblivious transfers, noise", f"{1e3 * middle['seconds_offline']:.0f} ms"),
         ("bytes online", f"{first['bytes_online']:,}, predicted {first['bytes_online_predicted']:,}"),
         ("bytes offline", f"{first['bytes_offline']:,}, predicted {first['bytes_offline_predicted']:,}"),
         ("pairs of two nodes, about", f"{crossing:,.0f}"),

@@ -144,6 +144,12 @@ class _Receiver(_Channel):
 
 
 class _Sender(_Channel):
+    peer = "its peer"
+
+    @property
+    def delta(self) -> np.ndarray:
+        return _DELTAS[self.session]
+
     def extend(self, message: Message, count: int) -> Blocks:
         return self._blocks(count)
 

@@ -60,12 +60,6 @@ REFUSED = [
     ({"dealer": None}, StudyError, 'names no dealer; name one, or say preprocessing = "none"'),
     (NO_DEALER | {"dealer": STUDY.dealer}, StudyError, "has no dealer; leave 'dealer' out"),
     (
-        NO_DEALER | {"noise": "in_mpc"},
-        StudyError,
-        '"in_mpc" is drawn under shares.*without a dealer take "distributed"',
-    ),
-    (NO_DEALER | {"noise": "binomial", "delta": "1e-9"}, StudyError, '"binomial" is drawn under shares'),
-    (
         NO_DEALER | {"degree": 3},
         StudyError,
         "one or two owners, and a statistic over 3 records.*edges of three and more",

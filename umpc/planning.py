@@ -9,7 +9,7 @@ Delays are counted one way, for links of gRPC over TLS 1.3 that are opened anew:
 | prepare | 1 + 8 + 8 + r + 1 | begin; the dealer and its first frame; a peer and its greeting; r rounds; prepared |
 | evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
 
-r: rounds in which noise is drawn under shares, or transfers are set up; material comes in the meantime. To the delays
+r: rounds in which transfers are set up, and noise is drawn under shares; material comes in the meantime. To the delays
 come the bytes that pass the busiest line, and the work of the processes. Sites are taken to be alike, and E to be
 spread evenly over them.
 """
@@ -40,6 +40,8 @@ TRIAL_MESSAGES = 1000
 FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk. Of one machine;
 `python -m bench network` prints what they are worth on another."""
+LINK_SECONDS = 0.1
+"""Of both ends, to set up transfers: 128 of them over curve points, as `make bench` prints. Of one machine, too."""
 PROCESS_BYTES = 120 << 20
 """A process with its libraries and no study."""
 WINDOWS_BYTES = 64 << 20
@@ -110,17 +112,22 @@ def predict_seconds(
 
     Args: processes_a_core: 0 where every process has a machine of its own, else how many share a core.
     """
-    nodes, edges = len(attempt.members), _shared_edges(attempt)
+    study, nodes, edges = attempt.study, len(attempt.members), _shared_edges(attempt)
     dealing, evaluating = machine.dealing * edges, machine.evaluating * edges
+    links = [len(attempt.peers(node)) for node in range(nodes)]
+    set_up = LINK_SECONDS / 2 * (study.backend == "garbled")
     if processes_a_core:
         cores = (nodes + attempt.needs_dealer) / processes_a_core
         work_before, work_on_data = dealing / min(cores, 1 + nodes), evaluating / min(cores, nodes)
+        set_up *= sum(links) / min(cores, nodes)
     else:
-        work_before, work_on_data = dealing, evaluating * attempt.study.degree / nodes
+        work_before, work_on_data = dealing, evaluating * study.degree / nodes
+        set_up *= max(links)
     dealt = cost.bytes_offline if attempt.needs_dealer else cost.bytes_offline / nodes
     rounds_before = attempt.noise_plan.rounds if attempt.noise_chunks else 3 * (not attempt.needs_dealer)
+    rounds_before += attempt.toss_plan.rounds if attempt.toss_plan else 0
     dealer = CONNECTION + CALL if attempt.needs_dealer else 0
-    peers = network.delay * (CONNECTION + CALL + rounds_before) if attempt.peers(0) else 0.0
+    peers = network.delay * (CONNECTION + CALL + rounds_before) + set_up if any(links) else 0.0
     offline = FIXED[1] + network.delay * (2 + dealer) + max(peers, work_before + _on_line(dealt, network))
     online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
     online += work_on_data + _on_line(cost.bytes_online / nodes, network)

@@ -19,6 +19,7 @@ from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import sent_by_round
 from umpc.mpc.frames import Frame, frame_of
+from umpc.mpc.mesh import run_mesh
 from umpc.mpc.prg import SEED_BYTES
 from umpc.mpc.rounds import run_in_memory
 from umpc.node.session import NodeSession
@@ -117,6 +118,7 @@ def _deal_and_evaluate(
         node.receive_seed(seed.payload if seed else entropy(SEED_BYTES))
         node.evaluate_inner()
     _set_up(names, nodes, transcript)
+    _toss(attempt, nodes, transcript)
     for sender, node in enumerate(nodes):
         for receiver in node.peers:
             messages = node.fields_for(receiver)
@@ -150,6 +152,15 @@ def _set_up(names: Sequence[str], nodes: Sequence[NodeSession], transcript: Tran
                 for line in sent:
                     link = (names[first], names[second])[:: -1 if line.party else 1]
                     transcript.offline.append((*link, frame_of(line.message, (first, second), 0)))
+
+
+def _toss(attempt: Attempt, nodes: Sequence[NodeSession], transcript: Transcript) -> None:
+    """The committee's noise where nothing is dealt."""
+    parties = [protocol for node in nodes if (protocol := node.toss()) is not None]
+    names = [attempt.members[member].name for member in attempt.committee]
+    for line in run_mesh(parties)[1] if parties else ():
+        frame = frame_of(line.message, (), line.round - 1)
+        transcript.offline.append((names[line.sender], names[line.receiver], frame))
 
 
 def _measure(transcript: Transcript, study: Study) -> Measured:

@@ -272,11 +272,6 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 f"without a dealer an edge has one or two owners, and a statistic over {self.degree} records can have "
                 f'edges of three and more; take preprocessing = "dealer"'
             )
-        if self.committee_draws:
-            raise StudyError(
-                f'noise = "{self.noise}" is drawn under shares from what a dealer deals; without a dealer take '
-                f'"distributed" or, with delta, "skellam"'
-            )
 
     def _check_statistic(self) -> None:
         if not 1 <= self.degree <= MAX_DEGREE:

@@ -66,7 +66,7 @@ def test_a_file_of_any_protocol_is_turned_to_any_other(file):
     assert turned(noisy, "u-mpc").noise == "skellam"
     assert (turned(noisy, "bell-2pc").delta, turned(noisy, "bell-2pc").edges) == ("", "1p")
     alone = turned(noisy, "u-mpc", backend="garbled", preprocessing="none")
-    assert (alone.dealer, alone.noise, alone.edges, trust_of(alone)[0]) == (None, "distributed", "3n", "nobody")
+    assert (alone.dealer, alone.noise, alone.edges, trust_of(alone)[0]) == (None, "in_mpc", "3n", "nobody")
     with pytest.raises(StudyError, match="auc"):
         turned(noisy, "bell-auc")
 

@@ -15,7 +15,7 @@ from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
-from umpc.planning import FIXED, Machine, Network, predict_memory, predict_seconds
+from umpc.planning import FIXED, LINK_SECONDS, Machine, Network, predict_memory, predict_seconds
 from umpc.study import FieldText
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
@@ -65,7 +65,12 @@ def test_delays_are_counted_as_the_table_says(file):
     drawn, _, committee = seconds(file, Network(1.0), noise="in_mpc")
     assert committee.offline == pytest.approx(once.offline + drawn.noise_plan.rounds)
     _, _, alone = seconds(file, Network(1.0), dealer=None, backend="garbled", preprocessing="none")
-    assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 1)
+    assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 2 * LINK_SECONDS / 2 + 1)
+    garbled = {"dealer": None, "backend": "garbled", "preprocessing": "none"}
+    tossing, _, together = seconds(file, Network(1.0), **garbled, noise="in_mpc")
+    assert together.offline == pytest.approx(alone.offline + tossing.toss_plan.rounds)
+    slow = predict_seconds(tossing, predict(tossing), NOTHING, Network(), processes_a_core=3 / 2)
+    assert slow.offline == pytest.approx(FIXED[1] + 3 * LINK_SECONDS / 2)
 
 
 def test_bytes_pass_a_line(file):

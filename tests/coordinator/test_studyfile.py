@@ -288,9 +288,10 @@ DEALER = GOOD[GOOD.index("[dealer]") : GOOD.index("[[nodes]]")]
 GARBLED = 'backend = "garbled"\npreprocessing = "none"\n' + GOOD.replace(DEALER, "")
 
 
-def test_a_file_without_a_dealer_is_a_study_whose_noise_every_node_adds(tmp_path):
+def test_a_file_without_a_dealer_is_a_study_whose_nodes_draw_the_noise_together(tmp_path):
     found = study(tmp_path, GARBLED)
-    assert (found.backend, found.preprocessing, found.dealer, found.noise) == ("garbled", "none", None, "distributed")
+    assert (found.backend, found.preprocessing, found.dealer, found.noise) == ("garbled", "none", None, "in_mpc")
+    assert study(tmp_path, 'noise = "distributed"\n' + GARBLED).noise == "distributed"
     assert decode_study(found.encode()) == found
 
 
@@ -301,7 +302,6 @@ def test_a_file_without_a_dealer_is_a_study_whose_noise_every_node_adds(tmp_path
         ('preprocessing = "none"\n' + GOOD, "go together"),
         ('backend = "garbled"\n' + GOOD, "go together"),
         (GARBLED + DEALER, "leave 'dealer' out"),
-        ('noise = "in_mpc"\n' + GARBLED, "drawn under shares"),
     ],
 )
 def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):

@@ -31,7 +31,7 @@ def study() -> None:
       edges = "2n"                        # "2n", "all", a number of pairs, or "1p": all records paired once
       identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
       # max_colluding = 1                 # default: all nodes but one
-      # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes and without a dealer
+      # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes
       # backend = "garbled"               # pairs between their two nodes alone; these two lines go together,
       # preprocessing = "none"            # and then there is no [dealer]; for statistics over one or two records
       # protocol = "bell-ldp"             # or "ghazi-ldp", "ghazi-rounds", "bell-auc": every record is randomised

@@ -110,7 +110,7 @@ class StudyFile:
         edges = "2n" if usual.edges == "1p" and statistic["sampling"] == "two_sample" else usual.edges
         edges = usual_edges(entries.noise) if entries.protocol == CENTRAL else edges
         preprocessing = entries.preprocessing or usual.preprocessing
-        noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon, preprocessing)
+        noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon)
         study = Study(
             name=entries.name,
             **statistic,
@@ -160,10 +160,8 @@ def _bins(field: str, given: int | Sequence[Number]) -> FieldBins:
     return FieldBins(field, given) if isinstance(given, int) else FieldBins(field, 0, tuple(map(str, given)))
 
 
-def default_noise(nodes: int, epsilon: Number, preprocessing: str = "dealer") -> str:
-    """Inside MPC for few nodes and a dealer; not for an ε at which the δ of finite bits would mean nothing."""
-    if preprocessing != "dealer":
-        return "distributed"
+def default_noise(nodes: int, epsilon: Number) -> str:
+    """Inside MPC for few nodes; not for an ε at which the δ of finite bits would mean nothing."""
     try:
         small = exact(str(epsilon), "epsilon") <= 16
     except StudyError:

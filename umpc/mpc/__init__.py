@@ -16,6 +16,7 @@
 | `fields.py` | round 1: masked records |
 | `evaluation.py` | the owners' computation for a chunk |
 | `noise.py` | noise drawn under shares: coins that nobody knows |
+| `toss.py` | … without a dealer |
 | `circuits.py`, `arithmetic.py`, `weighted.py` | Boolean circuits from kernels, with few AND gates |
 | `garbling.py`, `gates.py`, `schedule.py`, `outputs.py` | half-gates over batches of edges, additive shares as output |
 | `pairs.py` | noise of each pair's value, inside its circuit |
@@ -24,6 +25,7 @@
 | `garbled_plan.py`, `garbled_cells.py` | … by garbled circuits between two nodes, without a dealer |
 | `base_ot.py`, `correlated_ot.py`, `ot_products.py` | oblivious transfer, and what is made of it without a dealer |
 | `rounds.py` | protocols as generators, and the in-memory driver |
+| `mesh.py` | … of several parties whose messages differ from peer to peer |
 | `frames.py` | a message's place and size on the wire |
 | `messages.py` | what coordinator and node say to each other |
 | `sizes.py` | how large an attempt is: what follows from the numbers of records |

@@ -25,6 +25,7 @@ from umpc.mpc.plan import Plan, Program, pattern_of
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
 from umpc.mpc.ring import RINGS, Ring
 from umpc.mpc.sizes import Member, Sizes
+from umpc.mpc.toss import TossPlan
 from umpc.study import Study
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
 
@@ -147,8 +148,22 @@ class Attempt:
         return noise_plan(len(self.committee), self.ring)
 
     @cached_property
+    def toss_plan(self) -> TossPlan | None:
+        """The committee's coins where nothing is dealt; None where there is nothing to toss."""
+        if self.study.preprocessing == "dealer" or not any(coins.count for coins in self.coins):
+            return None
+        return TossPlan(len(self.committee), self.ring, self.coins)
+
+    def tosses(self, *nodes: int) -> bool:
+        """Whether all of these nodes toss coins without a dealer."""
+        return self.toss_plan is not None and set(nodes) <= set(self.committee)
+
+    @cached_property
     def noise_chunks(self) -> tuple[Chunk, ...]:
-        size = self.noise_plan.chunk_edges if self.coins else 0
+        """The committee's coins as they are dealt for."""
+        if not self.coins or self.study.preprocessing != "dealer":
+            return ()
+        size = self.noise_plan.chunk_edges
         ranges = [
             (number, start, min(start + size, coins.count))
             for number, coins in enumerate(self.coins)
@@ -170,7 +185,8 @@ class Attempt:
 
     def peers(self, node: int) -> tuple[int, ...]:
         """The nodes with which a node exchanges messages: those with which it shares an edge, or draws noise."""
-        others = set(self.committee) - {node} if node in self.committee and self.noise_chunks else set()
+        draws = node in self.committee and (self.noise_chunks or self.toss_plan)
+        others = set(self.committee) - {node} if draws else set()
         return tuple(sorted(others.union(self.hypergraph.neighbours(node))))
 
     @cached_property

@@ -6,6 +6,7 @@ What a backend's plans say of a chunk is public: `attempt.plan(chunk)` has `ever
 | step | shared | garbled |
 |---|---|---|
 | `set_up`, once per link, before any data | nothing | oblivious transfers |
+| `toss`, once: a committee's noise | nothing: chunks like others | coins by transfers, all members together |
 | `fields_for`, `receive_fields`: round 1, once per link | masked records | labels, choices of labels |
 | `protocol`, the further rounds of a chunk | masked openings | garbled edges |
 """
@@ -20,6 +21,7 @@ import numpy as np
 from umpc.mpc import rounds
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.garbled_cells import GarbledCells
+from umpc.mpc.mesh import Mesh
 from umpc.mpc.prg import FixedKeyHash
 from umpc.mpc.rounds import Message
 from umpc.mpc.shared_cells import SharedCells
@@ -56,6 +58,10 @@ class Cells(Protocol):
 
     def set_up(self, peer: int) -> rounds.Protocol[None] | None:
         """What goes before all data between this node and a peer; in each round one of the two is silent."""
+        ...
+
+    def toss(self) -> Mesh[list[int]] | None:
+        """The committee's coins, after all set-ups, once: its share of each sum's. None: no part in any."""
         ...
 
     def fields_for(self, peer: int) -> list[Message]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cells import backend_of
@@ -43,7 +44,7 @@ def predict(attempt: Attempt) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, offline all that goes before the data."""
     nodes = range(len(attempt.members))
     sent: list[Counter[tuple[str, int]]] = [Counter() for _ in nodes]
-    offline = _links(attempt, sent)
+    offline = _links(attempt, sent) + _tosses(attempt)
     offline += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) * attempt.needs_dealer
     for chunk in attempt.chunks():
         plan = attempt.plan(chunk)
@@ -69,15 +70,24 @@ def sent_by_round(sent: Mapping[tuple[str, int], int]) -> tuple[Sent, ...]:
 
 
 def _links(attempt: Attempt, sent: list[Counter[tuple[str, int]]]) -> int:
-    """What every node sends to every node with which it shares an edge: to set up, and in round 1."""
+    """What every node sends to each of its peers: to set up, and in round 1."""
     backend, set_up = backend_of(attempt.study), 0
     for node, own in enumerate(sent):
-        for peer in attempt.hypergraph.neighbours(node):
+        for peer in attempt.peers(node):
             link = (min(node, peer), max(node, peer))
             set_up += sum(_bytes(shape, link, 0) for shape in backend.set_up_shapes(attempt, node, peer))
             for number, shape in enumerate(backend.field_shapes(attempt, node, peer)):
                 own[shape.step, shape.round] += _bytes(shape, link, number)
     return set_up
+
+
+def _tosses(attempt: Attempt) -> int:
+    """A committee's coins without a dealer."""
+    if attempt.toss_plan is None:
+        return 0
+    pairs = permutations(range(attempt.toss_plan.members), 2)
+    shapes = (enumerate(attempt.toss_plan.shapes(*pair)) for pair in pairs)
+    return sum(_bytes(shape, (), number) for rounds in shapes for number, shape in rounds)
 
 
 def _bytes(shape: Message, owners: Owners, number: int) -> int:

@@ -28,6 +28,8 @@ STEPS = {
     "shares": 12,
     "pad": 13,
     "heap": 14,
+    "ot_multiples": 15,
+    "ot_open_bits": 16,
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})

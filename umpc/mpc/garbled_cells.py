@@ -11,6 +11,9 @@ With noise inside the circuit (`pairs.py`) there is a round before the last, for
 extension for bits that the evaluator draws. The label that it gets for one, r_E, is one of q and q ⊕ Δ; the garbler
 takes q ⊕ r_G·Δ for the label of 0, with a bit of its own, so the wire carries r_G ⊕ r_E.
 
+A committee's noise (`toss.py`) takes transfers of the same links, before the data: a fork of each channel, so the same
+Δ, with numbers of its own, hashed under another key than gates; and links between members that share no edge.
+
 Now each has an additive share of every edge, and adds up, unless every edge is a result of its own. A label serves all
 edges of its record; the edges of a link are numbered through, so no hash is asked for twice.
 
@@ -49,9 +52,11 @@ from umpc.mpc.garbled_plan import (
 )
 from umpc.mpc.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
 from umpc.mpc.gates import GateHash
+from umpc.mpc.mesh import Mesh
 from umpc.mpc.outputs import LABEL_BITS
 from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
 from umpc.mpc.rounds import Message, Protocol, check_reply
+from umpc.mpc.toss import Seat, toss
 
 Columns = Mapping[str, np.ndarray]
 Shares = list[int] | np.ndarray
@@ -65,7 +70,7 @@ class GarbledCells:
     """As `cells.Cells` says. Memory: 16 bytes for each bit of the records that share edges with a peer."""
 
     def __init__(self, attempt: Attempt, node: int, columns: Columns, seed: bytes, drawn: Mapping[Chunk, np.ndarray]):
-        self.attempt, self.node = attempt, node
+        self.attempt, self.node, self._seed = attempt, node, seed
         self._sides: dict[int, Garbler | Evaluator] = {}
         for peer in attempt.peers(node):
             link = Link.of(attempt, node, peer)
@@ -92,6 +97,18 @@ class GarbledCells:
     def set_up(self, peer: int) -> Protocol[None] | None:
         side = self._sides[peer]
         return side.set_up() if side.link.needs_transfers else None
+
+    def toss(self) -> Mesh[list[int]] | None:
+        """The links' channels under a label of their own: their transfers are no label's."""
+        attempt, committee = self.attempt, self.attempt.committee
+        if not attempt.tosses(self.node):
+            return None
+        channels = {
+            number: self._sides[peer].fork("toss") for number, peer in enumerate(committee) if peer != self.node
+        }
+        names = [attempt.members[member].name for member in committee]
+        seat = Seat(committee.index(self.node), names, channels)
+        return toss(attempt.toss_plan, seat, derive(self._seed, "toss"))
 
     def fields_for(self, peer: int) -> list[Message]:
         return self._sides[peer].fields()
@@ -123,6 +140,7 @@ class Side:
         self._own, self._theirs = link.blocks(node), link.blocks(self._sender)
         self._bits = record_bits(link, self._own, columns)
         self._hash = GateHash(derive(bytes(SEED_BYTES), "garbled gates", session))  # public
+        self._channel: CorrelatedSender | CorrelatedReceiver | None = None
         self._own_labels: np.ndarray | None = None
         self._their_labels: np.ndarray | None = None
 
@@ -135,6 +153,12 @@ class Side:
             self._channel = yield from self._open()
         except EncodingError as error:
             raise RemoteProtocolError(error.message, culprit=self.peer, step=error.step) from error
+
+    def fork(self, *labels: str | int) -> CorrelatedSender | CorrelatedReceiver:
+        """This side's end of a channel of the same Δ. No label may be used twice."""
+        if self._channel is None:
+            raise LocalProtocolError(f"nothing is set up with {self.peer}")
+        return self._channel.fork(*labels)
 
     @property
     def complete(self) -> bool:
@@ -230,7 +254,7 @@ class Garbler(Side):
         check_reply(reply, plan.shape(1, EVALUATOR, chunk.count), self.peer)
         count = plan.coin_count(chunk.count)
         message = replace(extend_shape(count, 1), payload=reply.payload)
-        channel = self._channel.fork("coins", *chunk.owners, chunk.number)
+        channel = self.fork("coins", *chunk.owners, chunk.number)
         return active_labels(channel.extend(message, count).blocks, self.own_bits(plan, chunk), self._delta)
 
 
@@ -264,7 +288,7 @@ class Evaluator(Side):
 
     def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[np.ndarray]:
         """The active labels of the chunk's random bits, of which this side chooses its part."""
-        channel = self._channel.fork("coins", *chunk.owners, chunk.number)
+        channel = self.fork("coins", *chunk.owners, chunk.number)
         batch, message = channel.extend(self.own_bits(plan, chunk))
         (reply,) = yield plan.coins(message.payload)
         check_reply(reply, silence(COINS, 1), self.peer)

@@ -165,19 +165,23 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Two nodes that share edges. garbler < evaluator, by their places in the study. cells: in canonical order."""
+    """Two nodes that share edges, or toss coins. garbler < evaluator, by their places in the study.
+
+    cells: in canonical order. tosses: whether both are in a committee without a dealer.
+    """
 
     garbler: int
     evaluator: int
     circuit: Circuit
     cells: dict[Owners, Cell]
+    tosses: bool = False
 
     @classmethod
     def of(cls, attempt: Attempt, node: int, peer: int) -> Link:
         garbler, evaluator = sorted((node, peer))
         graph: Hypergraph = attempt.hypergraph
         cells = {owners: cell for owners, cell in graph.shared_cells.items() if set(owners) == {node, peer}}
-        return cls(garbler, evaluator, attempt.program.circuit, cells)
+        return cls(garbler, evaluator, attempt.program.circuit, cells, attempt.tosses(node, peer))
 
     def blocks(self, node: int) -> list[Block]:
         """A node's records on this link: each once, since it has the same place in all its edges."""
@@ -203,7 +207,7 @@ class Link:
     @property
     def needs_transfers(self) -> bool:
         """The evaluator has bits to choose by: of its records, or random ones."""
-        return bool(self.bits(self.evaluator) or self.circuit.inputs_of(NOBODYS))
+        return bool(self.tosses or self.bits(self.evaluator) or self.circuit.inputs_of(NOBODYS))
 
     def first_edge(self, owners: Owners) -> int:
         """The edges of all cells of the link are numbered through: no two have one number under one Δ."""

@@ -24,12 +24,12 @@ Semi-honest: a party that deviates can make results wrong, and a deviating recei
 
 More than two parties: party k's shares x_k, y_k; Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i) (Goldreich, Micali
 & Wigderson 1987). Each pair i < j has one channel, from i to j, and does both of its terms in one call, i with the row
-[x_i, y_i] and j with [y_j, x_j]; everyone adds its own product and its shares of the terms. Triples go alike: everyone
-draws a_k, b_k, pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1. (send_triples saves its message
-by letting the transfers draw the sender's a and b, which only one pair can do.) To convert b₀ ⊕ … ⊕ b_k, convert the
-first two; then share s and next bit b make s + b − 2·s·b, with one send_multiples(s_i) to b's owner from each before.
-A number x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 − 2·b₀)·x₀·b₁, a number of party 0 times a bit
-of party 1, and x₁·b alike over a channel in the other direction.
+[x_i, y_i] and j with [y_j, x_j]; everyone adds its own product and its shares of the terms. Triples go alike
+(`toss.py`): everyone draws a_k, b_k, pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
+(send_triples saves its message by letting the transfers draw the sender's a and b, which only one pair can do.) To
+convert b₀ ⊕ … ⊕ b_k, convert the first two; then share s and next bit b make s + b − 2·s·b, with one
+send_multiples(s_i) to b's owner from each before. A number x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 −
+2·b₀)·x₀·b₁, a number of party 0 times a bit of party 1, and x₁·b alike over a channel in the other direction.
 
 Cost of one: extension_bytes, plus the bytes of `*_bits` below; a product takes w transfers. Rows of 2^14 products of
 64 bits take 20 MB at the sender.
@@ -69,7 +69,7 @@ class BitTriples:
 
 def send_chosen(channel: CorrelatedSender, first: np.ndarray, second: np.ndarray, width: int) -> Protocol[None]:
     """The receiver gets first or second, as it chooses; width 1..64. first, second: (n,) uint64."""
-    pads = yield from _sender_pads(channel, len(first), width)
+    pads = yield from sender_pads(channel, len(first), width)
     masked = np.concatenate([_row(first, width) ^ pads[0], _row(second, width) ^ pads[1]])
     reply = yield from _say(Message(CHOSEN, _bytes_of(masked, width), len(first), chosen_bits(width)))
     check_reply(reply, silence(CHOSEN), channel.peer)
@@ -77,7 +77,7 @@ def send_chosen(channel: CorrelatedSender, first: np.ndarray, second: np.ndarray
 
 def receive_chosen(channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
     """(n,) uint64: what was chosen. choices: (n,) uint8."""
-    pads = yield from _receiver_pads(channel, choices, width, peer)
+    pads = yield from receiver_pads(channel, choices, width, peer)
     payload = yield from _hear(CHOSEN, len(choices), chosen_bits(width), peer)
     first, second = _numbers_of(payload, width).reshape(2, -1)
     return _low(first ^ (first ^ second) & _spread(choices), width) ^ pads
@@ -85,17 +85,26 @@ def receive_chosen(channel: CorrelatedReceiver, choices: np.ndarray, width: int,
 
 def send_multiples(channel: CorrelatedSender, numbers: np.ndarray, width: int) -> Protocol[np.ndarray]:
     """(n,) uint64: this party's share mod 2^width of number × the receiver's bit. numbers: (n,) uint64."""
-    pads = yield from _sender_pads(channel, len(numbers), width)
-    correction = _low(pads[0] - pads[1] + _row(numbers, width), width)
-    message = Message(MULTIPLES, _bytes_of(correction, width), len(numbers), multiple_bits(width))
-    reply = yield from _say(message)
-    check_reply(reply, silence(MULTIPLES), channel.peer)
-    return _low(np.uint64(0) - pads[0], width)
+    pads = yield from sender_pads(channel, len(numbers), width)
+    return (yield from correct(pads, numbers, width, channel.peer))
 
 
 def receive_multiples(channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
     """(n,) uint64: this party's share mod 2^width of the sender's number × bit. choices: (n,) uint8."""
-    pads = yield from _receiver_pads(channel, choices, width, peer)
+    pads = yield from receiver_pads(channel, choices, width, peer)
+    return (yield from receive_corrected(pads, choices, width, peer))
+
+
+def correct(pads: np.ndarray, numbers: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
+    """The second round of send_multiples, whose numbers may not be known before. pads: those of sender_pads."""
+    correction = _low(pads[0] - pads[1] + _row(numbers, width), width)
+    reply = yield from _say(multiples(_bytes_of(correction, width), len(numbers), width))
+    check_reply(reply, silence(MULTIPLES), peer)
+    return _low(np.uint64(0) - pads[0], width)
+
+
+def receive_corrected(pads: np.ndarray, choices: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
+    """The second round of receive_multiples. pads: those of receiver_pads."""
     payload = yield from _hear(MULTIPLES, len(choices), multiple_bits(width), peer)
     return _low(pads + (_numbers_of(payload, width) & _spread(choices)), width)
 
@@ -151,7 +160,7 @@ def receive_converted(channel: CorrelatedReceiver, bits: np.ndarray, width: int,
 
 def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
     """Shares of `count` triples. The transfers draw this party's a and b: two random ones a triple, no correction."""
-    pads = yield from _sender_pads(channel, 2 * count, 1)
+    pads = yield from sender_pads(channel, 2 * count, 1)
     mine = pads.astype(np.uint8).reshape(2, 2, count)  # value for choice 0, 1; a, b
     a, b = mine[0] ^ mine[1]
     return BitTriples(a, b, (a & b) ^ mine[0, 0] ^ mine[0, 1])
@@ -160,23 +169,34 @@ def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
 def receive_triples(channel: CorrelatedReceiver, count: int, seed: bytes, peer: str) -> Protocol[BitTriples]:
     """The receiver's side. seed: 32 uniform bytes for this call alone, from which its a and b are drawn."""
     b, a = (Stream(derive(seed, "ot triples", name)).bits(count) for name in "ba")
-    pads = yield from _receiver_pads(channel, np.concatenate([b, a]), 1, peer)
+    pads = yield from receiver_pads(channel, np.concatenate([b, a]), 1, peer)
     theirs = pads.astype(np.uint8).reshape(2, count)
     return BitTriples(a, b, (a & b) ^ theirs[0] ^ theirs[1])
 
 
-def and_bits(leads: bool, x: np.ndarray, y: np.ndarray, triples: BitTriples, peer: str) -> Protocol[np.ndarray]:
-    """(n,) uint8: XOR share of x ∧ y (Beaver 1991). x, y: (n,) uint8 shares; exactly one of the two parties leads."""
+def and_bits(leads: bool, x: np.ndarray, y: np.ndarray, triples: BitTriples, *peers: str) -> Protocol[np.ndarray]:
+    """(n,) uint8: XOR share of x ∧ y (Beaver 1991). x, y: (n,) uint8 shares; exactly one of all parties leads."""
     if not len(x) == len(y) == len(triples.a):
         raise LocalProtocolError(f"{len(x)} and {len(y)} bits with {len(triples.a)} triples")
     opened = np.concatenate([x ^ triples.a, y ^ triples.b])
-    mine = Message(OPEN_BITS, np.packbits(opened, bitorder="little").tobytes(), len(opened), 1)
-    reply = yield from _say(mine)
-    check_reply(reply, mine, peer)
-    theirs = np.frombuffer(reply.payload, dtype=np.uint8)
-    opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
+    mine = open_message(np.packbits(opened, bitorder="little").tobytes(), len(opened))
+    replies = yield mine
+    for peer, reply in zip(peers, replies, strict=True):
+        check_reply(reply, mine, peer)
+        theirs = np.frombuffer(reply.payload, dtype=np.uint8)
+        opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
     d, e = opened.reshape(2, -1)
     return triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
+
+
+def multiples(payload: bytes, count: int, width: int) -> Message:
+    """The correction of so many numbers × bits."""
+    return Message(MULTIPLES, payload, count, multiple_bits(width))
+
+
+def open_message(payload: bytes, count: int) -> Message:
+    """`count` masked bits: both of every AND."""
+    return Message(OPEN_BITS, payload, count, 1)
 
 
 def chosen_bits(width: int) -> int:
@@ -230,12 +250,14 @@ def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> np.ndar
     return np.stack([pads_of(both, channel.session, width) for both in (blocks, other)])
 
 
-def _sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[np.ndarray]:
+def sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[np.ndarray]:
+    """(2, n) uint64: the pads of either choice, after one round."""
     _check_width(width)
     return _both_pads(channel, (yield from _extended(channel, count)), width)
 
 
-def _receiver_pads(channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
+def receiver_pads(channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
+    """(n,) uint64: the pads of its choices, after one round."""
     _check_width(width)
     blocks, message = channel.extend(choices)
     check_reply((yield from _say(message)), silence(EXTEND), peer)

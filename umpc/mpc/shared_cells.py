@@ -55,6 +55,9 @@ class SharedCells:
     def set_up(self, peer: int) -> None:
         return None
 
+    def toss(self) -> None:
+        return None
+
     def fields_for(self, peer: int) -> list[Message]:
         """The masked records that occur in an edge with the peer."""
         records = self.attempt.hypergraph.shared_records(self.node, peer)

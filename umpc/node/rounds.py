@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.failpoints import failpoint
 from umpc.mpc.attempt import Chunk
 from umpc.mpc.frames import Frame, frame_of
 from umpc.mpc.rounds import Message, Protocol, check_reply
@@ -50,6 +51,26 @@ class Rounds:
             else:
                 reply = await link.receive(frame_of(message, owners, 0).key)
             message, _ = await self.in_thread(resume, protocol, [reply])
+
+    async def toss(self) -> None:
+        """The committee's noise where nothing is dealt: a frame for each message, numbered by rounds."""
+        protocol = await self.in_thread(self.session.toss)
+        if protocol is None:
+            return
+        plan, committee = self.session.attempt.toss_plan, self.session.attempt.committee
+        own = committee.index(self.session.index)
+        due = {number: plan.shapes(number, own) for number in range(len(committee)) if number != own}
+        messages, _ = await self.in_thread(resume, protocol, None)
+        for round_number in range(plan.rounds):
+            for number, message in messages.items():
+                await self.links[committee[number]].send(frame_of(message, (), round_number))
+            failpoint("during-toss")
+            replies = {}
+            for number, shapes in due.items():
+                if (shape := shapes[round_number]).width:
+                    frame = frame_of(shape, (), round_number)
+                    replies[number] = await self.links[committee[number]].receive(frame.key)
+            messages, _ = await self.in_thread(resume, protocol, replies)
 
     def _link(self, peer: int) -> tuple[int, int]:
         return min(self.session.index, peer), max(self.session.index, peer)

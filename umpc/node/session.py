@@ -5,6 +5,7 @@
     attempt = session.begin(openings)               prepare: E, plan, noise and zero share
     session.receive_seed(node_seed)                          masks
     session.set_up(peer)                                     without a dealer: oblivious transfers
+    session.toss()                                           … and the committee's noise
     session.fields_for(peer) / receive_fields       evaluate, round 1: records, masked or as labels
     session.protocol(chunk, material)                        the rounds of a chunk
     session.release()                               release: the noisy share
@@ -23,6 +24,7 @@ from umpc.agreement import noise_of
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.mpc.cells import Cells, backend_of
+from umpc.mpc.mesh import Mesh
 from umpc.mpc.pairs import apply_all, words_of
 from umpc.mpc.prg import FixedKeyHash
 from umpc.mpc.rounds import Message, Protocol
@@ -45,6 +47,7 @@ class NodeSession(Joining):
         self._parts: list[Sequence[int]] = []
         self._values: dict[tuple[Owners, int], np.ndarray] = {}
         self._chunks_added = 0
+        self._toss_begun = self._tossed = False
         self._inner_begun = self._inner_done = False
         self._released = False
 
@@ -104,6 +107,18 @@ class NodeSession(Joining):
     def set_up(self, peer: int) -> Protocol[None] | None:
         """What goes before all data between this node and a peer, if anything."""
         return self.cells.set_up(peer)
+
+    def toss(self) -> Mesh[None] | None:
+        """The committee's noise where nothing is dealt, once, after every set-up; None: no part in any."""
+        if self._toss_begun:
+            raise LocalProtocolError("the committee's coins were tossed before")
+        protocol = self.cells.toss()
+        self._toss_begun = True
+        return None if protocol is None else self._add_tossed(protocol)
+
+    def _add_tossed(self, protocol: Mesh[list[int]]) -> Mesh[None]:
+        self._parts.append((yield from protocol))
+        self._tossed = True
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's records that occur in an edge with the peer, under masks or as labels."""
@@ -175,6 +190,8 @@ class NodeSession(Joining):
         due = sum(1 for _ in self.attempt.chunks_of(self.index))
         if self._chunks_added != due or not self._inner_done:
             raise LocalProtocolError(f"{self._chunks_added} of {due} chunks are evaluated; the share is not complete")
+        if self._tossed != self.attempt.tosses(self.index):
+            raise LocalProtocolError("the committee's coins were not tossed; the share has no noise")
         self._released = True
         ring = self.attempt.ring
         if self.attempt.pair_noise:

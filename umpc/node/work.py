@@ -134,6 +134,7 @@ class Work:
         noise = [chunk for chunk in self._chunks if chunk.noise]
         self._chunks = self._chunks[len(noise) :]
         await self._rounds.evaluate(noise)
+        await self._rounds.toss()
         self._sent_before = self._sent()
         for link in self._links.values():
             link.rounds_used.clear()

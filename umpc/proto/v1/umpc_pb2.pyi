@@ -24,6 +24,8 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SHARES: _ClassVar[Step]
     PAD: _ClassVar[Step]
     HEAP: _ClassVar[Step]
+    OT_MULTIPLES: _ClassVar[Step]
+    OT_OPEN_BITS: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -39,6 +41,8 @@ COINS: Step
 SHARES: Step
 PAD: Step
 HEAP: Step
+OT_MULTIPLES: Step
+OT_OPEN_BITS: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()

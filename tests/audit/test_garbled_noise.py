@@ -1,0 +1,44 @@
+"""A garbled study whose committee tosses its coins without a dealer: what is released keeps ε, and is of the exact law.
+
+The transfers are those of `bell.without_transfers`, for only what is released is judged; what they hide is tested in
+`mpc/test_toss_views.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from umpc.mpc import toss
+
+from ..bell import without_transfers
+from ..garbled import garbled_study
+from ..studies import KENDALL
+from .auditor import Case, audit
+from .mutants import no_coin_falls, second_geometric_missing
+
+THREE = ("0", "2")
+CASE = Case(
+    "degree 2, garbled, in_mpc, t = 1 of 2",
+    garbled_study(KENDALL, 2, noise="in_mpc", x=THREE, y=THREE, max_colluding=1, epsilon="0.5"),
+    (((1, 1),), ()),
+    ((0, 0), (0, 2)),
+    90,
+)
+
+
+def all_draw_the_same(patch: pytest.MonkeyPatch) -> None:
+    """Two equal numbers are none: every coin falls. Loss without end, and law."""
+    patch.setattr(toss, "drawn_numbers", lambda seed, count: np.full(count, 1 << 62, dtype=np.uint64))
+
+
+MUTANTS = {no_coin_falls: ("loss", "law"), second_geometric_missing: ("law",), all_draw_the_same: ("loss", "law")}
+
+
+def test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code():
+    with without_transfers():
+        verdict = audit(CASE)
+        assert verdict.sound, str(verdict)
+        for mutant, finders in MUTANTS.items():
+            verdict = audit(CASE, mutant)
+            assert verdict.caught_by(*finders), f"not found: {verdict}"

@@ -1,0 +1,52 @@
+"""A committee's noise without a dealer over real processes: the default, at its predicted cost; nodes that fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from umpc.errors import PeerLost
+
+from .test_demo import FAR, result
+from .test_faults import SURVIVE_SECONDS
+from .test_garbled import GARBLED
+
+STUDY = {"backend": "garbled", "preprocessing": "none", "dealer": None}
+
+
+@pytest.mark.parametrize("options", [("--nodes", "2"), ("--nodes", "3", "--statistic", "kendall_tau_b")], ids=str)
+def test_a_demo_without_a_dealer_draws_noise_that_nobody_knows_at_its_predicted_cost(options):
+    report = result(*GARBLED, *options)
+    assert report["noise"] == "in_mpc" and 0 < report["delta"] < 1e-16
+    assert report["bytes_offline"] == report["bytes_offline_predicted"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["rounds"] == report["rounds_predicted"] == 3
+    if len(options) == 2:
+        assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+
+
+@pytest.mark.parametrize(("node", "action"), [("node-3", "kill"), ("node-1", "stop")])
+def test_a_node_that_fails_while_coins_are_tossed_is_named_and_costs_nothing(lab, node, action):
+    here = lab(3, {node: {"UMPC_FAILPOINT": f"during-toss:{action}"}}).start(dealer=False)
+    outcome = here.run(**STUDY)
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert node in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
+    for survivor in set(here.names) - {node}:
+        assert node in here.wait_for_log(survivor, "ended in step prepare")
+        assert here.reserved_by_the_living(survivor) == 0
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_prepared_ahead_the_noise_waits_with_the_rest(lab):
+    """Nodes of which two share no edge meet all the same: one edge, three nodes."""
+    here = lab(3).start(dealer=False)
+    study = STUDY | {"edges": "1", "name": "ahead"}
+    prepared = here.run(command="prepare", **study)
+    assert prepared.code == 0, prepared.error
+    report = here.run(**study).report
+    assert report["prepared"] and report["noise"] == "in_mpc"
+    assert report["bytes_offline"] == report["bytes_offline_predicted"] > 0
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    here.stop()
+    assert all(here.spent(name) == 1 for name in here.names)
