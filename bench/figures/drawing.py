@@ -66,6 +66,10 @@ def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
         axes.plot(xs, theory if is_told else means, color=colour, linewidth=1, alpha=0.8)
         axes.errorbar(xs, means, errors, fmt=marker, color=colour, markersize=4, linewidth=1, label=name, **filled)
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
+    if panel.x == "x":
+        places = sorted({row.x for row in rows})
+        axes.set_xticks(places, [f"{place:,.0f}" if place < 1e5 else f"{place:.1e}" for place in places])
+        axes.set_xticks([], minor=True)
     axes.grid(alpha=0.3)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from bench.figures.drawing import Panel, panels
 from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row, row_at
-from bench.figures.paper003.claims import times, verdict, worst
+from bench.figures.paper003.claims import verdict, worst
 from bench.figures.paper003.data import load, pair_values
 from bench.figures.paper003.theory import moments
 from umpc.dp.coins import sample_discrete_laplace
@@ -94,25 +94,24 @@ def predict(point: Point) -> float:
 
 
 def agreement(rows: Sequence[Row]) -> Agreement:
-    sizes = sorted({row.x for row in rows})
-    least, parts = True, []
-    for edges in sizes:
+    least, like, most, parts = True, False, 0.0, []
+    for edges in sorted({row.x for row in rows}):
         own = {rule: row_at(rows, rule, edges).means["squared_error"] for rule in RULES}
         predicted = {rule: row_at(rows, rule, edges).predicted for rule in RULES}
-        least &= predicted["balanced"] <= min(predicted.values())
-        factors = ", ".join(f"{rule} {times(own[rule] / own['balanced'])}" for rule in RULES[1:])
-        parts.append(f"|E| = {edges:,.0f}: balanced {own['balanced']:.2g}, {factors}")
-    near = any(
-        all(0.5 < row_at(rows, rule, edges).means["squared_error"] / printed < 2 for rule, printed in PRINTED.items())
-        for edges in sizes
-    )
+        least &= predicted["balanced"] == min(predicted.values()) < max(predicted.values())
+        factors = {rule: own[rule] / own["balanced"] for rule in RULES[1:]}
+        like |= all(
+            0.7 < factors[rule] * PRINTED["balanced"] / PRINTED[rule] < 1.4 for rule in ("uniform", "Bernoulli")
+        )
+        most = max(most, *factors.values())
+        parts.append(f"{edges:,.0f}: {own['balanced']:.2g} ({', '.join(f'{f:.2f}' for f in factors.values())})")
+    printed = PRINTED["uniform"] / PRINTED["balanced"], PRINTED["Bernoulli"] / PRINTED["balanced"]
     return Agreement(
-        verdict(least, near),
-        f"{'; '.join(parts)}. Balanced is {'never worse' if least else 'not always best'}, by theory and within the "
-        f"errors of the run; the gain is from a smaller greatest degree, hence less noise, and from sampling. "
-        f"{'At one |E| all three printed errors' if near else 'At no |E| do the three printed errors'} come out "
-        f"within a factor of two: uniform and Bernoulli differ little if one divides by how many pairs came, and "
-        f"Bernoulli's is larger if one divides by how many are expected. {worst(rows)}",
+        verdict(least, like),
+        f"By |E|, the error of balanced sampling, and by how much those of uniform, Bernoulli, and Bernoulli over the "
+        f"expected |E| are larger: {'; '.join(parts)}. By theory balanced sampling is {'the best' if least else 'not'} "
+        f"{'at' if least else 'the best at'} every |E|. Printed are factors of {printed[0]:.1f} and {printed[1]:.1f}; "
+        f"the largest here is {most:.1f}, and {'one' if like else 'no'} |E| shows both. {worst(rows)}",
     )
 
 
