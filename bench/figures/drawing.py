@@ -104,6 +104,26 @@ def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: ""
     return draw
 
 
+def bars(quantity: str, label: str, title: str) -> Draw:
+    """A line for each series: a bar as long as theory says, a point with two standard errors where it was measured."""
+
+    def draw(rows: Sequence[Row], path: Path) -> None:
+        from matplotlib import pyplot
+
+        figure, axes = pyplot.subplots(figsize=(9.4, 0.9 + 0.26 * len(rows)), layout="constrained")
+        places, means = [-row.x for row in rows], [row.means[quantity] for row in rows]
+        errors = [2 * row.errors[quantity] for row in rows]
+        axes.barh(places, [row.predicted for row in rows], height=0.6, color="#cfd8dc", label="predicted")
+        axes.errorbar(means, places, xerr=errors, fmt="o", color=COLOURS[0], markersize=4, label="measured")
+        axes.set(xscale="log", xlabel=label, yticks=places, yticklabels=[row.series for row in rows])
+        axes.legend(fontsize=8, frameon=False)
+        axes.grid(alpha=0.3, axis="x")
+        axes.set_title(title, fontsize=10)
+        _save(figure, path)
+
+    return draw
+
+
 def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title: str = "") -> Draw:
     """A table of text, made of the rows."""
 

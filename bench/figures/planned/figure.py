@@ -7,8 +7,8 @@ real processes run. Estimates are compared with the statistic of all 4,521 recor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from bench.figures.drawing import bars
 from bench.figures.draws import stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
@@ -77,23 +77,6 @@ def _with_error(row: Row) -> str:
     return f"{ratio(row):.2f} ± {row.errors['squared_error'] / row.predicted:.2f}"
 
 
-def draw(rows: Sequence[Row], path: Path) -> None:
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9.4, 0.9 + 0.3 * len(rows)), layout="constrained")
-    places = [-row.x for row in rows]
-    errors = [2 * row.errors["squared_error"] for row in rows]
-    axes.barh(places, [row.predicted for row in rows], height=0.6, color="#cfd8dc", label="predicted by umpc plan")
-    means = [row.means["squared_error"] for row in rows]
-    axes.errorbar(means, places, xerr=errors, fmt="o", color="#1b6ca8", label="measured")
-    axes.set(xscale="log", xlabel="mean squared error", yticks=places, yticklabels=[row.series for row in rows])
-    axes.legend(fontsize=8, frameon=False)
-    axes.grid(alpha=0.3, axis="x")
-    axes.set_title("bank data, ε = 1: what is predicted and what whole runs miss", fontsize=10)
-    figure.savefig(path, dpi=90, metadata={"Software": None})
-    pyplot.close(figure)
-
-
 FIGURE = Figure(
     name="plan-figure-1",
     title="What umpc plan predicts",
@@ -104,5 +87,5 @@ FIGURE = Figure(
     measure=measure,
     predict=predict,
     agreement=agreement,
-    draw=draw,
+    draw=bars("squared_error", "mean squared error", "bank data, ε = 1: what is predicted and what whole runs miss"),
 )
