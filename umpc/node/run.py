@@ -2,8 +2,8 @@
 
 The order that matters (docs/protocol.md): reserve before anything is computed; charge, on disk, before the first byte
 of the noisy share leaves; give a reservation back on every failure before the charge, never after; where the protocol
-asks, store the one answer before it leaves. A study that is
-prepared ahead ends before the data, and its reservation waits with it (`parking.py`); its run takes both, once.
+asks, store the one answer before it leaves. A study that is prepared ahead ends before the data, and its reservation
+waits with it (`parking.py`); its run takes both, once. What was released before is in `again.py`.
 """
 
 from __future__ import annotations
@@ -14,36 +14,31 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
 
 from umpc.agreement import delta_of
-from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
+from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc import messages as m
+from umpc.node.again import Again
 from umpc.node.amounts import exact_delta
-from umpc.node.ledger import Release
+from umpc.node.dialogue import Dialogue
 from umpc.node.onemessage import OneMessageSession
 from umpc.node.parking import ParkedAttempt
 from umpc.node.session import NodeSession
 from umpc.node.sessions import Session, session_of
 from umpc.node.shuffling import ShuffledSession
-from umpc.node.tworounds import TwoRoundsSession, question_digest, stored_answer
+from umpc.node.tworounds import TwoRoundsSession, question_digest
 from umpc.node.work import Site, Work
 from umpc.proto import codec
-from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import Study, decode_study
+from umpc.study import decode_study
 
 log = logging.getLogger("umpc.node")
-T = TypeVar("T")
-
-PATIENCE_SECONDS = 10
-"""How much longer than a step a node waits for the coordinator, which waits for the slowest node itself."""
 PROPOSE_SECONDS = 60
 """How long a coordinator that has called may take to say what it wants."""
 
 
-class StudyRun:
-    """Args: receive: the coordinator's next message. send: one message to the coordinator."""
+class StudyRun(Dialogue):
+    """Args: as Dialogue."""
 
     def __init__(
         self,
@@ -52,13 +47,8 @@ class StudyRun:
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         send: Callable[[m.NodeMessage], Awaitable[None]],
     ):
-        self.site, self.coordinator = site, coordinator
-        self._receive, self._send = receive, send
-        self._work = Work(site, self._tell)
-        self.study: Study | None = None
-        self.step = "propose"
-        self.answered = False
-        """The share is out, or the study is parked: whatever the coordinator does now, this run is complete here."""
+        super().__init__(site.name, coordinator, receive, send)
+        self.site, self._work = site, Work(site, self.tell)
         self.parked: ParkedAttempt | None = None
         """What waits for another run: this one ended, the study did not."""
         self.aborted = False
@@ -93,9 +83,9 @@ class StudyRun:
         )
 
     async def _steps(self) -> None:
-        propose = await self._expect(m.Propose, PROPOSE_SECONDS)
+        propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         self.study = await asyncio.to_thread(decode_study, propose.study)
-        self._check_caller()
+        self.check_caller()
         released = await asyncio.to_thread(self.site.ledger.released, self.study.hash)
         parked = self.site.parking.take(self.study.hash)
         if parked is not None and not propose.ahead:
@@ -103,9 +93,9 @@ class StudyRun:
             return
         if parked is not None:
             self._settle(parked)
-            log.info("study %s is prepared anew: what waited is dropped", self._label)
+            log.info("study %s is prepared anew: what waited is dropped", self.label)
         if released is not None:
-            await self._release_again(released)
+            await Again(self.site, self, self._work).release(released)
         else:
             await self._run_attempt(propose.ahead)
 
@@ -119,12 +109,12 @@ class StudyRun:
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            session = session_of(study)(self.site.name, study, records.columns, records.count, os.urandom)
+            session = session_of(study)(self.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
-            await self._send(m.Accepted(study.hash, session.accept()))
-            agree = await self._expect(m.Agree)
+            await self.send(m.Accepted(study.hash, session.accept()))
+            agree = await self.expect(m.Agree)
             failpoint("agree")
-            await self._send(m.Opened(session.agree(agree.members)))
+            await self.send(m.Opened(session.agree(agree.members)))
             if not isinstance(session, NodeSession):
                 delta = await self._randomise(session)
                 await self._release(session, delta)
@@ -142,7 +132,7 @@ class StudyRun:
                 ledger.cancel(study.hash)
 
     async def _log_study(self, count: int, dropped: int) -> None:
-        who = f"study {self._label} of {self.coordinator}"
+        who = f"study {self.label} of {self.coordinator}"
         log.info("%s accepted: %d records, %d rows dropped", who, count, dropped)
         kernels = self.study.parsed_kernels
         await asyncio.to_thread(lambda: [kernel.interval for kernel in kernels])  # may take seconds
@@ -153,7 +143,7 @@ class StudyRun:
 
     async def _prepare(self, session: NodeSession, ahead: bool) -> Fraction:
         """Everything before the data. Returns: the delta that is now reserved too."""
-        begin = await self._expect(m.Begin)
+        begin = await self.expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
         attempt = await self._work.in_thread(session.begin, begin.openings)
@@ -162,12 +152,12 @@ class StudyRun:
         failpoint("after-reserve-delta")
         await self._work.ready(session, begin.openings, ahead=ahead)
         failpoint("after-prepare")
-        await self._send(m.Prepared(attempt.id, self._work.bytes_offline))
+        await self.send(m.Prepared(attempt.id, self._work.bytes_offline))
         return delta
 
     async def _park(self, delta: Fraction) -> None:
         """Leave the prepared attempt, and its reservation, to a later run."""
-        await self._expect(m.Park)
+        await self.expect(m.Park)
         self.step = "park"
         failpoint("before-park")
         parked, parking = self._work.park(delta), self.site.parking
@@ -179,15 +169,15 @@ class StudyRun:
         self.parked, self.answered = parked, True  # before the answer: the coordinator may hang up as soon as it has it
         waiting = parked.spool.bytes_waiting if parked.spool else 0
         try:
-            await self._send(m.Parked(waiting, int(parking.seconds)))
+            await self.send(m.Parked(waiting, int(parking.seconds)))
         except BaseException:
             parking.drop(parked, "could not be told of")
             raise
-        log.info("study %s is prepared: %d bytes wait for its run", self._label, waiting)
+        log.info("study %s is prepared: %d bytes wait for its run", self.label, waiting)
 
     async def _randomise(self, session: OneMessageSession | ShuffledSession) -> Fraction:
         """Prepare and evaluate of a one-message protocol: nothing is dealt, nobody but shufflers is called."""
-        begin = await self._expect(m.Begin)
+        begin = await self.expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
         attempt = await self._work.in_thread(session.begin, begin.openings)
@@ -196,14 +186,14 @@ class StudyRun:
         failpoint("after-reserve-delta")
         if self.study.shuffled:
             await self._work.reach_shufflers(self.study, attempt.id, attempt.members, begin.openings)
-        await self._send(m.Prepared(attempt.id, 0))
-        await self._expect(m.Evaluate)
+        await self.send(m.Prepared(attempt.id, 0))
+        await self.expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")
         async with asyncio.timeout(self.study.seconds_per_step):
             await self._work.in_thread(session.randomise)
         failpoint("before-ready")
-        await self._send(m.Ready((), 0, 0))
+        await self.send(m.Ready((), 0, 0))
         failpoint("after-ready")
         return delta
 
@@ -211,14 +201,14 @@ class StudyRun:
         """The run of what was prepared, in the same words; whatever happens, it is used up."""
         try:
             await asyncio.to_thread(self.site.permit, self.study, parked.session.records)
-            log.info("study %s of %s goes on as it was prepared", self._label, self.coordinator)
-            await self._send(m.Accepted(self.study.hash, parked.session.accept()))
-            await self._send(m.Opened(parked.agree((await self._expect(m.Agree)).members)))
-            attempt = parked.begin((await self._expect(m.Begin)).openings)
+            log.info("study %s of %s goes on as it was prepared", self.label, self.coordinator)
+            await self.send(m.Accepted(self.study.hash, parked.session.accept()))
+            await self.send(m.Opened(parked.agree((await self.expect(m.Agree)).members)))
+            attempt = parked.begin((await self.expect(m.Begin)).openings)
             self.step = "prepare"
             failpoint("before-resume")
             await self._work.resume(parked, self.study)
-            await self._send(m.Prepared(attempt.id, parked.bytes_offline, ahead=True))
+            await self.send(m.Prepared(attempt.id, parked.bytes_offline, ahead=True))
             await self._evaluate()
             await self._release(parked.session, parked.delta)
         finally:
@@ -230,19 +220,16 @@ class StudyRun:
         self.site.ledger.cancel(self.study.hash)
 
     async def _evaluate(self) -> None:
-        await self._expect(m.Evaluate)
+        await self.expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")
         await self._work.evaluate()
         failpoint("before-ready")
-        await self._send(m.Ready(self._work.bytes_online_by_round, self._work.bytes_offline, self._work.rounds_used))
+        await self.send(m.Ready(self._work.bytes_online_by_round, self._work.bytes_offline, self._work.rounds_used))
         failpoint("after-ready")
 
-    async def _tell(self, done: int, total: int) -> None:
-        await self._send(m.Progress(self.step, done, total))
-
     async def _release(self, session: Session, delta: Fraction) -> None:
-        await self._expect(m.Release)
+        await self.expect(m.Release)
         self.step = "release"
         failpoint("release-asked")
         share = session.release()
@@ -254,11 +241,11 @@ class StudyRun:
         failpoint("before-charge")
         await asyncio.to_thread(self.site.ledger.charge, self.study.hash, session.attempt.id, stored)
         failpoint("after-charge")
-        log.info("study %s: epsilon %s, delta %.3g charged, the share leaves", self._label, self.study.epsilon, delta)
-        self._log_raw_records(session.records)
+        log.info("study %s: epsilon %s, delta %.3g charged, the share leaves", self.label, self.study.epsilon, delta)
+        self.log_raw_records(session.records)
         if kept:
             message = replace(message, sent=await self._work.deliver(self.study, kept))
-        await self._send(message)
+        await self.send(message)
         self.answered = not self.study.asks
         failpoint("after-send")
         await asyncio.shield(asyncio.to_thread(self.site.ledger.record_release, self.study.hash))
@@ -266,7 +253,7 @@ class StudyRun:
 
     async def _answer(self, session: TwoRoundsSession) -> None:
         """The second message, of records that were not in the first: on disk before it leaves, and charged already."""
-        ask = await self._expect(m.Ask)
+        ask = await self.expect(m.Ask)
         self.step = "ask"
         failpoint("before-answer")
         async with asyncio.timeout(self.study.seconds_per_step):
@@ -275,77 +262,7 @@ class StudyRun:
         asked = question_digest(self.study, attempt, ask.question)
         await asyncio.to_thread(ledger.answer, self.study.hash, attempt, asked, answer)
         failpoint("after-answer")
-        await self._send(m.Told(answer))
+        await self.send(m.Told(answer))
         self.answered = True
-        log.info("study %s: the question is answered", self._label)
+        log.info("study %s: the question is answered", self.label)
         failpoint("after-told")
-
-    async def _release_again(self, stored: Release) -> None:
-        """The same study asked again gets the same stored bytes, at no cost; raw records only while the rules allow."""
-        self.step = "release"
-        if self.study.shuffled:
-            await self._deliver_again(codec.decode_delivery(stored.share))
-        else:
-            await self._send_again(stored)
-        self.answered = True
-        log.info("study %s was released before: the stored share sent again, nothing charged", self._label)
-
-    async def _send_again(self, stored: Release) -> None:
-        message = codec.decode_node(codec.parse(pb.NodeMessage, stored.share))
-        if self.study.central:
-            await asyncio.to_thread(self.site.permit, self.study, message.records)
-            self._log_raw_records(message.records)
-        await self._send(message)
-        if self.study.asks:
-            ask = await self._expect(m.Ask)
-            self.step = "ask"
-            asked = question_digest(self.study, stored.attempt, ask.question)
-            answer = await asyncio.to_thread(self.site.ledger.answered, self.study.hash)
-            await self._send(m.Told(stored_answer(answer, asked, self.study, self.site.name)))
-
-    async def _deliver_again(self, kept: m.Delivery) -> None:
-        """To shufflers, who put the same messages into a new order (`umpc.protocols.shuffling`)."""
-        own = kept.members[self.study.index_of(self.site.name)]
-        message = m.Released(kept.attempt, b"", own.records, own.first_class)
-        await self._send(message)
-        await self._expect(m.Release)
-        await self._work.reach_shufflers(self.study, kept.attempt, kept.members, kept.openings)
-        await self._send(replace(message, sent=await self._work.deliver(self.study, kept)))
-
-    def _log_raw_records(self, records: int) -> None:
-        """A trusted curator is shown what nobody else is: the log says so, each time."""
-        if self.study.central:
-            fields = ", ".join(self.study.parsed_kernels[0].fields)
-            told = "study %s: RAW RECORDS leave: %s of all %d records, shown to %s, a trusted curator"
-            log.warning(told, self._label, fields, records, self.coordinator)
-
-    def _check_caller(self) -> None:
-        study = self.study
-        study.index_of(self.site.name)
-        if study.coordinator != self.coordinator:
-            raise RemoteProtocolError(
-                f"the study names {study.coordinator!r} as its coordinator, its certificate says {self.coordinator!r}",
-                culprit=self.coordinator,
-                step="propose",
-            )
-
-    async def _expect(self, kind: type[T], seconds: float | None = None) -> T:
-        """The coordinator's next message, which must be of this kind."""
-        try:
-            async with asyncio.timeout(seconds or self.study.seconds_per_step + PATIENCE_SECONDS):
-                message = await self._receive()
-        except TimeoutError as error:
-            raise StepTimeout(
-                f"{self.coordinator} did not continue after step {self.step}", culprit=self.coordinator, step=self.step
-            ) from error
-        if not isinstance(message, kind):
-            raise RemoteProtocolError(
-                f"{self.coordinator} sent {type(message).__name__} where {kind.__name__} was due",
-                culprit=self.coordinator,
-                step=self.step,
-            )
-        return message
-
-    @property
-    def _label(self) -> str:
-        return f"{self.study.name!r} ({self.study.hash.hex()[:8]})"
