@@ -13,7 +13,7 @@ from umpc.coordinator.report import noisy_sums
 from umpc.errors import TooFewRecords
 from umpc.mpc.sizes import Sizes
 from umpc.simulation import simulate
-from umpc.study import MAX_DEGREE
+from umpc.studies.rules import MAX_DEGREE
 from umpc.ustat.expression import RECORD_NAMES
 
 from .studies import (

@@ -9,8 +9,8 @@ from umpc.cli.table import exact_over_all
 from umpc.errors import InvalidEpsilon, RangeError, StudyError
 from umpc.protocols.onemessage import MAX_PAYLOAD, check_size, one_message_of, uniform_std
 from umpc.simulation import simulate
+from umpc.studies.kinds import PROTOCOLS
 from umpc.studies.local import MOST_CELLS, MOST_LEVELS, OF_CELLS, ONE_MESSAGE
-from umpc.study import PROTOCOLS
 
 from .local import ALONE, SHAPES, bins, local_study, local_tables, quantised
 from .studies import GINI, Entropy, FieldText

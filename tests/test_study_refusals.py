@@ -20,7 +20,8 @@ from umpc.errors import (
     VersionMismatch,
 )
 from umpc.mpc.sizes import Sizes
-from umpc.study import MAX_DEGREE, MAX_SUMS, FieldText, Participant, Study, decode_study
+from umpc.studies.rules import MAX_DEGREE, MAX_SUMS
+from umpc.study import FieldText, Participant, Study, decode_study
 
 from .garbled import NO_DEALER
 from .studies import CLASSES, STUDY, changed, make_members

@@ -7,7 +7,8 @@ import pytest
 
 from umpc.errors import StudyError
 from umpc.studies.central import CENTRAL, usual_edges
-from umpc.study import NOISES, PROTOCOLS, Participant, Study, decode_study
+from umpc.studies.kinds import NOISES, PROTOCOLS
+from umpc.study import Participant, Study, decode_study
 
 from .central import MECHANISMS, central_study
 from .local import bins, local_study

@@ -7,34 +7,23 @@ never code.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from fractions import Fraction
 from functools import cached_property
 
 import msgspec
 
 from umpc import __version__
-from umpc.errors import DuplicateParticipant, EncodingError, InvalidEpsilon, StudyError, VersionMismatch
+from umpc.errors import EncodingError, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.mpc.prg import digest
-from umpc.studies.central import CENTRAL, MECHANISMS, check_central
-from umpc.studies.gopa import GOPA, check_gopa
-from umpc.studies.local import ASKS, ONE_MESSAGE, SHUFFLED, check_local
+from umpc.studies.central import CENTRAL
+from umpc.studies.gopa import GOPA
+from umpc.studies.local import ASKS, ONE_MESSAGE, SHUFFLED
 from umpc.studies.parts import FieldBins, FieldText, Participant, exact
-from umpc.ustat.estimators import ESTIMATORS
+from umpc.studies.rules import check_rules
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.sampling import read_rule
 from umpc.ustat.schema import Schema
 
 MAX_BYTES = 1 << 20
-MAX_DEGREE = 8
-MAX_SUMS = 16
-PROTOCOLS = ("u-mpc", "bell-2pc", *ONE_MESSAGE, *SHUFFLED, GOPA, CENTRAL)
-PAIR_NOISES = ("pair_laplace", "randomised_response")
-NOISES = ("distributed", "in_mpc", "skellam", "binomial", *PAIR_NOISES, "local", "shuffled", GOPA, *MECHANISMS)
-BACKENDS = ("shared", "garbled", "none")
-PREPROCESSINGS = ("dealer", "none")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -204,109 +193,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 f"the study is for umpc {self.version}, this process runs umpc {__version__}; install the same version "
                 f"everywhere"
             )
-        self._check_participants()
-        if self.exact_epsilon <= 0:
-            raise InvalidEpsilon(f"epsilon must be positive, got {self.epsilon}; a usual value is 1")
-        if not 0 <= self.max_colluding < len(self.nodes):
-            raise StudyError(
-                f"max_colluding must be between 0 and {len(self.nodes) - 1} for {len(self.nodes)} nodes, "
-                f"got {self.max_colluding}"
-            )
-        self._check_statistic()
-        self._check_protocol()
-        check_local(self)
-        check_gopa(self)
-        if self.central:
-            check_central(self)
-        if not self.one_message:
-            self._check_noise()
-            self._check_backend()
-        if len({field.name for field in self.fields}) != len(self.fields):
-            raise StudyError(f"a field is named twice: {', '.join(field.name for field in self.fields)}")
-        if not 1 <= self.seconds_per_step <= 86_400:
-            raise StudyError(f"seconds_per_step must be between 1 and 86400, got {self.seconds_per_step}")
-        read_rule(self.edges)
-        _ = self.epsilons, self.parsed_kernels
+        check_rules(self)
         return self
-
-    def _check_protocol(self) -> None:
-        if self.protocol not in PROTOCOLS:
-            raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {self.protocol!r}")
-        if self.noise_of_pairs and (self.backend, self.degree) != ("garbled", 2):
-            raise StudyError(
-                f'protocol = "bell-2pc" is of pairs, by backend = "garbled"; got degree {self.degree} and '
-                f"{self.backend!r}"
-            )
-
-    def _check_noise(self) -> None:
-        others = [n for n in NOISES if n not in (*PAIR_NOISES, "local", "shuffled", GOPA, *MECHANISMS)]
-        noises = PAIR_NOISES if self.noise_of_pairs else others
-        if self.noise not in noises:
-            raise StudyError(f'noise of "{self.protocol}" must be one of {", ".join(noises)}, got {self.noise!r}')
-        if self.committee_draws and len(self.nodes) < 2:
-            raise StudyError(f'noise = "{self.noise}" takes at least two nodes; a single one draws it: "distributed"')
-        if (self.noise in ("skellam", "binomial")) != bool(self.delta) and not self.noise_of_pairs:
-            raise StudyError(f'delta goes with noise = "skellam" or "binomial"; got {self.delta!r} with {self.noise!r}')
-        if self.delta and not 0 < self.exact_delta < 1:
-            raise StudyError(f"delta must be between 0 and 1, got {self.delta}; a usual value is 1e-9")
-
-    def _check_backend(self) -> None:
-        backends = [backend for backend in BACKENDS if backend != "none"]
-        if self.backend not in backends:
-            raise StudyError(f"backend must be one of {', '.join(backends)}, got {self.backend!r}")
-        if self.preprocessing not in PREPROCESSINGS:
-            raise StudyError(f"preprocessing must be one of {', '.join(PREPROCESSINGS)}, got {self.preprocessing!r}")
-        if (self.backend == "garbled") != (self.preprocessing == "none"):
-            raise StudyError(
-                f'backend = "garbled" and preprocessing = "none" go together: garbled edges take nothing from a '
-                f"dealer, shared ones cannot do without; got {self.backend!r} with {self.preprocessing!r}"
-            )
-        if self.preprocessing == "dealer":
-            if self.dealer is None:
-                raise StudyError('the study names no dealer; name one, or say preprocessing = "none"')
-            return
-        if self.dealer is not None:
-            raise StudyError(f'preprocessing = "none" has no dealer; leave {self.dealer.name!r} out')
-        if self.degree > 2:
-            raise StudyError(
-                f"without a dealer an edge has one or two owners, and a statistic over {self.degree} records can have "
-                f'edges of three and more; take preprocessing = "dealer"'
-            )
-
-    def _check_statistic(self) -> None:
-        if not 1 <= self.degree <= MAX_DEGREE:
-            raise StudyError(f"a statistic is over 1 to {MAX_DEGREE} records, got degree {self.degree}")
-        if not 1 <= len(self.kernels) <= MAX_SUMS:
-            raise StudyError(f"a study releases 1 to {MAX_SUMS} sums, got {len(self.kernels)} kernels")
-        if self.estimator not in ESTIMATORS:
-            raise StudyError(f"estimator must be one of {', '.join(sorted(ESTIMATORS))}, got {self.estimator!r}")
-        if ESTIMATORS[self.estimator].sums != len(self.kernels):
-            raise StudyError(
-                f"the estimator {self.estimator!r} takes {ESTIMATORS[self.estimator].sums} sum(s), "
-                f"the study has {len(self.kernels)} kernel(s)"
-            )
-        if self.sampling not in ("balanced", "two_sample"):
-            raise StudyError(f'sampling must be "balanced" or "two_sample", got {self.sampling!r}')
-        if self.two_sample:
-            _ = self.label
-        if self.two_sample and self.degree != 2:
-            raise StudyError(f"two_sample sampling is of pairs, got degree {self.degree}")
-
-    def _check_participants(self) -> None:
-        names = [node.name for node in self.nodes] + [self.coordinator]
-        names += [self.dealer.name] if self.dealer else []
-        names += [shuffler.name for shuffler in self.shufflers]
-        for name in names:
-            if not _NAME.fullmatch(name):
-                raise StudyError(f"a participant's name has lower-case letters, digits and inner dashes, got {name!r}")
-        counts = Counter(names)
-        for name in names:
-            if counts[name] > 1:
-                raise DuplicateParticipant(
-                    f"two participants are named {name!r}; give each of its participants a name of its own"
-                )
-        if not self.nodes:
-            raise StudyError("a study needs at least one node, got none")
 
 
 def decode_study(data: bytes) -> Study:

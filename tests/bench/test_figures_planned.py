@@ -12,7 +12,7 @@ from bench.figures.planned import figure
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
 from umpc.cli.alternatives import NOISES
 from umpc.simulation import simulate
-from umpc.study import PROTOCOLS
+from umpc.studies.kinds import PROTOCOLS
 
 POINTS = {point.series: point for point in figure.points(True)}
 

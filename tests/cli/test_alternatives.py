@@ -16,7 +16,8 @@ from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError
 from umpc.mpc.cost import Cost
 from umpc.planning import Seconds
-from umpc.study import PROTOCOLS, FieldText
+from umpc.studies.kinds import PROTOCOLS
+from umpc.study import FieldText
 
 from ..studies import generator
 

@@ -19,7 +19,8 @@ from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.dp.central.choices import Choice
 from umpc.errors import StudyError, TooFewRecords
 from umpc.simulation import simulate
-from umpc.study import NOISES, FieldText, Study
+from umpc.studies.kinds import NOISES
+from umpc.study import FieldText, Study
 
 from ..central import MECHANISMS, central_study, central_tables
 from ..studies import Entropy

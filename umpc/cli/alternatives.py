@@ -23,8 +23,9 @@ from umpc.protocols.curator import OfCurator
 from umpc.protocols.onemessage import one_message_of
 from umpc.studies.central import MECHANISMS
 from umpc.studies.gopa import GOPA
+from umpc.studies.kinds import PAIR_NOISES, PROTOCOLS
 from umpc.studies.local import OF_CELLS, SHUFFLED
-from umpc.study import PAIR_NOISES, PROTOCOLS, Participant, Study
+from umpc.study import Participant, Study
 
 TRUST = ("nobody", "helpers", "curator")
 """In ascending order: nobody beside the sites; processes without data that collude with nobody; one that sees all."""

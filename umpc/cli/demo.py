@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.errors import ConfigError
+from umpc.studies.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
 from umpc.studies.local import ROUNDINGS, SHUFFLED
-from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:

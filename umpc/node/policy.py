@@ -25,7 +25,8 @@ from fractions import Fraction
 from itertools import permutations
 
 from umpc.errors import KernelError, PolicyRefused
-from umpc.study import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS, Study
+from umpc.studies.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
+from umpc.study import Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
