@@ -26,7 +26,7 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.prg import Stream
-from umpc.onemessage import uniform_columns
+from umpc.onemessage import one_message_of, uniform_columns
 from umpc.simulation import simulate
 from umpc.study import Study
 from umpc.ustat.clear import Columns
@@ -136,12 +136,20 @@ def predict_local_seconds(attempt: Attempt, cost: Cost, columns: Columns, networ
     started = time.process_time()
     simulate(study, tables, os.urandom)
     work = time.process_time() - started
-    times = records / max(1, len(next(iter(some.values()))))
-    work *= times**study.degree if study.central and study.edges == "all" else times
+    tried = len(next(iter(some.values())))
+    work *= max(records / max(1, tried), _times_the_sets(study, records, tried))
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
     online += _on_line(max(cost.revealed, default=0) * len(parts), network)
     offline = FIXED[1] + network.delay * CALL
     return Seconds(offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online)
+
+
+def _times_the_sets(study: Study, records: int, tried: int) -> float:
+    """How many more sets of records a trusted curator looks at than in its trial; others look at none."""
+    if not study.central:
+        return 0.0
+    curator = one_message_of(study)
+    return curator.choice(records).sets(records) / max(1, curator.choice(tried).sets(tried))
 
 
 def predict_memory(attempt: Attempt) -> int:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from umpc import planning
 from umpc.cli.main import umpc
-from umpc.cli.prediction import attempt_over
+from umpc.cli.prediction import attempt_over, cost_of, likeness_of
 from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError, TooFewRecords
@@ -168,3 +168,22 @@ def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(
 def test_what_cannot_be_planned_is_refused(file, options, said):
     ended = CliRunner().invoke(umpc, ["plan", str(file()), "--records", "30,40,50", *options])
     assert isinstance(ended.exception, StudyError) and said in ended.exception.message
+
+
+def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monkeypatch):
+    """Disjoint sets are half as many as records, all sets half the square: from one and the same trial."""
+    monkeypatch.setattr(planning.time, "process_time", iter([0.0, 1.0] * 2).__next__)
+    online = {}
+    for noise in ("coinpress_naive", "laplace"):
+        path = file(protocol="central", noise=noise, edges=None, dealer=None)
+        attempt = attempt_over(load_study_file(path).study("coordinator"), "3000,3000,4000")
+        like = likeness_of(attempt, None, ",")
+        online[noise] = planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network()).online
+    assert online["coinpress_naive"] - FIXED[2] == pytest.approx(10)
+    assert online["laplace"] - FIXED[2] == pytest.approx(100, rel=0.01)
+
+
+@pytest.mark.parametrize("option", [("--delay", "nan"), ("--delay", "inf"), ("--bandwidth", "nan")])
+def test_a_line_is_described_by_numbers(file, option):
+    with pytest.raises(StudyError, match="both numbers"):
+        CliRunner().invoke(umpc, ["plan", str(file()), "--records", "3,4,5", *option], catch_exceptions=False)
