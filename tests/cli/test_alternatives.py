@@ -153,3 +153,8 @@ def test_nothing_is_recommended_where_nothing_is_possible(file):
     path = file(statistic="renyi_entropy", columns=["age"])
     ended = CliRunner().invoke(umpc, ["plan", str(path), "--records", "1,1,0", "--protocols"])
     assert ended.exit_code == 0 and "recommended: none, for no protocol is possible" in ended.output
+
+
+def test_why_errors_are_not_known_is_said(file):
+    values, said = plan(str(file(statistic="kendall_tau_b")), "--records", "2,1,0")
+    assert values["noise_std"] is values["mse"] is None and "errors are not known: the report is expected" in said

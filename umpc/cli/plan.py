@@ -114,7 +114,8 @@ def _own(attempt: Attempt, like: Likeness, network: Network) -> dict[str, float 
     try:
         error = error_of(attempt, like)
         errors = {"noise_std": error.noise, "sampling_std": error.sampling, "bins_bias": error.bins, "mse": error.mse}
-    except StudyError:  # where it cannot be told
+    except StudyError as reason:
+        click.echo(f"errors are not known: {reason.message}", err=True)
         errors = dict.fromkeys(("noise_std", "sampling_std", "bins_bias", "mse"))
     return {
         "edges": attempt.sizes.edges,
