@@ -135,10 +135,12 @@ MAY_IMPORT = {
     "umpc/planning.py": (
         "msgspec",
         "umpc.dealer",
+        "umpc.dp.local.split_mix",
         "umpc.mpc",
         "umpc.onemessage",
         "umpc.simulation",
         "umpc.study",
+        "umpc.studycentral",
         "umpc.ustat",
     ),
     "umpc/cli/": ("numpy", "msgspec", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),

@@ -15,11 +15,15 @@ from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
+from umpc.mpc.sizes import Sizes
 from umpc.planning import FIXED, Machine, Network, predict_memory, predict_seconds
 from umpc.study import FieldText
 
+from ..studies import Entropy
+
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
 NOTHING = Machine(0.0, 0.0)
+STAR = "bergsma_dassios_tau_star"
 
 
 @pytest.fixture
@@ -187,3 +191,29 @@ def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monke
 def test_a_line_is_described_by_numbers(file, option):
     with pytest.raises(StudyError, match="both numbers"):
         CliRunner().invoke(umpc, ["plan", str(file()), "--records", "3,4,5", *option], catch_exceptions=False)
+
+
+def test_a_trial_is_small_and_as_large_as_the_study_needs(file, monkeypatch):
+    """All sets of three of a thousand records took half a minute; of 60 nodes' thousand records none had 19."""
+    simulated, simulate = [], planning.simulate
+    monkeypatch.setattr(planning, "simulate", lambda study, tables, entropy: simulated.append((study, tables)))
+    for changes, records, tried in (
+        ({"protocol": "central", "noise": "laplace", "statistic": "spearman_rho"}, ["400"] * 3, (150, 185)),
+        (
+            {"protocol": "central", "noise": "hajek_split", "statistic": STAR},
+            ["80"] * 3,
+            (110, 145),
+        ),
+        ({"protocol": "central", "noise": "coinpress_naive"}, ["400"] * 3, (1000, 1001)),
+        ({"protocol": "ghazi-shuffle", "shufflers": [("one", ""), ("two", "")]}, ["40"] * 60, (1140, 1141)),
+    ):
+        nodes = [(f"node-{number}", "") for number in range(len(records))]
+        path = file(**{"noise": None, "edges": None, "dealer": None, "nodes": nodes, **changes})
+        attempt = attempt_over(load_study_file(path).study("coordinator"), ",".join(records))
+        like = likeness_of(attempt, None, ",")
+        planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network())
+        study, tables = simulated.pop()
+        sizes = [len(next(iter(table.values()))) for table in tables]
+        assert Sizes(study, sum(sizes)).edges <= 1 << 20 or study.edges == "all"
+        assert tried[0] <= sum(sizes) < tried[1] and max(sizes) <= min(sizes) + 1, (changes, sizes)
+    assert simulate(attempt.study, [{name: c[:19] for name, c in like.columns.items()}] * 60, Entropy("trial"))
