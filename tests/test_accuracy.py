@@ -111,6 +111,19 @@ def test_of_a_ratio_the_noise_is_by_the_delta_method():
         error_of_sums(sizes, like_of(study, flat))
 
 
+def test_a_ratio_whose_denominator_drowns_has_no_error_for_there_will_be_no_value():
+    facts = [FieldText(name, "0", "100") for name in "xy"]
+    table = bank_like(200)
+    for epsilon, drowns in (("1", False), ("1/40", True)):
+        study = library_study("goodman_kruskal_gamma", facts, 1, ["x", "y"], epsilon=epsilon)
+        sizes, like = sizes_of(study, table), like_of(study, table)
+        if drowns:
+            with pytest.raises(StudyError, match=r"no value: sum 2, .* cannot be told from zero"):
+                error_of_sums(sizes, like)
+        else:
+            assert error_of_sums(sizes, like).noise < 1
+
+
 @pytest.mark.parametrize("classes", [False, True])
 def test_a_large_table_is_represented_by_few_of_its_records(classes, monkeypatch):
     study = make_study(AUC if classes else GINI, 1, edges="2n", x=("0", "100"))
@@ -133,6 +146,8 @@ def test_a_table_of_another_size_is_repeated_evenly_class_by_class():
     assert set(np.unique(table["x"][table["label"] == 0], return_counts=False)) == set(like.columns["x"][:44])
     rows = np.bincount(like.columns["x"][:44] * 4 + like.columns["y"][:44])
     assert rows.max() <= -(-44 // zeros) * zeros
+    with pytest.raises(StudyError, match="no complete record"):
+        Likeness.of(study, {name: column[:0] for name, column in table.items()}, [(1, 1)])
     with pytest.raises(StudyError, match="no record of one of the classes"):
         Likeness.of(study, {name: column[table["label"] == 0] for name, column in table.items()}, [(1, 1)])
 

@@ -101,10 +101,12 @@ MAY_IMPORT = {
     "umpc/planning.py": (
         "msgspec",
         "umpc.dealer",
+        "umpc.dp.local.split_mix",
         "umpc.mpc",
         "umpc.protocols",
         "umpc.simulation",
         "umpc.study",
+        "umpc.studies.central",
         "umpc.ustat",
     ),
     "umpc/cli/": ("numpy", "msgspec", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),

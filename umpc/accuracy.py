@@ -75,9 +75,10 @@ class Likeness:
     def of(cls, study: Study, columns: Columns, counts: Sequence[Counts]) -> Likeness:
         """counts: of every node. Records are repeated, or left out, evenly and at random.
 
-        Raises: StudyError where the table has no record of a class.
+        Raises: StudyError where the table has no record, or none of a class.
         """
-        records = len(next(iter(columns.values())))
+        if not (records := len(next(iter(columns.values())))):
+            raise StudyError("the table has no complete record; give one that is like the sites' own")
         label = columns[study.label] if study.two_sample else np.ones(records, dtype=np.int64)
         order = np.argsort(Stream(bytes(32)).words(records), kind="stable")
         classes = [order[label[order] == 0], order[label[order] != 0]]
@@ -187,12 +188,18 @@ def _spread_over(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def error_of_sums(sizes: Sizes, like: Likeness) -> PredictedError:
-    """Of a study that adds up its kernels over E: noise of the sums, and E."""
+    """Of a study that adds up its kernels over E: noise of the sums, and E.
+
+    Raises: StudyError where the statistic cannot be told from the table, or under the noise.
+    """
     study = sizes.study
     units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
     stds = [law.std * unit for law, unit in zip(noise_of(sizes), units, strict=True)]
     if study.degree > 2:
         return _of_larger_sets(sizes, stds)
+    released = estimate(study.estimator, list(like.means), stds, [0.0] * len(stds), sizes.sets)
+    if released.value is None and like.statistic is not None:
+        raise StudyError(f"the report is expected to have {released.note}")
     noise = sqrt(sum((slope * std) ** 2 for slope, std in zip(like.slopes, stds, strict=True)))
     return PredictedError(noise, like.sampling_std(sizes))
 

@@ -77,7 +77,7 @@ def delta_of(sizes: Sizes) -> Fraction:
     """
     study = sizes.study
     if study.shuffled:
-        return min(Fraction(1), delta_of_mixing(study.exact_epsilon))
+        return delta_of_mixing(study.exact_epsilon)
     if study.noise_of_pairs:
         laws = noise_of(sizes)
         composed = any(law.epsilon * law.degree > total for law, total in zip(laws, study.epsilons, strict=True))

@@ -19,15 +19,18 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from math import comb
 
 import msgspec
 
 from umpc.dealer.session import DealerSession
+from umpc.dp.local.split_mix import LEAST_USERS
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import Cost
 from umpc.mpc.prg import Stream
-from umpc.protocols.onemessage import uniform_columns
+from umpc.protocols.onemessage import one_message_of, uniform_columns
 from umpc.simulation import simulate
+from umpc.studies.central import SUBSAMPLED
 from umpc.study import Study
 from umpc.ustat.clear import Columns
 
@@ -37,6 +40,8 @@ TRIAL_EDGES = (1 << 12, 1 << 14)
 TRIAL_RECORDS = 400
 TRIAL_MESSAGES = 1000
 """Records of a trial of a one-message protocol."""
+TRIAL_SETS = 1 << 20
+"""Sets of records of a trial of a trusted curator; of as few records as any of its mechanisms takes there are fewer."""
 FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk. Of one machine;
 `python -m bench network` prints what they are worth on another."""
@@ -137,18 +142,41 @@ def predict_seconds(
 def predict_local_seconds(attempt: Attempt, cost: Cost, columns: Columns, network: Network) -> Seconds:
     """How long a one-message study takes, from a trial of it with some of these records."""
     study, records = attempt.study, max(1, attempt.sizes.records)
-    some = {name: column[:: -(-records // TRIAL_MESSAGES)] for name, column in columns.items()}
+    tried = _records_to_try(study, records)
+    trial = _with_few_sets(study, records, tried)
+    rows = [number * records // tried for number in range(tried)]
+    some = {name: column[rows] for name, column in columns.items()}
     parts = range(len(study.nodes))
     tables = [{name: column[place :: len(parts)] for name, column in some.items()} for place in parts]
     started = time.process_time()
-    simulate(study, tables, os.urandom)
+    simulate(trial, tables, os.urandom)
     work = time.process_time() - started
-    times = records / max(1, len(next(iter(some.values()))))
-    work *= times**study.degree if study.central and study.edges == "all" else times
+    work *= max(records / tried, _sets(study, records) / _sets(trial, tried))
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
     online += _on_line(max(cost.revealed, default=0) * len(parts), network)
     offline = FIXED[1] + network.delay * CALL
     return Seconds(offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online)
+
+
+def _records_to_try(study: Study, records: int) -> int:
+    """Few, but as many as the study takes: of a shuffled one every node must have some."""
+    most = min(records, max(TRIAL_MESSAGES, study.shuffled * LEAST_USERS * len(study.nodes)))
+    while study.noise not in SUBSAMPLED and _sets(study, most) > TRIAL_SETS:
+        most -= most // 8
+    return most
+
+
+def _with_few_sets(study: Study, records: int, tried: int) -> Study:
+    """Of independent sets, as many fewer as there are fewer records."""
+    if study.noise not in SUBSAMPLED:
+        return study
+    few = min(TRIAL_SETS, comb(tried, study.degree), max(1, _sets(study, records) * tried // records))
+    return msgspec.structs.replace(study, edges=str(few))
+
+
+def _sets(study: Study, records: int) -> int:
+    """Of records, that a trusted curator looks at; elsewhere the coordinator looks at none."""
+    return one_message_of(study).choice(records).sets(records) if study.central else 1
 
 
 def predict_memory(attempt: Attempt) -> int:

@@ -134,3 +134,28 @@ def test_the_error_is_the_noise_where_all_sets_are_taken(file):
 def test_of_larger_sets_a_bound_is_planned_and_of_their_ratios_nothing(file):
     values, _ = plan(str(file(statistic="spearman_rho")), "--records", RECORDS)
     assert values["sampling_std"] > values["noise_std"] > 0
+
+
+@pytest.mark.parametrize(
+    ("records", "reasons"),
+    [
+        ("2,1,0", {"central, hajek_split": "needs at least 8 records", "ghazi-rounds": "at least 50 records"}),
+        ("70000,70000,60000", {"ghazi-shuffle": "ledger keeps at most", "central, hajek": "sets, at most"}),
+    ],
+)
+def test_what_a_run_would_refuse_for_its_numbers_of_records_is_not_possible(file, records, reasons):
+    values, _ = plan(str(file(edges="all" if records == "2,1,0" else "2n")), "--records", records, "--protocols")
+    for label, reason in reasons.items():
+        assert reason in values["impossible"][label]
+    assert values["recommended"] == "u-mpc"
+
+
+def test_nothing_is_recommended_where_nothing_is_possible(file):
+    path = file(statistic="renyi_entropy", columns=["age"])
+    ended = CliRunner().invoke(umpc, ["plan", str(path), "--records", "1,1,0", "--protocols"])
+    assert ended.exit_code == 0 and "recommended: none, for no protocol is possible" in ended.output
+
+
+def test_why_errors_are_not_known_is_said(file):
+    values, said = plan(str(file(statistic="kendall_tau_b")), "--records", "2,1,0")
+    assert values["noise_std"] is values["mse"] is None and "errors are not known: the report is expected" in said

@@ -22,6 +22,7 @@ from umpc.study import FieldText, Study
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 
+from ..gopa import gopa_study
 from ..local import local_study
 from ..shuffled import shuffled_study
 from ..studies import KENDALL, library_study, make_study
@@ -222,3 +223,12 @@ def test_of_a_shuffled_study_the_shufflers_and_what_they_are_trusted_for_are_sho
     assert shown["shufflers"] == "shuffler-1 and shuffler-2; neither may collude with coordinator or with the other"
     assert shown["noise"] == "shuffled, withstands 1 of 3 nodes that collude"
     assert "shufflers" not in dict(_description(entry, local_study("bell-ldp")))
+
+
+def test_the_delta_that_a_study_asks_for_is_shown():
+    """A study of gopa may ask for any: with half of it the epsilon promises little."""
+    entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
+    assert dict(_description(entry, gopa_study(2, delta="0.5")))["delta"] == "1/2"
+    for epsilon, delta in (("1", "3.38e-12"), ("1000000000000000000", "1")):
+        assert dict(_description(entry, shuffled_study(3, epsilon=epsilon)))["delta"] == delta
+    assert "delta" not in dict(_description(entry, local_study("bell-ldp")))

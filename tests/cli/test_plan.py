@@ -10,16 +10,20 @@ from click.testing import CliRunner
 
 from umpc import planning
 from umpc.cli.main import umpc
-from umpc.cli.prediction import attempt_over
+from umpc.cli.prediction import attempt_over, cost_of, likeness_of
 from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
+from umpc.mpc.sizes import Sizes
 from umpc.planning import FIXED, LINK_SECONDS, Machine, Network, predict_memory, predict_seconds
 from umpc.study import FieldText
 
+from ..studies import Entropy
+
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
 NOTHING = Machine(0.0, 0.0)
+STAR = "bergsma_dassios_tau_star"
 
 
 @pytest.fixture
@@ -173,3 +177,48 @@ def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(
 def test_what_cannot_be_planned_is_refused(file, options, said):
     ended = CliRunner().invoke(umpc, ["plan", str(file()), "--records", "30,40,50", *options])
     assert isinstance(ended.exception, StudyError) and said in ended.exception.message
+
+
+def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monkeypatch):
+    """Disjoint sets are half as many as records, all sets half the square: from one and the same trial."""
+    monkeypatch.setattr(planning.time, "process_time", iter([0.0, 1.0] * 2).__next__)
+    online = {}
+    for noise in ("coinpress_naive", "laplace"):
+        path = file(protocol="central", noise=noise, edges=None, dealer=None)
+        attempt = attempt_over(load_study_file(path).study("coordinator"), "3000,3000,4000")
+        like = likeness_of(attempt, None, ",")
+        online[noise] = planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network()).online
+    assert online["coinpress_naive"] - FIXED[2] == pytest.approx(10)
+    assert online["laplace"] - FIXED[2] == pytest.approx(100, rel=0.01)
+
+
+@pytest.mark.parametrize("option", [("--delay", "nan"), ("--delay", "inf"), ("--bandwidth", "nan")])
+def test_a_line_is_described_by_numbers(file, option):
+    with pytest.raises(StudyError, match="both numbers"):
+        CliRunner().invoke(umpc, ["plan", str(file()), "--records", "3,4,5", *option], catch_exceptions=False)
+
+
+def test_a_trial_is_small_and_as_large_as_the_study_needs(file, monkeypatch):
+    """All sets of three of a thousand records took half a minute; of 60 nodes' thousand records none had 19."""
+    simulated, simulate = [], planning.simulate
+    monkeypatch.setattr(planning, "simulate", lambda study, tables, entropy: simulated.append((study, tables)))
+    for changes, records, tried in (
+        ({"protocol": "central", "noise": "laplace", "statistic": "spearman_rho"}, ["400"] * 3, (150, 185)),
+        (
+            {"protocol": "central", "noise": "hajek_split", "statistic": STAR},
+            ["80"] * 3,
+            (110, 145),
+        ),
+        ({"protocol": "central", "noise": "coinpress_naive"}, ["400"] * 3, (1000, 1001)),
+        ({"protocol": "ghazi-shuffle", "shufflers": [("one", ""), ("two", "")]}, ["40"] * 60, (1140, 1141)),
+    ):
+        nodes = [(f"node-{number}", "") for number in range(len(records))]
+        path = file(**{"noise": None, "edges": None, "dealer": None, "nodes": nodes, **changes})
+        attempt = attempt_over(load_study_file(path).study("coordinator"), ",".join(records))
+        like = likeness_of(attempt, None, ",")
+        planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network())
+        study, tables = simulated.pop()
+        sizes = [len(next(iter(table.values()))) for table in tables]
+        assert Sizes(study, sum(sizes)).edges <= 1 << 20 or study.edges == "all"
+        assert tried[0] <= sum(sizes) < tried[1] and max(sizes) <= min(sizes) + 1, (changes, sizes)
+    assert simulate(attempt.study, [{name: c[:19] for name, c in like.columns.items()}] * 60, Entropy("trial"))

@@ -317,3 +317,9 @@ def test_a_pair_law_gives_the_variance_that_theorem_5_takes():
     units, epsilon, pairings = 10**6, Fraction(1), 3
     law = PairLaplace(epsilon / pairings, units, 1, pairings, epsilon)
     assert (law.std / units) ** 2 == pytest.approx(2 * pairings**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [BITS - 1, BITS, 10**18])
+def test_a_large_epsilon_leaves_the_least_odds_of_a_wrong_value_at_once(epsilon):
+    """Exactly what the formula says: 1 from BITS·ln 2 on. It was computed in all its digits, 10^18 in no memory."""
+    assert PairResponse(Fraction(epsilon), 0, 2, 1).wrong == Fraction(1, 1 << BITS)

@@ -14,7 +14,7 @@ from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, StudyError, UmpcError
 from umpc.mpc import messages as m
 from umpc.mpc.frames import Frame
-from umpc.node.delivery import Delivery
+from umpc.node.delivery import Delivery, ShufflerStream
 from umpc.node.shuffling import ShuffledSession, frames_to
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.onemessage import one_message_of
@@ -301,6 +301,50 @@ def test_only_those_of_the_study_may_take_part_each_in_its_role(identities):
             await channel.close()
 
     run(identities, scenario)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before the nodes", "after them"])
+def test_an_attempt_is_collected_for_its_own_study_only(identities, first):
+    """Another coordinator, which names itself in a study of its own over the same shufflers, gets no heap."""
+
+    async def scenario(here: Place) -> None:
+        false = msgspec.structs.replace(here.study, coordinator="other")
+        links = [] if first else await here.coordinator()
+        stranger = ShufflerLink(false, 0)
+        await stranger.open(here.identities["other"])
+        here.closing.push_async_callback(stranger.close)
+        if first:
+            await stranger.begin(here.attempt, 10)
+            with pytest.raises(RemoteProtocolError, match="begun for another study"):
+                await here.node(0)
+            return
+        with pytest.raises(RemoteProtocolError, match="begun for another study"):
+            await stranger.begin(here.attempt, 10)
+        for number in (0, 1):
+            await (await here.node(number)).send(here.frames(number))
+        assert [len(heap) for heap in await collect(links)] == [1, 1]
+
+    run(identities, scenario)
+
+
+def test_a_first_shuffler_that_draws_no_order_is_not_waited_for_for_ever(identities, monkeypatch):
+    """All others are there. shuffler-2 alone is asked, so nobody tells it the order."""
+    monkeypatch.setattr("umpc.shuffler.run.PATIENCE_SECONDS", -0.8)
+
+    async def scenario(here: Place) -> None:
+        link = await here.link(1)
+        begun = [link.begin(here.attempt, 10)]
+        for number in (0, 1):
+            kept = here.deliveries[number]
+            begin = Delivery(here.study, kept.attempt, kept.members, kept.openings)._begin
+            stream = ShufflerStream(here.study.shufflers[1], kept.attempt, 10)
+            here.closing.callback(stream.close)
+            begun.append(stream.open(here.identities[f"node-{number}"], begin))
+        found = await asyncio.gather(*begun, return_exceptions=True)
+        assert [type(error) for error in found] == [StepTimeout] * 3
+        assert all("shuffler-1" in error.message for error in found)
+
+    run(identities, scenario, seconds_per_step=1)
 
 
 def test_a_new_run_takes_the_place_of_one_whose_coordinator_is_gone(identities):

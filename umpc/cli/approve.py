@@ -99,6 +99,16 @@ def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
         yield "WARNING", f"RAW RECORDS: shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
 
 
+def _delta(study: Study) -> Iterator[tuple[str, str]]:
+    """What the study asks for, or what shuffling costs; what finite bits add follows from numbers of records."""
+    from umpc.dp.mixing import delta_of_mixing
+
+    if study.shuffled:
+        yield "delta", f"{float(delta_of_mixing(study.exact_epsilon)):.3g}"
+    elif study.delta:
+        yield "delta", str(study.exact_delta)
+
+
 def _approvals(config: Path) -> Approvals:
     from umpc.node.approvals import Approvals, approvals_beside
     from umpc.node.config import load_node_config
@@ -132,6 +142,7 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     for field in study.fields:
         yield "field", _field(field)
     yield "epsilon", str(study.exact_epsilon)
+    yield from _delta(study)
     withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
     withstands = "of each record, whoever colludes" if study.noise == "local" else withstands
     yield "noise", f"{study.noise}, {'added by the trusted coordinator' if study.central else withstands}"

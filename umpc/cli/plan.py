@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +83,8 @@ def plan(
     from umpc.errors import StudyError
     from umpc.planning import Network
 
-    if delay < 0 or bandwidth <= 0:
-        raise StudyError(f"--delay is at least 0 and --bandwidth above 0, got {delay} and {bandwidth}")
+    if not (0 <= delay < inf and 0 < bandwidth < inf):
+        raise StudyError(f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and {bandwidth}")
     entries, network = load_study_file(file), Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
     table = likeness_of(attempt, like, delimiter)
@@ -114,7 +114,8 @@ def _own(attempt: Attempt, like: Likeness, network: Network) -> dict[str, float 
     try:
         error = error_of(attempt, like)
         errors = {"noise_std": error.noise, "sampling_std": error.sampling, "bins_bias": error.bins, "mse": error.mse}
-    except StudyError:  # where it cannot be told
+    except StudyError as reason:
+        click.echo(f"errors are not known: {reason.message}", err=True)
         errors = dict.fromkeys(("noise_std", "sampling_std", "bins_bias", "mse"))
     return {
         "edges": attempt.sizes.edges,
@@ -196,5 +197,7 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
             click.echo(f"{each.label}: not possible: {each.reason}")
     if best:
         click.echo(f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}")
+    elif not possible:
+        click.echo("recommended: none, for no protocol is possible")
     else:
         click.echo("recommended: none, for no protocol meets all targets (no: misses one); relax one of them")

@@ -10,7 +10,9 @@ import numpy as np
 from umpc.accuracy import Likeness
 from umpc.agreement import attempt_of
 from umpc.coordinator.onemessage import predict
+from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import StudyError
+from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, commit
 from umpc.mpc.cost import Cost
 from umpc.mpc.cost import predict as predict_shared
@@ -65,7 +67,8 @@ def attempt_over(study: Study, records: str) -> Attempt:
 
     Where labels are public, each node has "first+second" records of the two classes: "180+120,150+150".
 
-    Raises: StudyError where these are not as many numbers as nodes.
+    Raises: StudyError where these are not as many numbers as nodes; what a run refuses when nodes have said how many
+    records they have, as TooFewRecords and RangeError.
     """
     counts = [part.strip() for part in records.split(",")]
     pattern, form = ("[0-9]+[+][0-9]+", "FIRST+SECOND") if study.two_sample else ("[0-9]+", "one number")
@@ -79,4 +82,5 @@ def attempt_over(study: Study, records: str) -> Attempt:
         first, *second = map(int, count.split("+"))
         total, first_class = (first + second[0], first) if second else (first, 0)
         members.append(Member(node.name, total, commit(study.hash, node.name, opening), bytes(32), first_class))
+    coordinator_session(study).agree([m.Accepted(study.hash, member) for member in members])
     return attempt_of(study, members, [opening] * len(members))

@@ -157,6 +157,8 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, degree: int) -> Fraction
 @lru_cache(maxsize=64)
 def _wrong_odds(epsilon: Fraction, width: int) -> int:
     """⌈2^BITS/(e^ε0 + m − 1)⌉."""
+    if epsilon >= BITS:  # e^ε0 > 2^BITS; and a large ε0 takes memory that nobody has
+        return 1
     with ctx.workprec(PRECISION):
         return int(above((arb(1) * (1 << BITS)) / (ball(epsilon).exp() + width), 0))
 

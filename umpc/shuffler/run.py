@@ -97,14 +97,16 @@ class Run:
             self._all_here.set()
 
     async def _end_in_time(self) -> None:
-        """All come within a step, and have delivered after two more."""
+        """All come within a step, the order too, and have delivered after two more."""
         seconds = self.study.seconds_per_step + PATIENCE_SECONDS
         try:
             async with asyncio.timeout(seconds):
                 await self._all_here.wait()
+                await asyncio.shield(self.seed)
         except TimeoutError:
             absent = [node.name for number, node in enumerate(self.study.nodes) if number not in self._joined]
             absent += [] if self.is_collected else [self.study.coordinator]
+            absent += [] if self.seed.done() else [self.study.shufflers[0].name]
             self.fail(StepTimeout(f"{', '.join(absent)} did not come", culprit=absent[0], step="prepare"))
             return
         try:

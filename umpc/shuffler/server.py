@@ -183,9 +183,16 @@ class ShufflerServer(rpc.ShufflerServicer):
         return study
 
     def _run_of(self, study: Study, attempt: bytes) -> Run:
-        """The attempt's run, made by whoever comes first."""
+        """The attempt's run, made by whoever comes first.
+
+        Only nodes prove that the attempt is the study's, so whoever names another one would be given its heap.
+        """
         if len(attempt) != 32:
             raise EncodingError(f"an attempt's id has 32 bytes, {len(attempt)} came")
+        if attempt in self._runs and self._runs[attempt].study.hash != study.hash:
+            raise RemoteProtocolError(
+                f"the attempt {attempt.hex()[:8]} was begun for another study than {study.name!r}; run the study again"
+            )
         if attempt not in self._runs:
             seen = self._seen.setdefault(attempt, {})
             run = self._runs[attempt] = Run(study, attempt, self.identity.name, seen, self._ended)

@@ -15,6 +15,7 @@ from umpc.dp.local.cells import Bins
 from umpc.dp.local.draws import Stream
 from umpc.dp.local.ghazi_shuffle import GhaziShuffle
 from umpc.dp.local.split_mix import add_up, mix, shares_needed, split
+from umpc.dp.mixing import delta_of_mixing
 from umpc.errors import EncodingError, RangeError, StudyError, TooFewRecords
 
 from ..statistical import SeededBits
@@ -145,3 +146,9 @@ def test_parameters_and_messages_are_checked():
             protocol.shuffle([bad], [60], bits)
     nothing = protocol.randomise(part(DATA, 0, 0), bits)
     assert nothing == b"" and np.isfinite(protocol.aggregate(protocol.shuffle([message, nothing], [60, 0], bits)).value)
+
+
+@pytest.mark.parametrize("epsilon", [27, 39, 40, 10**18])
+def test_the_delta_of_a_large_epsilon_is_cut_to_1_at_once(epsilon):
+    exact = (1 + exp(min(epsilon, 100))) / 2**40
+    assert float(delta_of_mixing(Fraction(epsilon))) == pytest.approx(min(1.0, exact))

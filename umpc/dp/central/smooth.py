@@ -126,30 +126,37 @@ class LocalBound:
 
     def smooth(self, level: int, beta: Fraction, records: int) -> Fraction:
         """S(x) for a table of n records with this L: at least `at(level)`, and at most e^β times a neighbour's."""
-        return _smooth(self, beta, records)[level]
+        return _smooth(self, beta, records, level)
 
 
-@lru_cache(maxsize=16)
-def _smooth(bound: LocalBound, beta: Fraction, records: int) -> tuple[Fraction, ...]:
-    """S_0 .. S_n, from the last down: S_j = max(bound(j), min(S_{j+1}, ceil(r S_{j+1}))), r >= e^{-β} a fraction.
+@lru_cache(maxsize=64)
+def _smooth(bound: LocalBound, beta: Fraction, records: int, level: int) -> Fraction:
+    """S_j = step_j(step_{j+1}(... step_{j+K-1}(B))), step_i(v) = max(bound(i), min(v, ceil(r v))).
 
-    So S_j >= r S_{j+1} or S_j = S_{j+1}, and S_j <= S_{j+1}: smooth both ways, exactly.
+    r >= e^{-β} is a fraction, K = `reach(β)` is public, B = bound(n) >= bound(i) for all i; from n on step_i(v) = B.
+    Smooth both ways, exactly: all steps grow with v and with i and lead to B at most. So S_j >= step_j(S_{j+1}), which
+    takes one step more from B, hence S_j >= r S_{j+1} or S_j >= S_{j+1}; and S_j <= S_{j+1}, step by step. Beyond K
+    levels nothing counts any more, for e^-80 B is less than bound(0)/2^60.
     """
     with ctx.workprec(PRECISION):
         ratio = above(ball(-min(beta, MOST_BETA)).exp())
-    grain = bound.at(0) / ROUNDED
-    top = bisect_left(range(records), bound.at(records), key=bound.at)
-    found = [bound.at(records)] * (records + 1 - top)  # from here on bound is what it is at last: most often C
-    for level in range(top - 1, -1, -1):
-        faded = -((-ratio * found[-1]) // grain) * grain
-        found.append(max(bound.at(level), min(found[-1], faded)))
-    return tuple(reversed(found))
+    grain, found = bound.at(0) / ROUNDED, bound.at(records)
+    last = min(bisect_left(range(records), found, key=bound.at), level + reach(beta))  # from there on B, most often C
+    for number in range(last - 1, level - 1, -1):
+        faded = -((-ratio * found) // grain) * grain
+        found = max(bound.at(number), min(found, faded))
+    return found
+
+
+def reach(beta: Number) -> int:
+    """How many levels away a bound still counts: there it is faded to e^-80."""
+    return 1 + int(80 / min(beta, MOST_BETA))
 
 
 def smooth_estimates(
     concentration: float, slopes: np.ndarray, beta: float, records: int, q: float, p: float
 ) -> np.ndarray:
     """S_0 for many slopes, in floating point, with C = 1: for the choice of public parameters."""
-    levels = np.arange(min(records, 1 + int(80 / beta)) + 1, dtype=np.float64)
+    levels = np.arange(min(records, reach(beta)) + 1, dtype=np.float64)
     bounds = local_bound(levels, 1.0, concentration, slopes[:, None], q, p)
     return (np.exp(-beta * levels) * bounds).max(axis=1)
