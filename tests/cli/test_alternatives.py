@@ -64,7 +64,7 @@ def test_a_file_of_any_protocol_is_turned_to_any_other(file):
     other = turned(load_study_file(file(**cells, edges=None)), "ghazi-ldp")
     assert [bins.count or len(bins.cuts) for bins in other.bins] == [5, 2] and other.rounding == "randomised"
     noisy = load_study_file(file(noise="skellam", delta="1e-9", edges="3n"))
-    assert turned(noisy, "u-mpc").noise == "skellam"
+    assert turned(noisy, "u-mpc").noise == "skellam" and turned(noisy, "u-mpc", edges="all").edges == "all"
     assert (turned(noisy, "bell-2pc").delta, turned(noisy, "bell-2pc").edges) == ("", "1p")
     alone = turned(noisy, "u-mpc", backend="garbled", preprocessing="none")
     assert (alone.dealer, alone.noise, alone.edges, trust_of(alone)[0]) == (None, "in_mpc", "3n", "nobody")

@@ -143,7 +143,7 @@ def turned(file: StudyFile, protocol: str, **changes) -> Study:
         facts = {"noise": None, "backend": None, "preprocessing": None, "edges": None, "levels": None, **facts}
         facts["delta"] = USUAL_DELTA if protocol == GOPA else ""
         if {protocol, entries.protocol} == {"u-mpc"}:
-            facts["edges"] = entries.edges
+            facts["edges"] = changes.get("edges", entries.edges)
     if protocol not in OF_CELLS:
         facts |= {"bins": {}, "rounding": "simple"}
     needs_dealer = (facts.get("preprocessing") or usual.preprocessing) == "dealer"
