@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpc import study
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
 from umpc.mpc import messages as m
 from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
@@ -16,6 +15,7 @@ from umpc.mpc.sizes import Member
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.studies.local import MOST_CELLS
+from umpc.studies.rules import MAX_DEGREE, MAX_SUMS
 
 b32 = st.binary(min_size=32, max_size=32)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
@@ -24,7 +24,7 @@ records = st.integers(0, codec.MAX_RECORDS)
 members = st.tuples(records, st.floats(0, 1)).flatmap(
     lambda r: st.builds(Member, text, st.just(r[0]), b32, b32, st.just(int(r[0] * r[1])))
 )
-shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, study.MAX_SUMS)).flatmap(
+shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, MAX_SUMS)).flatmap(
     lambda s: st.binary(min_size=s[0] * s[1], max_size=s[0] * s[1])
 )
 
@@ -255,7 +255,7 @@ def test_a_question_and_an_answer_have_a_largest_size():
 
 def test_the_limits_of_the_wire_are_those_of_a_study():
     assert codec.MAX_QUESTION == 8 * MOST_CELLS
-    assert codec.MAX_DEGREE == study.MAX_DEGREE
+    assert codec.MAX_DEGREE == MAX_DEGREE
 
 
 # --- messages of a wrong size -----------------------------------------------------------------------------------
