@@ -6,6 +6,9 @@ BIN    := $(VENV)/bin
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
+# One more than cores: a third of the time of the system tests is waiting for processes that hang, on purpose.
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 .PHONY: help demo test audit bench pictures figures profile native oracles lint proto install clean
 
 help:  ## this list
@@ -29,7 +32,7 @@ demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this mac
 	$(BIN)/umpc demo
 
 test: $(VENV)/.dev  ## all tests, on all cores
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8) times as many as `make test` takes
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
