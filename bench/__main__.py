@@ -8,7 +8,17 @@ from importlib import import_module
 
 from bench.table import show_targets
 
-PARTS = ("gates", "oblivious", "garbling", "bank", "million", "network", "scaling", "nodes", "complete")
+PARTS = (
+    "gates",
+    "oblivious",
+    "garbling",
+    "bank",
+    "million",
+    "network",
+    "scaling",
+    "nodes",
+    "complete",
+)
 
 names = sys.argv[1:] or PARTS
 unknown = [name for name in names if name not in PARTS]

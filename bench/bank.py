@@ -9,8 +9,8 @@ from statistics import mean, median
 
 from bench.harness import RECORDS, bank_table, site
 from bench.table import Figure, show
-from umpc.mpc.garbled_plan import garbled_program
-from umpc.mpc.ring import RINGS
+from umpc.crypto.ring import RINGS
+from umpc.mpc.garbled.plan import garbled_program
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
@@ -37,23 +37,42 @@ def shared() -> list[Figure]:
     rows = [
         ("online, first masked field to last share", f"{1e3 * middle['seconds_online']:.1f} ms"),
         ("offline", f"{1e3 * middle['seconds_offline']:.1f} ms"),
-        ("in all, certificates and commitments included", f"{1e3 * middle['seconds_total']:.1f} ms"),
+        (
+            "in all, certificates and commitments included",
+            f"{1e3 * middle['seconds_total']:.1f} ms",
+        ),
         ("online, prepared ahead", f"{1e3 * later['seconds_online']:.1f} ms"),
         ("in all, prepared ahead", f"{1e3 * later['seconds_total']:.1f} ms"),
         ("bytes online, mean", f"{online:,.0f}"),
-        ("bytes online of the first run", f"{first['bytes_online']:,}, predicted {first['bytes_online_predicted']:,}"),
-        ("bytes offline", f"{first['bytes_offline']:,}, {first['bytes_offline'] / first['edges']:.0f} an edge"),
+        (
+            "bytes online of the first run",
+            f"{first['bytes_online']:,}, predicted {first['bytes_online_predicted']:,}",
+        ),
+        (
+            "bytes offline",
+            f"{first['bytes_offline']:,}, {first['bytes_offline'] / first['edges']:.0f} an edge",
+        ),
         ("a node's peak memory", f"{node / 2**20:.0f} MiB"),
     ]
-    show(f"{source}: Kendall, 2 nodes, |E| = {first['edges']:,}, medians of {RUNS} runs", ("", "measured"), rows)
+    show(
+        f"{source}: Kendall, 2 nodes, |E| = {first['edges']:,}, medians of {RUNS} runs",
+        ("", "measured"),
+        rows,
+    )
     name = f"bank, |E| = {first['edges']:,}, 2 nodes"
     seconds, soon = middle["seconds_online"], later["seconds_online"]
     return [
         Figure(f"{name}: online", f"{1e3 * seconds:.1f} ms", "under 50 ms", seconds < 0.05),
         Figure(f"{name}: online, prepared", f"{1e3 * soon:.1f} ms", "under 12 ms", soon < 0.012),
-        Figure(f"{name}: bytes of a prepared run", f"{online:,.0f}", "under 40,000", online < 40_000),
-        Figure(f"{name}: bytes online", f"{online:,.0f}", f"at most {allowed:,.0f}", online <= allowed),
-        Figure(f"{name}: a node's memory", f"{node / 2**20:.0f} MiB", "under 150 MiB", node < 150 << 20),
+        Figure(
+            f"{name}: bytes of a prepared run", f"{online:,.0f}", "under 40,000", online < 40_000
+        ),
+        Figure(
+            f"{name}: bytes online", f"{online:,.0f}", f"at most {allowed:,.0f}", online <= allowed
+        ),
+        Figure(
+            f"{name}: a node's memory", f"{node / 2**20:.0f} MiB", "under 150 MiB", node < 150 << 20
+        ),
     ]
 
 
@@ -65,16 +84,26 @@ def garbled() -> list[Figure]:
         memory = max(here.memory().values())
     first, middle = reports[0], _medians(reports)
     kernel = Kernel(
-        find_statistic("kendall_tau").expressions(table.columns)[0], Schema(f.schema() for f in table.fields())
+        find_statistic("kendall_tau").expressions(table.columns)[0],
+        Schema(f.schema() for f in table.fields()),
     )
     (plan,) = garbled_program([kernel], RINGS[0], [(0, 1)]).plans.values()
     crossing = (first["bytes_online_predicted"] - 20 * 26 * RECORDS / 2) / (plan.edge_bits / 8)
     rows = [
         ("study, in all", f"{1e3 * middle['seconds_total']:.0f} ms"),
         ("online: labels, garbled edges, charge", f"{1e3 * middle['seconds_online']:.0f} ms"),
-        ("offline: joint seed, E, oblivious transfers, noise", f"{1e3 * middle['seconds_offline']:.0f} ms"),
-        ("bytes online", f"{first['bytes_online']:,}, predicted {first['bytes_online_predicted']:,}"),
-        ("bytes offline", f"{first['bytes_offline']:,}, predicted {first['bytes_offline_predicted']:,}"),
+        (
+            "offline: joint seed, E, oblivious transfers, noise",
+            f"{1e3 * middle['seconds_offline']:.0f} ms",
+        ),
+        (
+            "bytes online",
+            f"{first['bytes_online']:,}, predicted {first['bytes_online_predicted']:,}",
+        ),
+        (
+            "bytes offline",
+            f"{first['bytes_offline']:,}, predicted {first['bytes_offline_predicted']:,}",
+        ),
         ("pairs of two nodes, about", f"{crossing:,.0f}"),
         ("bytes of a garbled edge", f"{plan.edge_bits // 8:,} (emp at 40 bits: 5,375)"),
         ("a node's peak memory", f"{memory / 2**20:.0f} MiB"),
@@ -87,7 +116,11 @@ def garbled() -> list[Figure]:
 
 
 def _medians(reports: list[dict]) -> dict[str, float]:
-    return {key: median(report[key] for report in reports) for key in reports[0] if key.startswith("seconds")}
+    return {
+        key: median(report[key] for report in reports)
+        for key in reports[0]
+        if key.startswith("seconds")
+    }
 
 
 def _allowed_bytes(report: dict) -> float:

@@ -23,10 +23,18 @@ CATEGORIES = {
     "other hashing": ("mpc.prg:derive", "mpc.prg:digest"),
     "packing": (
         *("mpc.ring:pack", "mpc.ring:unpack", "mpc.comparison:ComparisonKeys.encode"),
-        *("mpc.comparison:ComparisonKeys.decode", "mpc.material:DealtPart.encode", "mpc.material:DealtPart.decode"),
+        *(
+            "mpc.comparison:ComparisonKeys.decode",
+            "mpc.material:DealtPart.encode",
+            "mpc.material:DealtPart.decode",
+        ),
     ),
     "E": (
-        *("mpc.attempt:edges_of", "ustat.hypergraph:CompleteCell.edges", "ustat.hypergraph:Hypergraph.degrees"),
+        *(
+            "mpc.attempt:edges_of",
+            "ustat.hypergraph:CompleteCell.edges",
+            "ustat.hypergraph:Hypergraph.degrees",
+        ),
         *("ustat.hypergraph:Hypergraph.shared_records", "ustat.hypergraph:Hypergraph.neighbours"),
     ),
     "keys of comparisons": ("mpc.comparison:generate",),
@@ -40,11 +48,23 @@ CATEGORIES = {
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
     "noise": ("node.session:NodeSession._own_noise",),
     "zero shares": ("mpc.zero_shares:zero_shares", "mpc.zero_shares:KeyAgreement.__init__"),
-    "plans, chunks": ("mpc.attempt:compile_program", "mpc.attempt:Attempt.chunks_ahead", "agreement:attempt_of"),
+    "plans, chunks": (
+        "mpc.attempt:compile_program",
+        "mpc.attempt:Attempt.chunks_ahead",
+        "agreement:attempt_of",
+    ),
     "frames": ("proto.codec:encode_frame", "proto.codec:decode_frame", "node.peers:Mailbox.put"),
     "records, ledger": (
-        *("node.records:load_records", "node.ledger:Ledger.reserve", "node.ledger:Ledger.reserve_delta"),
-        *("node.ledger:Ledger.charge", "node.ledger:Ledger.record_release", "node.ledger:Ledger.cancel"),
+        *(
+            "node.records:load_records",
+            "node.ledger:Ledger.reserve",
+            "node.ledger:Ledger.reserve_delta",
+        ),
+        *(
+            "node.ledger:Ledger.charge",
+            "node.ledger:Ledger.record_release",
+            "node.ledger:Ledger.cancel",
+        ),
     ),
     "cost, report": ("mpc.cost:predict", "coordinator.report:build_report"),
 }
@@ -97,7 +117,9 @@ def install(clocks: Clocks) -> None:
             before = getattr(holder, attribute)
             after = clocks.wrap(category, before)
             setattr(holder, attribute, after)
-            for loaded in [each for each in sys.modules.values() if each.__name__.startswith("umpc.")]:
+            for loaded in [
+                each for each in sys.modules.values() if each.__name__.startswith("umpc.")
+            ]:
                 for known in [key for key, value in vars(loaded).items() if value is before]:
                     setattr(loaded, known, after)
 
@@ -137,13 +159,17 @@ class Watch(threading.Thread):
         self._look()
         found, python = self.clocks.total(), sum(self._threads.values())
         found[NOT_PYTHON] = time.process_time() - python
-        found[LOOP] = python - sum(spent for category, spent in found.items() if category in CATEGORIES)
+        found[LOOP] = python - sum(
+            spent for category, spent in found.items() if category in CATEGORIES
+        )
         return found
 
     def _look(self) -> None:
         for thread in threading.enumerate():
             try:
-                clock = int(Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()[0])
+                clock = int(
+                    Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()[0]
+                )
             except OSError:  # ended in between
                 continue
             self._threads[thread.native_id] = clock / 1e9

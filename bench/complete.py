@@ -48,9 +48,21 @@ def main() -> list[Figure]:
     name = f"bank, all pairs, {NODES} nodes"
     figures = [
         Figure(f"{name}: wall", f"{wall:.1f} s", "under 90 s", wall < 90),
-        Figure(f"{name}: largest process", f"{memory / 2**20:.0f} MiB", "under 400 MiB", memory < 400 << 20),
-        Figure(f"{name}: MSE at ε = 1", f"{mse:.3g}", f"{predicted:.3g} ± {deviation:.2g}", is_as_predicted),
+        Figure(
+            f"{name}: largest process",
+            f"{memory / 2**20:.0f} MiB",
+            "under 400 MiB",
+            memory < 400 << 20,
+        ),
+        Figure(
+            f"{name}: MSE at ε = 1",
+            f"{mse:.3g}",
+            f"{predicted:.3g} ± {deviation:.2g}",
+            is_as_predicted,
+        ),
     ]
     if BANK.exists():
-        figures.append(Figure(f"{name}: sum without noise", f"{total:,}", f"{EXACT_SUM:,}", total == EXACT_SUM))
+        figures.append(
+            Figure(f"{name}: sum without noise", f"{total:,}", f"{EXACT_SUM:,}", total == EXACT_SUM)
+        )
     return figures

@@ -13,12 +13,12 @@ import numpy as np
 
 from bench.limits import aes_blocks_per_second
 from bench.table import show
-from umpc.mpc.arithmetic import circuit_of, circuit_of_all
-from umpc.mpc.circuits import Circuit
-from umpc.mpc.garbling import active_labels, aes_blocks, evaluate, garble, garbled_bits
-from umpc.mpc.gates import GateHash
-from umpc.mpc.outputs import outputs_of
-from umpc.mpc.ring import RINGS
+from umpc.crypto.ring import RINGS
+from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.garbling import active_labels, aes_blocks, evaluate, garble, garbled_bits
+from umpc.mpc.garbled.gates import GateHash
+from umpc.mpc.garbled.kernel_to_circuit import circuit_of, circuit_of_all
+from umpc.mpc.garbled.outputs import outputs_of
 from umpc.ustat.expression import Field, Less
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
@@ -28,7 +28,14 @@ EDGES = 1 << 12
 RUNS = 15
 COMPARISON = "40 bits compared"
 """Almost nothing but ANDs: one output."""
-TIMED = (COMPARISON, "duplicate_pair_ratio", "gini_mean_difference", "kendall_tau", "variance", "covariance")
+TIMED = (
+    COMPARISON,
+    "duplicate_pair_ratio",
+    "gini_mean_difference",
+    "kendall_tau",
+    "variance",
+    "covariance",
+)
 
 BANK = Schema(
     [
@@ -39,7 +46,11 @@ BANK = Schema(
 )
 """Differences of 8 and of 18 bits."""
 FIELDS = {"x": "age", "y": "balance", "score": "balance", "label": "label", "x...": "balance"}
-PARAMETERS = {"uniformity": {"cells": 128}, "contrastive_loss": {"margin": 1000}, "ranking_hinge": {"margin": 1000}}
+PARAMETERS = {
+    "uniformity": {"cells": 128},
+    "contrastive_loss": {"margin": 1000},
+    "ranking_hinge": {"margin": 1000},
+}
 
 
 def main() -> None:
@@ -49,8 +60,12 @@ def main() -> None:
 
 def bank_circuit(name: str) -> Circuit:
     """The circuit of all sums of a pair statistic over age, balance and the label."""
-    expressions = LIBRARY[name].expressions([FIELDS[a] for a in LIBRARY[name].arguments], PARAMETERS.get(name, {}))
-    return circuit_of_all(expressions, BANK, [polynomial_of(each, BANK).unit for each in expressions])
+    expressions = LIBRARY[name].expressions(
+        [FIELDS[a] for a in LIBRARY[name].arguments], PARAMETERS.get(name, {})
+    )
+    return circuit_of_all(
+        expressions, BANK, [polynomial_of(each, BANK).unit for each in expressions]
+    )
 
 
 def comparison() -> Circuit:
@@ -106,7 +121,9 @@ def measure(circuit: Circuit) -> Rate:
         seconds[1].append(_timed(lambda: evaluate(circuit, ring, garbled, active, 0, gate_hash)))
     edges = tuple(EDGES / statistics.median(each) for each in seconds)
     limit = statistics.median(limits)
-    shares = tuple(rate * blocks / limit for rate, blocks in zip(edges, aes_blocks(circuit, ring), strict=True))
+    shares = tuple(
+        rate * blocks / limit for rate, blocks in zip(edges, aes_blocks(circuit, ring), strict=True)
+    )
     return Rate(edges, shares, len(garbled.encode()))
 
 
@@ -116,10 +133,37 @@ def show_circuits() -> None:
         circuit = bank_circuit(name)
         fields = ", ".join(FIELDS[argument] for argument in LIBRARY[name].arguments)
         outputs = outputs_of(circuit)
-        counts = (circuit.and_count, outputs.and_count, len(outputs.elements), circuit.depth, len(circuit.inputs))
-        rows.append((name, fields, *map(str, counts), *(f"{garbled_bits(circuit, ring) / 8:.0f}" for ring in RINGS)))
-    columns = ("", "fields", "ANDs", "as gates", "elements", "depth", "inputs", "bytes an edge, 32", "64")
-    show("Circuits of pair statistics: age of 7 bits, balance of 18 bits (differences of 8 and 18)", columns, rows)
+        counts = (
+            circuit.and_count,
+            outputs.and_count,
+            len(outputs.elements),
+            circuit.depth,
+            len(circuit.inputs),
+        )
+        rows.append(
+            (
+                name,
+                fields,
+                *map(str, counts),
+                *(f"{garbled_bits(circuit, ring) / 8:.0f}" for ring in RINGS),
+            )
+        )
+    columns = (
+        "",
+        "fields",
+        "ANDs",
+        "as gates",
+        "elements",
+        "depth",
+        "inputs",
+        "bytes an edge, 32",
+        "64",
+    )
+    show(
+        "Circuits of pair statistics: age of 7 bits, balance of 18 bits (differences of 8 and 18)",
+        columns,
+        rows,
+    )
 
 
 def _random(*shape: int) -> np.ndarray:

@@ -18,11 +18,11 @@ import numpy as np
 
 from bench.limits import aes_blocks_per_second
 from bench.table import Figure, show
-from umpc.mpc import native
-from umpc.mpc.comparison import aes_blocks, key_bytes
-from umpc.mpc.plan import MATERIAL_BYTES
-from umpc.mpc.prg import FixedKeyHash
-from umpc.mpc.tree import evaluate_batches, generate_batches
+from umpc.crypto.prg import FixedKeyHash
+from umpc.mpc.masked import native
+from umpc.mpc.masked.dcf import aes_blocks, key_bytes
+from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches
+from umpc.mpc.masked.plan import MATERIAL_BYTES
 
 GATES = 1 << 16
 RUNS = 9
@@ -85,7 +85,11 @@ def main() -> list[Figure]:
         "bytes",
     )
     limit = aes_blocks_per_second()
-    show(f"Sign gates on one core, medians of {RUNS} (AES limit {limit / 1e6:.0f} M blocks/s)", columns, rows)
+    show(
+        f"Sign gates on one core, medians of {RUNS} (AES limit {limit / 1e6:.0f} M blocks/s)",
+        columns,
+        rows,
+    )
     return figures
 
 
@@ -93,22 +97,38 @@ def _figures(name: str, share: float, ratio: float) -> list[Figure]:
     target = f"at least {SHARE_TARGET:.0%}"
     return [
         Figure(f"{name}: of the AES limit", f"{share:.0%}", target, share >= SHARE_TARGET),
-        Figure(f"{name}: keys made/evaluated", f"{ratio:.2f}", f"at least {RATIO_TARGET:.2f}", ratio >= RATIO_TARGET),
+        Figure(
+            f"{name}: keys made/evaluated",
+            f"{ratio:.2f}",
+            f"at least {RATIO_TARGET:.2f}",
+            ratio >= RATIO_TARGET,
+        ),
     ]
 
 
 def ways() -> Iterator[Way]:
     key = os.urandom(16)
     tree_hash = FixedKeyHash(key)
-    yield Way("numpy", partial(evaluate_batches, tree_hash=tree_hash), partial(generate_batches, tree_hash=tree_hash))
+    yield Way(
+        "numpy",
+        partial(evaluate_batches, tree_hash=tree_hash),
+        partial(generate_batches, tree_hash=tree_hash),
+    )
     if (kernel := native.KERNEL) is not None:
         for kind in kernel.kinds():
-            yield Way(kind, partial(kernel.evaluate, key, kind=kind), partial(kernel.generate, key, kind=kind))
+            yield Way(
+                kind,
+                partial(kernel.evaluate, key, kind=kind),
+                partial(kernel.generate, key, kind=kind),
+            )
 
 
 def turn(way: Way, width: int) -> Turn:
     """The limit, then one party's evaluation and the dealer's generation."""
-    mask, masked = (np.frombuffer(os.urandom(8 * GATES), dtype=np.uint64) >> np.uint64(64 - width) for _ in range(2))
+    mask, masked = (
+        np.frombuffer(os.urandom(8 * GATES), dtype=np.uint64) >> np.uint64(64 - width)
+        for _ in range(2)
+    )
     roots = np.frombuffer(os.urandom(32 * GATES), dtype=np.uint64).reshape(2, GATES, 2)
     chunk = min(GATES, MATERIAL_BYTES // key_bytes(width))
     keys = way.generate(width, mask, roots)
@@ -116,7 +136,9 @@ def turn(way: Way, width: int) -> Turn:
     limit = aes_blocks_per_second(LIMIT_SECONDS) / aes_blocks(width)
     evaluated = GATES / _seconds(lambda: way.evaluate(0, width, *keys, masked, roots[0]))
     generated = GATES / _seconds(lambda: way.generate(width, mask, roots))
-    by_chunk = chunk / _seconds(lambda: way.evaluate(0, width, *few, masked[:chunk], roots[0, :chunk]))
+    by_chunk = chunk / _seconds(
+        lambda: way.evaluate(0, width, *few, masked[:chunk], roots[0, :chunk])
+    )
     return Turn(evaluated / limit, by_chunk / limit, evaluated, generated)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile import write_study_file
-from umpc.study import FieldText
+from umpc.study.parts import FieldText
 
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"
 RECORDS = 4521
@@ -46,7 +46,9 @@ class Site:
     fields: Sequence[FieldText]
     runs: int = field(default=0)
 
-    def study(self, addresses: Mapping[str, str] | None = None, prepare: bool = False, **changes) -> dict:
+    def study(
+        self, addresses: Mapping[str, str] | None = None, prepare: bool = False, **changes
+    ) -> dict:
         """One study, a coordinator's process of its own: its report, with `wall`, its seconds from start to end.
 
         addresses: where to find the servers, if not where they listen. prepare: ahead, before the run.
@@ -57,7 +59,9 @@ class Site:
         facts = {"edges": "2n", "epsilon": "1", "dealer": dealer, "statistic": "kendall_tau"}
         facts["columns"] = [each.name for each in self.fields]
         facts["nodes"] = [(name, at[name]) for name in self.names]
-        file = write_study_file(self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes))
+        file = write_study_file(
+            self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes)
+        )
         if prepare:
             self._command("prepare", file)
         started = time.perf_counter()
@@ -66,10 +70,14 @@ class Site:
 
     def _command(self, command: str, file: Path) -> dict:
         ended = subprocess.run(
-            [*Deployment.command, "study", command, str(file), "--format", "json"], capture_output=True, text=True
+            [*Deployment.command, "study", command, str(file), "--format", "json"],
+            capture_output=True,
+            text=True,
         )
         if ended.returncode:
-            raise SystemExit(f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}")
+            raise SystemExit(
+                f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}"
+            )
         return json.loads(ended.stdout)
 
     def processor_seconds(self) -> dict[str, float]:

@@ -21,9 +21,18 @@ def main() -> list[Figure]:
         ("bytes offline", f"{report['bytes_offline']:,}"),
         *((f"{name}, most memory", f"{size / 2**20:.0f} MiB") for name, size in memory.items()),
     ]
-    show(f"Kendall over {RECORDS:,} records, |E| = {EDGES:,}, {NODES} nodes and a dealer", ("", "measured"), rows)
+    show(
+        f"Kendall over {RECORDS:,} records, |E| = {EDGES:,}, {NODES} nodes and a dealer",
+        ("", "measured"),
+        rows,
+    )
     name = f"{RECORDS:,} records, |E| = {EDGES:,}"
     return [
         Figure(f"{name}: wall", f"{report['wall']:.1f} s", "under 40 s", report["wall"] < 40),
-        Figure(f"{name}: largest process", f"{largest / 2**20:.0f} MiB", "under 600 MiB", largest < 600 << 20),
+        Figure(
+            f"{name}: largest process",
+            f"{largest / 2**20:.0f} MiB",
+            "under 600 MiB",
+            largest < 600 << 20,
+        ),
     ]

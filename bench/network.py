@@ -10,10 +10,10 @@ from statistics import median
 
 from bench.harness import Site, bank_table, cores, site
 from bench.table import Figure, show
-from umpc.cli.prediction import attempt_over
 from umpc.coordinator.studyfile import load_study_file
 from umpc.mpc.cost import predict
-from umpc.planning import Network, measure_machine, predict_seconds
+from umpc.planning.prediction import attempt_over
+from umpc.planning.seconds import Network, measure_machine, predict_seconds
 
 LINES = ((1, 1000), (20, 100), (80, 20), (20, 10))
 """One-way delay in milliseconds, megabits a second."""
@@ -29,19 +29,32 @@ def main() -> list[Figure]:
         for delay, megabits in LINES:
             with slow(here, delay, megabits) as addresses:
                 reports = [here.study(addresses=addresses) for _ in range(RUNS)]
-            attempt = attempt_over(load_study_file(here.folder / "study.toml").study("coordinator"), counts)
+            attempt = attempt_over(
+                load_study_file(here.folder / "study.toml").study("coordinator"), counts
+            )
             machine = machine or measure_machine(attempt.study)
             network = Network(delay / 1e3, megabits * 125_000)
             predicted = predict_seconds(attempt, predict(attempt), machine, network, 3 / cores())
             for part in ("online", "offline", "total"):
                 measured = median(report[f"seconds_{part}"] for report in reports)
                 rows.append(
-                    (f"{delay} ms, {megabits} Mbit/s", part, f"{measured:.3f} s", f"{getattr(predicted, part):.3f} s")
+                    (
+                        f"{delay} ms, {megabits} Mbit/s",
+                        part,
+                        f"{measured:.3f} s",
+                        f"{getattr(predicted, part):.3f} s",
+                    )
                 )
             error = predicted.total / measured - 1
             name = f"bank over {delay} ms, {megabits} Mbit/s: predicted time"
-            figures.append(Figure(name, f"{error:+.0%}", f"within ±{WITHIN:.0%}", abs(error) <= WITHIN))
-    show(f"{source}: Kendall, 2 nodes, |E| = 2n, medians of {RUNS}", ("line", "", "measured", "predicted"), rows)
+            figures.append(
+                Figure(name, f"{error:+.0%}", f"within ±{WITHIN:.0%}", abs(error) <= WITHIN)
+            )
+    show(
+        f"{source}: Kendall, 2 nodes, |E| = 2n, medians of {RUNS}",
+        ("line", "", "measured", "predicted"),
+        rows,
+    )
     return figures
 
 

@@ -28,9 +28,21 @@ def main() -> list[Figure]:
         report, row = study(NODES, records)
         rows.append(row)
         name = f"{NODES} nodes with {records} record{'s' * (records > 1)} each"
-        shown, wanted = f"{report['rounds']} in {report['seconds_total']:.1f} s", f"{few['rounds']}, as 2 nodes'"
+        shown, wanted = (
+            f"{report['rounds']} in {report['seconds_total']:.1f} s",
+            f"{few['rounds']}, as 2 nodes'",
+        )
         figures.append(Figure(f"{name}: rounds", shown, wanted, report["rounds"] == few["rounds"]))
-    columns = ("nodes × records", "in all", "offline", "online", "rounds", "sockets", "a node's bytes", "memory")
+    columns = (
+        "nodes × records",
+        "in all",
+        "offline",
+        "online",
+        "rounds",
+        "sockets",
+        "a node's bytes",
+        "memory",
+    )
     show("Kendall, |E| = 2n; sockets, bytes, memory: the most of a node", columns, rows)
     return figures
 
@@ -43,7 +55,14 @@ def study(nodes: int, records: int) -> tuple[dict, tuple[str, ...]]:
     seconds = [f"{report[f'seconds_{part}']:.2f} s" for part in ("total", "offline", "online")]
     most = max(sockets[name] for name in here.names)
     sent = max(report["bytes_online_by_node"])
-    row = (f"{nodes} × {records}", *seconds, str(report["rounds"]), str(most), f"{sent:,}", f"{memory / 2**20:.0f} MiB")
+    row = (
+        f"{nodes} × {records}",
+        *seconds,
+        str(report["rounds"]),
+        str(most),
+        f"{sent:,}",
+        f"{memory / 2**20:.0f} MiB",
+    )
     return report, row
 
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bench.table import show
-from umpc.mpc.base_ot import receive_seeds, send_seeds
-from umpc.mpc.correlated_ot import (
+from umpc.crypto.rounds import Protocol, run_in_memory
+from umpc.mpc.transfers.base_ot import receive_seeds, send_seeds
+from umpc.mpc.transfers.correlated_ot import (
     BLOCK_BITS,
     FOLDS,
     CorrelatedReceiver,
@@ -24,7 +25,7 @@ from umpc.mpc.correlated_ot import (
     open_receiver,
     open_sender,
 )
-from umpc.mpc.ot_products import (
+from umpc.mpc.transfers.ot_products import (
     multiple_bits,
     product_bits,
     receive_multiples,
@@ -34,7 +35,6 @@ from umpc.mpc.ot_products import (
     send_products,
     send_triples,
 )
-from umpc.mpc.rounds import Protocol, run_in_memory
 
 TRANSFERS = 1 << 20
 RUNS = 5
@@ -58,8 +58,15 @@ def base_table() -> None:
         )
         sender.append(seconds[0])
         receiver.append(seconds[1])
-    rows = [(name, f"{statistics.median(each):.3f}") for name, each in zip(parties, (sender, receiver), strict=True)]
-    show(f"{BLOCK_BITS} base oblivious transfers on P-256, medians of {RUNS}", ("party", "seconds"), rows)
+    rows = [
+        (name, f"{statistics.median(each):.3f}")
+        for name, each in zip(parties, (sender, receiver), strict=True)
+    ]
+    show(
+        f"{BLOCK_BITS} base oblivious transfers on P-256, medians of {RUNS}",
+        ("party", "seconds"),
+        rows,
+    )
 
 
 def extension_table() -> None:
@@ -89,7 +96,10 @@ def extension_table() -> None:
 
 def product_table() -> None:
     ends = open_channel()
-    bits, numbers = random_bits(TRANSFERS), np.frombuffer(os.urandom(8 * TRANSFERS), dtype=np.uint64)
+    bits, numbers = (
+        random_bits(TRANSFERS),
+        np.frombuffer(os.urandom(8 * TRANSFERS), dtype=np.uint64),
+    )
     few = 1 << 13
     rows = [
         rate_row(
@@ -105,7 +115,10 @@ def product_table() -> None:
         rate_row(
             "number × bit, 64 bits",
             TRANSFERS,
-            lambda: [send_multiples(ends[0], numbers, 64), receive_multiples(ends[1], bits, 64, "sender")],
+            lambda: [
+                send_multiples(ends[0], numbers, 64),
+                receive_multiples(ends[1], bits, 64, "sender"),
+            ],
             1,
             multiple_bits(64),
         ),
@@ -123,7 +136,13 @@ def product_table() -> None:
                 product_bits(width),
             )
         )
-    columns = ("made of transfers", "sender, k/s", "receiver, k/s", "bytes to sender", "bytes to receiver")
+    columns = (
+        "made of transfers",
+        "sender, k/s",
+        "receiver, k/s",
+        "bytes to sender",
+        "bytes to receiver",
+    )
     show(f"Products without a dealer, on one core a party, medians of {RUNS}", columns, rows)
 
 

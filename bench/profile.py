@@ -41,7 +41,11 @@ def main() -> None:
             taken = _read(folder, len(here.served) + 1)
     wall = report["seconds_total"]
     title = f"{source}: Kendall, |E| = {report['edges']:,}, {nodes} nodes: {wall:.2f} s on {cores()} cores"
-    show(f"{title}; seconds of a processor", ("at", *PROCESSES.values(), "of all of it"), _rows(taken, wall))
+    show(
+        f"{title}; seconds of a processor",
+        ("at", *PROCESSES.values(), "of all of it"),
+        _rows(taken, wall),
+    )
 
 
 def _read(folder: Path, processes: int) -> dict[str, Counter[str]]:
@@ -64,7 +68,9 @@ def _rows(taken: dict[str, Counter[str]], wall: float) -> list[tuple[str, ...]]:
         for label, spent in total.most_common()
         if spent >= WORTH_A_LINE * used
     ]
-    rows.append(("all of it", *(f"{seconds.total():.2f}" for seconds in taken.values()), f"{used:.2f} s"))
+    rows.append(
+        ("all of it", *(f"{seconds.total():.2f}" for seconds in taken.values()), f"{used:.2f} s")
+    )
     idle = 1 - used / (wall * cores())
     return [*rows, ("waiting, or others' work, of the cores", *[""] * len(taken), f"{idle:.1%}")]
 

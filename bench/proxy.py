@@ -36,7 +36,9 @@ class Line:
         return arrival
 
 
-async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: Line, not_before: float) -> None:
+async def pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: Line, not_before: float
+) -> None:
     """Everything from one end to the other, each piece when it arrives."""
     loop, pieces, more = asyncio.get_running_loop(), deque(), asyncio.Event()
 
@@ -82,7 +84,9 @@ async def serve(address: str, delay: float, rate: float) -> str:
         target_reader, target_writer = await asyncio.open_connection(sock=target)
         first = asyncio.get_running_loop().time() + 3 * delay
         await asyncio.gather(
-            pump(reader, target_writer, there, first), pump(target_reader, writer, back, first), return_exceptions=True
+            pump(reader, target_writer, there, first),
+            pump(target_reader, writer, back, first),
+            return_exceptions=True,
         )
 
     listener = _socket()
@@ -92,7 +96,9 @@ async def serve(address: str, delay: float, rate: float) -> str:
 
 
 def _socket() -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, asyncio sends at once
+    made = socket.socket(
+        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # named, asyncio sends at once
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
     made.setblocking(False)
     return made

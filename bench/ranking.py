@@ -1,6 +1,6 @@
 """`python -m bench.ranking`: who subscribes? A linear ranking learnt privately from pairs of the bank's records.
 
-A trusted curator runs DP-SGD on the pairwise logistic loss (`umpc/dp/central/dpsgd.py`) over every second record, and
+A trusted curator runs DP-SGD on the pairwise logistic loss (`bench/baselines/dpsgd.py`) over every second record, and
 the ranking's AUC is told for the others, in the clear: of the test half nothing is private here. Values beyond `BOUNDS`
 count as the bound, and all are scaled so that no two records are farther apart than 1. `BOUNDS` and `SGD` were chosen
 by looking at results on this very table, so they are an example and no private choice; in earnest they are fixed
@@ -24,12 +24,18 @@ from statistics import median
 
 import numpy as np
 
+from bench.baselines.cost import dpsgd_cost
+from bench.baselines.dpsgd import PairwiseSgd, calibrate_noise, pairwise_risk
 from bench.harness import BANK, RECORDS
 from bench.table import show
-from umpc.dp.central.cost import dpsgd_cost
-from umpc.dp.central.dpsgd import PairwiseSgd, calibrate_noise, pairwise_risk
 
-BOUNDS = {"age": (18, 95), "balance": (-1000, 5000), "duration": (0, 1000), "campaign": (1, 10), "previous": (0, 10)}
+BOUNDS = {
+    "age": (18, 95),
+    "balance": (-1000, 5000),
+    "duration": (0, 1000),
+    "campaign": (1, 10),
+    "previous": (0, 10),
+}
 """Of each feature."""
 SGD = {"steps": 100, "pairs": 8, "clip": Fraction(1, 8), "radius": Fraction(40)}
 NO_NOISE = Fraction(1, 1 << 20)
@@ -62,7 +68,9 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> float:
     ranks = np.empty(len(scores))
     ranks[np.argsort(scores, kind="stable")] = np.arange(1, len(scores) + 1)
     count = int(positive.sum())
-    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(scores) - count)))
+    return float(
+        (ranks[positive].sum() - count * (count + 1) / 2) / (count * (len(scores) - count))
+    )
 
 
 def line(epsilon: Fraction | None, delta: Fraction, halves: Sequence, runs: int) -> tuple[str, ...]:
@@ -84,8 +92,12 @@ def line(epsilon: Fraction | None, delta: Fraction, halves: Sequence, runs: int)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.ranking", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--epsilon", nargs="+", type=Fraction, default=[Fraction(1, 2), Fraction(1), Fraction(4)])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.ranking", description=__doc__.split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--epsilon", nargs="+", type=Fraction, default=[Fraction(1, 2), Fraction(1), Fraction(4)]
+    )
     parser.add_argument("--delta", type=Fraction, default=Fraction(1, 10**6))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--csv", type=Path, default=BANK)
@@ -104,7 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show(title, columns, rows)
     sgd = PairwiseSgd(n, n // 2, noise=Fraction(1), **SGD)
     cost = dpsgd_cost(sgd, len(BOUNDS))
-    print(f"{cost.message_bytes:,} bytes to the curator, once; {cost.coordinator_operations:,} operations")
+    print(
+        f"{cost.message_bytes:,} bytes to the curator, once; {cost.coordinator_operations:,} operations"
+    )
 
 
 if __name__ == "__main__":

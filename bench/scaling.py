@@ -23,13 +23,24 @@ FLAT = (10_000, 10_000_000)
 FLAT_BY = 0.2
 NODES = (2, 4, 8, 16, 32)
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)
-KEYS = ("size", "seconds_total", "seconds_online", "seconds_offline", "bytes_online", "bytes_offline", "memory")
+KEYS = (
+    "size",
+    "seconds_total",
+    "seconds_online",
+    "seconds_offline",
+    "bytes_online",
+    "bytes_offline",
+    "memory",
+)
 
 
 def main() -> list[Figure]:
     over_edges = sweep_edges()
     added = ["", *(f"{1e6 * _added(*pair):.2f} µs" for pair in pairwise(over_edges))]
-    rows = [[f"{r['size']:,}", f"{r['seconds_total']:.2f} s", each] for r, each in zip(over_edges, added, strict=True)]
+    rows = [
+        [f"{r['size']:,}", f"{r['seconds_total']:.2f} s", each]
+        for r, each in zip(over_edges, added, strict=True)
+    ]
     show("Kendall, 4,521 records, 2 nodes, over |E|", ("edges", "study", "an edge more"), rows)
     return [flatness(over_edges)]
 
@@ -89,12 +100,20 @@ def picture(name: str, title: str, xlabel: str, rows: Sequence[dict]) -> None:
         writer.writerows(rows)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
     sizes = [row["size"] for row in rows]
-    for key, label in (("seconds_total", "in all"), ("seconds_online", "online"), ("seconds_offline", "offline")):
+    for key, label in (
+        ("seconds_total", "in all"),
+        ("seconds_online", "online"),
+        ("seconds_offline", "offline"),
+    ):
         left.loglog(sizes, [row[key] for row in rows], marker="o", label=label)
     left.set(xlabel=xlabel, ylabel="seconds", title=title)
     for key, label in (("bytes_online", "online"), ("bytes_offline", "dealt")):
         right.loglog(sizes, [row[key] for row in rows], marker="o", label=label)
-    right.set(xlabel=xlabel, ylabel="bytes", title=f"largest process {max(r['memory'] for r in rows) / 2**20:.0f} MiB")
+    right.set(
+        xlabel=xlabel,
+        ylabel="bytes",
+        title=f"largest process {max(r['memory'] for r in rows) / 2**20:.0f} MiB",
+    )
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.legend()

@@ -16,20 +16,21 @@ import numpy as np
 from bench.harness import made_up, site
 from bench.table import Figure, show, show_targets
 from bench.work import Work, measure
-from umpc.agreement import attempt_of
-from umpc.mpc import messages as m
+from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.mpc.attempt import Attempt, commit
-from umpc.mpc.compiler import compile_program
-from umpc.mpc.fields import fields_frames
-from umpc.mpc.frames import frame_bytes
-from umpc.mpc.material import dealt_bytes
-from umpc.mpc.prg import SEED_BYTES, Stream, derive
-from umpc.mpc.sizes import Member
-from umpc.node.links import DIALS_AT_ONCE as DIALS
-from umpc.planning import CALL, CONNECTION, FIXED, Network
+from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.fields import fields_frames
+from umpc.mpc.masked.material import dealt_bytes
+from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
+from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import FieldText, Participant, Study
+from umpc.protocols.u_mpc.noise_binding import attempt_of
+from umpc.study import messages as m
+from umpc.study.document import Study
+from umpc.study.frames import frame_bytes
+from umpc.study.parts import FieldText, Participant
+from umpc.study.sizes import Member
 from umpc.ustat.sampling import balanced
 
 NODES = (1_000, 10_000)
@@ -84,7 +85,10 @@ class Simulated:
     def __init__(self, study: Study, records: int, seed: bytes | None = None):
         self.study, self.records, self.nodes = study, records, len(study.nodes)
         opening = bytes(SEED_BYTES)
-        members = [Member(n.name, records, commit(study.hash, n.name, opening), bytes(32)) for n in study.nodes]
+        members = [
+            Member(n.name, records, commit(study.hash, n.name, opening), bytes(32))
+            for n in study.nodes
+        ]
         self.attempt: Attempt = attempt_of(study, members, [opening] * self.nodes)
         ring = self.attempt._sums_ring
         self.program = compile_program(study.parsed_kernels, ring, {(0, 1)})
@@ -95,7 +99,9 @@ class Simulated:
     def _draw(self) -> None:
         """E, and of every cell its owners, its edges, and how many records of each owner are in it."""
         count = self.attempt.sizes.edges
-        pairs = balanced(self.nodes * self.records, count, Stream(derive(self.seed, "edges")).words, 2)
+        pairs = balanced(
+            self.nodes * self.records, count, Stream(derive(self.seed, "edges")).words, 2
+        )
         owners = pairs // self.records
         crossing = owners[:, 0] != owners[:, 1]
         owners, pairs = owners[crossing], pairs[crossing]
@@ -103,9 +109,16 @@ class Simulated:
             owners[:, 0] * self.nodes + owners[:, 1], return_inverse=True, return_counts=True
         )
         self.owners = np.stack(np.divmod(codes, self.nodes), axis=1)
-        found = [np.unique(place * np.int64(self.nodes * self.records) + pairs[:, side]) for side in (0, 1)]
+        found = [
+            np.unique(place * np.int64(self.nodes * self.records) + pairs[:, side])
+            for side in (0, 1)
+        ]
         self.met = np.stack(
-            [np.bincount(each // (self.nodes * self.records), minlength=len(codes)) for each in found], axis=1
+            [
+                np.bincount(each // (self.nodes * self.records), minlength=len(codes))
+                for each in found
+            ],
+            axis=1,
         )
         self.links = np.bincount(self.owners.ravel(), minlength=self.nodes)
 
@@ -114,8 +127,15 @@ class Simulated:
         """Bytes that every node sends online, its share included."""
         sent = np.full(self.nodes, self.program.ring.bytes)
         for party in (0, 1):
-            at = zip(*self.owners.T.tolist(), self.edges.tolist(), self.met[:, party].tolist(), strict=True)
-            sizes = [self._sent(u.bit_length(), v.bit_length(), edges, met) for u, v, edges, met in at]
+            at = zip(
+                *self.owners.T.tolist(),
+                self.edges.tolist(),
+                self.met[:, party].tolist(),
+                strict=True,
+            )
+            sizes = [
+                self._sent(u.bit_length(), v.bit_length(), edges, met) for u, v, edges, met in at
+            ]
             np.add.at(sent, self.owners[:, party], sizes)
         return sent
 
@@ -130,7 +150,9 @@ class Simulated:
         for number, count in self._chunks(edges):
             for round in range(1, self.plan.rounds + 1):
                 shape = self.plan.shape(round, 0, count)
-                total += frame_bytes("open", link, number, count, shape.width, len(shape.payload), round)
+                total += frame_bytes(
+                    "open", link, number, count, shape.width, len(shape.payload), round
+                )
         return total
 
     @cached_property
@@ -139,30 +161,48 @@ class Simulated:
         dealt = np.full(self.nodes, frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES))
         for party in (0, 1):
             at = zip(*self.owners.T.tolist(), self.edges.tolist(), strict=True)
-            sizes = [self._dealt(u.bit_length(), v.bit_length(), edges, party) for u, v, edges in at]
+            sizes = [
+                self._dealt(u.bit_length(), v.bit_length(), edges, party) for u, v, edges in at
+            ]
             np.add.at(dealt, self.owners[:, party], sizes)
         return dealt
 
     @cache  # noqa: B019
     def _dealt(self, u_bits: int, v_bits: int, edges: int, party: int) -> int:
         link, width = ((1 << u_bits) - 1, (1 << v_bits) - 1), self.plan.dealt_bits(party)
-        sizes = ((number, count, dealt_bytes(self.plan, party, count)) for number, count in self._chunks(edges))
-        return sum(frame_bytes("material", link, number, count, width, size) for number, count, size in sizes)
+        sizes = (
+            (number, count, dealt_bytes(self.plan, party, count))
+            for number, count in self._chunks(edges)
+        )
+        return sum(
+            frame_bytes("material", link, number, count, width, size)
+            for number, count, size in sizes
+        )
 
     def _chunks(self, edges: int) -> list[tuple[int, int]]:
         """(number, edges) of a cell's chunks."""
         size = self.plan.chunk_edges
-        return [(number, min(size, edges - start)) for number, start in enumerate(range(0, edges, size))]
+        return [
+            (number, min(size, edges - start)) for number, start in enumerate(range(0, edges, size))
+        ]
 
     @cached_property
     def messages(self) -> dict[str, int]:
         """Bytes of the messages that grow with the number of nodes; each goes to, or comes from, every node."""
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
         request = pb.DealRequest(
-            study=self.study.encode(), members=[codec.encode_member(each) for each in members], openings=list(openings)
+            study=self.study.encode(),
+            members=[codec.encode_member(each) for each in members],
+            openings=list(openings),
         )
-        sent = {"propose": m.Propose(self.study.encode()), "agree": m.Agree(members), "begin": m.Begin(openings)}
-        sizes = {step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()}
+        sent = {
+            "propose": m.Propose(self.study.encode()),
+            "agree": m.Agree(members),
+            "begin": m.Begin(openings),
+        }
+        sizes = {
+            step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()
+        }
         return sizes | {"deal": request.ByteSize()}
 
     # ---- work and time ------------------------------------------------------------------------------------
@@ -170,12 +210,17 @@ class Simulated:
     def node_work(self, work: Work) -> np.ndarray:
         """Seconds of every node's processor, without what a node takes for any study: (before the data, on data)."""
         cells, links = len(self.edges), self.links
-        chunks = np.bincount(self.owners.ravel(), np.repeat(-(-self.edges // self.plan.chunk_edges), 2), self.nodes)
+        chunks = np.bincount(
+            self.owners.ravel(), np.repeat(-(-self.edges // self.plan.chunk_edges), 2), self.nodes
+        )
         own = np.bincount(self.owners.ravel(), np.repeat(self.edges, 2), self.nodes)
         before = self.attempt.sizes.edges * work.drawn + cells * work.cell + self.nodes * work.key
         before = before + links * (work.connection + 2 * work.message) + chunks * work.message
         on_data = links * (2 * work.fields + 2 * work.message)
-        on_data += chunks * (work.evaluated + 2 * self.plan.rounds * work.message) + own / 2 * work.evaluated_edge
+        on_data += (
+            chunks * (work.evaluated + 2 * self.plan.rounds * work.message)
+            + own / 2 * work.evaluated_edge
+        )
         return np.stack([before, on_data])
 
     def dealer_work(self, work: Work) -> float:
@@ -183,15 +228,24 @@ class Simulated:
         drawn = self.attempt.sizes.edges * work.drawn + cells * work.cell / 2
         chunks = int((-(-self.edges // self.plan.chunk_edges)).sum())
         each = self.nodes * (work.connection + 2 * work.message)
-        return drawn + each + chunks * (work.dealt + 2 * work.message) + int(self.edges.sum()) * work.dealt_edge
+        return (
+            drawn
+            + each
+            + chunks * (work.dealt + 2 * work.message)
+            + int(self.edges.sum()) * work.dealt_edge
+        )
 
     def seconds(self, work: Work, line: Network) -> Seconds:
-        """As `umpc.planning` counts delays; and what N nodes add: messages, handshakes, links, waves of chunks."""
+        """As `umpc.planning.seconds` counts delays; and what N nodes add: messages, handshakes, links, waves of chunks."""
         to_all = {step: self.nodes * size / line.bandwidth for step, size in self.messages.items()}
         agreed = FIXED[0] + line.delay * (CONNECTION + 2 * CALL) + self.nodes * work.connection
         agreed += to_all["propose"] + to_all["agree"]
         before, on_data = self.node_work(work)
-        derived = self.attempt.sizes.edges * work.drawn + len(self.edges) * work.cell + self.nodes * work.key
+        derived = (
+            self.attempt.sizes.edges * work.drawn
+            + len(self.edges) * work.cell
+            + self.nodes * work.key
+        )
         dealing = max(self.dealer_work(work), self.dealt.sum() / line.bandwidth)
         linking = line.delay * (CONNECTION * -(-int(self.links.max()) // DIALS) + CALL) + float(
             (before - derived).max()
@@ -203,7 +257,10 @@ class Simulated:
         return Seconds(agreed, offline, online + float(self.sent.max()) / line.bandwidth)
 
     def row(self, work: Work) -> tuple[str, ...]:
-        seconds, coordinator = self.seconds(work, LINE), sum(self.messages[s] for s in ("propose", "agree", "begin"))
+        seconds, coordinator = (
+            self.seconds(work, LINE),
+            sum(self.messages[s] for s in ("propose", "agree", "begin")),
+        )
         return (
             f"{self.nodes:,} × {self.records}",
             f"{len(self.edges):,}",
@@ -222,9 +279,16 @@ def main() -> list[Figure]:
     show("This machine: microseconds of a processor", ("work", "µs"), work.rows())
     figures = [] if sys.argv[1:] == ["figures"] else validate(work)
     rows = [Simulated(study_of(nodes), records).row(work) for nodes in NODES for records in RECORDS]
-    show("Kendall, |E| = 2n; each process with a processor and a line of 20 ms, 100 Mbit/s", COLUMNS, rows)
+    show(
+        "Kendall, |E| = 2n; each process with a processor and a line of 20 ms, 100 Mbit/s",
+        COLUMNS,
+        rows,
+    )
     largest = {nodes: Simulated(study_of(nodes), 1).messages for nodes in NODES}
-    rows = [(f"{nodes:,} nodes", *(f"{size:,}" for size in sizes.values())) for nodes, sizes in largest.items()]
+    rows = [
+        (f"{nodes:,} nodes", *(f"{size:,}" for size in sizes.values()))
+        for nodes, sizes in largest.items()
+    ]
     show("Bytes of one message, of at most 1,048,576", ("", *largest[NODES[0]]), rows)
     return figures
 
@@ -245,13 +309,20 @@ def validate(work: Work) -> list[Figure]:
         is_exact = model.sent.tolist() == report["bytes_online_by_node"]
         is_exact &= int(model.dealt.sum()) == report["bytes_offline"]
         measured = sum(taken.values()), dealer
-        predicted = nodes * base[0] + float(model.node_work(work).sum()), base[1] + model.dealer_work(work)
+        predicted = (
+            nodes * base[0] + float(model.node_work(work).sum()),
+            base[1] + model.dealer_work(work),
+        )
         sizes = f"{report['bytes_online']:,}", f"{model.sent.sum():,}"
         seconds = (f"{a:.2f} s, {b:.2f} s" for a, b in zip(measured, predicted, strict=True))
         rows.append((f"{nodes} × {records}", *sizes, f"{model.links.mean():.1f}", *seconds))
         error = sum(predicted) / sum(measured) - 1
         name = f"{nodes} nodes simulated: processor time, bytes {'equal' if is_exact else 'differ'}"
-        figures.append(Figure(name, f"{error:+.0%}", f"within ±{WITHIN:.0%}", is_exact and abs(error) <= WITHIN))
+        figures.append(
+            Figure(
+                name, f"{error:+.0%}", f"within ±{WITHIN:.0%}", is_exact and abs(error) <= WITHIN
+            )
+        )
     columns = (
         "nodes × records",
         "bytes online",

@@ -11,17 +11,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from bench.table import show
-from umpc.cli.prediction import attempt_over
+from umpc.crypto.prg import Stream
+from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession
-from umpc.mpc.frames import frame_of
-from umpc.mpc.prg import Stream
-from umpc.mpc.ring import RINGS
-from umpc.mpc.rounds import run_in_memory
-from umpc.mpc.zero_shares import KeyAgreement, zero_shares
+from umpc.planning.prediction import attempt_over
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
-from umpc.study import Study
+from umpc.study.document import Study
+from umpc.study.frames import frame_of
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.channels import bind, connect, make_server
 from umpc.transport.services import grpc, rpc
@@ -57,7 +57,10 @@ class Work:
     fields: float
 
     def rows(self) -> list[tuple[str, str]]:
-        return [(field.name.replace("_", " "), f"{1e6 * getattr(self, field.name):.2f}") for field in fields(self)]
+        return [
+            (field.name.replace("_", " "), f"{1e6 * getattr(self, field.name):.2f}")
+            for field in fields(self)
+        ]
 
 
 def measure(study_of: Callable[[int], Study]) -> Work:
@@ -65,10 +68,14 @@ def measure(study_of: Callable[[int], Study]) -> Work:
     keys = [KeyAgreement(os.urandom(32)).public_key for _ in range(KEYS)]
     names = [str(number) for number in range(KEYS)]
     agreed = _seconds(lambda: zero_shares(0, names, keys, key, bytes(32), RINGS[0], 1)) / KEYS
-    small, large = (_seconds(lambda n=n: expand("2n", [n // 8] * 4, Stream(bytes(32)).words)) for n in EDGES)
+    small, large = (
+        _seconds(lambda n=n: expand("2n", [n // 8] * 4, Stream(bytes(32)).words)) for n in EDGES
+    )
     drawn = (large - small) / (EDGES[1] - EDGES[0])
     connection, message = asyncio.run(_transport())
-    return Work(agreed, drawn, _cell(study_of(MANY), drawn), connection, message, *_chunks(study_of))
+    return Work(
+        agreed, drawn, _cell(study_of(MANY), drawn), connection, message, *_chunks(study_of)
+    )
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -100,16 +107,24 @@ def _chunks(study_of: Callable[[int], Study]) -> tuple[float, ...]:
     found = [_rounds(study_of(nodes), records) for records in sizes]
     (dealt, evaluated, fields, edges, _), (more_dealt, more_evaluated, _, more_edges, _) = found
     dealt_edge, evaluated_edge = (
-        (b - a) / (more_edges - edges) for a, b in ((dealt, more_dealt), (evaluated, more_evaluated))
+        (b - a) / (more_edges - edges)
+        for a, b in ((dealt, more_dealt), (evaluated, more_evaluated))
     )
-    return dealt - edges * dealt_edge, evaluated - edges * evaluated_edge, dealt_edge, evaluated_edge, fields
+    return (
+        dealt - edges * dealt_edge,
+        evaluated - edges * evaluated_edge,
+        dealt_edge,
+        evaluated_edge,
+        fields,
+    )
 
 
 def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int]:
     """Seconds of a chunk at the dealer and at an owner, of a link's fields at one side; edges of a chunk; chunks."""
     stream = Stream(bytes(32))
     tables = [
-        {field.name: (stream.words(records) >> 1).astype("int64") % 100 for field in study.schema} for _ in study.nodes
+        {field.name: (stream.words(records) >> 1).astype("int64") % 100 for field in study.schema}
+        for _ in study.nodes
     ]
     run = simulate(study, tables, os.urandom)
     attempt, nodes = run.attempt, run.nodes
@@ -135,7 +150,9 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int
             [fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties]
         )
         for line in sent:
-            codec.decode_frame(codec.encode_frame(frame_of(line.message, chunk.place, chunk.number)))
+            codec.decode_frame(
+                codec.encode_frame(frame_of(line.message, chunk.place, chunk.number))
+            )
     at_owners = time.process_time() - started
     edges = sum(chunk.count for chunk in chunks)
     return (
@@ -163,7 +180,9 @@ async def _transport() -> tuple[float, float]:
     rpc.add_NodeServicer_to_server(_Echo(), server)
     address = await bind(server, identities[0], "127.0.0.1:0")
     await server.start()
-    message = pb.PeerMessage(frame=pb.Frame(step=4, round=1, owners=[1, 2], count=6, width=4, payload=b"123"))
+    message = pb.PeerMessage(
+        frame=pb.Frame(step=4, round=1, owners=[1, 2], count=6, width=4, payload=b"123")
+    )
 
     async def link():
         channel = await connect(identities[1], "server", "node", address, 5)

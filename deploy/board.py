@@ -48,7 +48,11 @@ class Member:
     container: str
 
     def label(self) -> str:
-        return self.name if self.name == self.container else f"{self.name} (container {self.container})"
+        return (
+            self.name
+            if self.name == self.container
+            else f"{self.name} (container {self.container})"
+        )
 
 
 def put(note: str, content: bytes = b"") -> None:
@@ -89,7 +93,10 @@ def arrive(role: str):
 
 def arrivals() -> list[tuple[str, str, bool]]:
     """(role, address, runs still) of every container that arrived."""
-    return [(*path.read_text().split(), _is_locked(path)) for path in sorted((BOARD / "present").iterdir())]
+    return [
+        (*path.read_text().split(), _is_locked(path))
+        for path in sorted((BOARD / "present").iterdir())
+    ]
 
 
 def runs(role: str) -> bool:
@@ -126,7 +133,9 @@ def wait(what: str, missing: Callable[[], Iterable[str]]) -> None:
     while names := list(missing()):
         check_others()
         if time.monotonic() > deadline:
-            raise Failed(f"waited {SECONDS} s in vain for {what} of {', '.join(names)}; see the log there")
+            raise Failed(
+                f"waited {SECONDS} s in vain for {what} of {', '.join(names)}; see the log there"
+            )
         time.sleep(POLL_SECONDS)
 
 
@@ -146,7 +155,9 @@ def check_others() -> None:
         raise OtherFailed("the coordinator has ended; see the log there")
     here = arrivals()
     names = {address: f"{role} at {address}" for role, address, _ in here}
-    names |= {member.address: member.label() for member in _members()} if has("members.json") else {}
+    names |= (
+        {member.address: member.label() for member in _members()} if has("members.json") else {}
+    )
     for note in sorted((BOARD / "failed").glob("*")):
         raise OtherFailed(f"{names[note.name]} failed: {note.read_text()}")
     if gone := [names[address] for _, address, running in here if not running]:

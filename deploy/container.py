@@ -43,7 +43,16 @@ def certificates() -> int:
         request, signed = SITE / f"{member.name}.csr", SITE / member.name
         board.fetch(f"{member.name}/request.csr", request)
         expected = ["--name", member.name, "--role", member.role]
-        umpc("ca", "sign", "--authority", str(AUTHORITY), str(request), *expected, "--out", str(signed / "cert.pem"))
+        umpc(
+            "ca",
+            "sign",
+            "--authority",
+            str(AUTHORITY),
+            str(request),
+            *expected,
+            "--out",
+            str(signed / "cert.pem"),
+        )
         for file in ("ca.pem", "cert.pem"):
             board.send(signed / file, f"{member.name}/{file}")
     say(f"signed {len(asking)} certificates")
@@ -87,12 +96,19 @@ def count_members() -> list[Member]:
     """Everybody who was started, all nodes included. Raises: Failed if somebody is gone or does not arrive."""
     found = {role: addresses(role) for role in ROLES}
     everywhere = {address for here in found.values() for address in here}
-    board.wait("the arrival", lambda: sorted(everywhere - {address for _, address, _ in board.arrivals()}))
+    board.wait(
+        "the arrival", lambda: sorted(everywhere - {address for _, address, _ in board.arrivals()})
+    )
     board.check_others()
     counted = [Member(role, role, found[role][0], role) for role in ROLES if role != "node"]
-    nodes = sorted((number(container), address, container) for address, container in named(found["node"]))
+    nodes = sorted(
+        (number(container), address, container) for address, container in named(found["node"])
+    )
     refuse_gaps([number for number, _, _ in nodes])
-    counted += [Member(f"node-{i}", "node", at, container) for i, (_, at, container) in enumerate(nodes, start=1)]
+    counted += [
+        Member(f"node-{i}", "node", at, container)
+        for i, (_, at, container) in enumerate(nodes, start=1)
+    ]
     say(f"members: {', '.join(f'{member.name} at {member.address}' for member in counted)}")
     return counted
 
@@ -112,12 +128,16 @@ def addresses(service: str) -> list[str]:
     try:
         return socket.gethostbyname_ex(service)[2]
     except OSError:
-        raise Failed(f"no container of the service {service} is running; see the log there") from None
+        raise Failed(
+            f"no container of the service {service} is running; see the log there"
+        ) from None
 
 
 def named(addresses: list[str]) -> list[tuple[str, str]]:
     """Each address with its container's name, as far as the engine tells."""
-    return [(address, socket.getnameinfo((address, 0), 0)[0].split(".")[0]) for address in addresses]
+    return [
+        (address, socket.getnameinfo((address, 0), 0)[0].split(".")[0]) for address in addresses
+    ]
 
 
 def number(container: str) -> int:
@@ -131,7 +151,9 @@ def myself() -> Member:
     for member in board.members():
         if member.address == here:
             return member
-    raise Failed(f"the coordinator did not count this container, at {here}; run `docker-compose up` again")
+    raise Failed(
+        f"the coordinator did not count this container, at {here}; run `docker-compose up` again"
+    )
 
 
 def enrol(me: Member) -> Path:
@@ -174,10 +196,14 @@ def own_rows(index: int, nodes: int) -> Path:
 def serve(me: Member, *command: str) -> int:
     """A process that serves one study; it is ended when the coordinator has ended and it has not."""
     say(f"$ umpc {' '.join(command)} --studies 1")
-    process = subprocess.Popen(["umpc", *command, "--studies", "1"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        ["umpc", *command, "--studies", "1"], stdout=subprocess.PIPE, text=True
+    )
     try:
         if not (line := process.stdout.readline()).startswith("ready: "):
-            raise Failed(f"`umpc {command[0]} start` ended with exit code {process.wait()}; its reason is above")
+            raise Failed(
+                f"`umpc {command[0]} start` ended with exit code {process.wait()}; its reason is above"
+            )
         say(line.rstrip())
         board.put(f"{me.name}/ready")
         while process.poll() is None and board.runs("coordinator"):
@@ -196,7 +222,9 @@ def umpc(*arguments: str) -> None:
     say(f"$ umpc {' '.join(arguments)}")
     done = subprocess.run(["umpc", *arguments], stdout=subprocess.DEVNULL)
     if done.returncode != 0:
-        raise Failed(f"`umpc {' '.join(arguments[:2])}` ended with exit code {done.returncode}; its reason is above")
+        raise Failed(
+            f"`umpc {' '.join(arguments[:2])}` ended with exit code {done.returncode}; its reason is above"
+        )
 
 
 # ---- beginning and end -----------------------------------------------------------------------------------------------

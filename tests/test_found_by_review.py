@@ -8,20 +8,19 @@ from itertools import product
 import numpy as np
 import pytest
 
-from umpc.coordinator.report import noisy_sums
+from tests.support.studies import LOUD, Entropy, make_attempt, make_study
 from umpc.errors import KernelError, RangeError
-from umpc.mpc.material import dealt_bytes
-from umpc.mpc.sizes import Sizes
+from umpc.mpc.masked.material import dealt_bytes
 from umpc.simulation import simulate
-from umpc.study import FieldText
+from umpc.study.parts import FieldText
+from umpc.study.report import noisy_sums
+from umpc.study.sizes import Sizes
 from umpc.ustat import logic
 from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import evaluate_local
 from umpc.ustat.polynomial import BitAtom, FieldAtom, add, atom, constant
 from umpc.ustat.schema import Schema
-
-from .studies import LOUD, Entropy, make_attempt, make_study
 
 Q = "(2 * (a.x < b.x) + (a.y < b.y) == 3 * (a.z < b.z))"
 BITS = Schema([FieldText(name, "0", "1").schema() for name in "xyzw"])
@@ -31,7 +30,8 @@ def all_edges(names: str, records: int) -> list[dict[str, np.ndarray]]:
     """Every value of fields that are 0 or 1."""
     columns = np.array(list(product((0, 1), repeat=len(names) * records))).T
     return [
-        {name: columns[record * len(names) + place] for place, name in enumerate(names)} for record in range(records)
+        {name: columns[record * len(names) + place] for place, name in enumerate(names)}
+        for record in range(records)
     ]
 
 
@@ -68,7 +68,8 @@ def test_a_bit_that_stands_twice_in_a_term_counts_once():
     u, v, m = "(a.x < b.x)", "(a.y < b.y)", "(a.x < c.y)"
     first = f"(({m} & {u}) & ({u} == {v})) * (({m} & {v}) & ({u} == {v}))"
     text = " + ".join(
-        first.translate(str.maketrans("abc", "".join(order))) for order in ("abc", "acb", "bac", "bca", "cab", "cba")
+        first.translate(str.maketrans("abc", "".join(order)))
+        for order in ("abc", "acb", "bac", "bca", "cab", "cba")
     )
     study = make_study(text, 2, x=("0", "1"), y=("0", "1"), degree=3, epsilon=LOUD).check()
     tables = [
@@ -79,7 +80,9 @@ def test_a_bit_that_stands_twice_in_a_term_counts_once():
     together = {name: np.concatenate([table[name] for table in tables]) for name in "xy"}
     triples = np.array([(i, j, k) for i in range(6) for j in range(i) for k in range(j)]).T
     edges = [{name: column[rows] for name, column in together.items()} for rows in triples]
-    assert noisy_sums(run.transcript.shares, 1) == [int(study.parsed_kernels[0].evaluate(edges).sum())]
+    assert noisy_sums(run.transcript.shares, 1) == [
+        int(study.parsed_kernels[0].evaluate(edges).sum())
+    ]
 
 
 @pytest.mark.parametrize("counts", [(3000, 60, 60), (60, 3000, 60), (900, 900), (2000, 10)])
@@ -106,8 +109,12 @@ def test_what_nodes_wait_for_fits_what_all_nodes_can_hold(counts, kernel):
 
 def test_conditions_that_expand_without_end_are_refused_before_they_do():
     """A few thousand characters once took minutes and gigabytes."""
-    bits = [BitAtom("less", add(atom(FieldAtom(0, "x")), constant(number))) for number in range(600)]
-    many, others = (frozenset(frozenset([bit]) for bit in half) for half in (bits[:300], bits[300:]))
+    bits = [
+        BitAtom("less", add(atom(FieldAtom(0, "x")), constant(number))) for number in range(600)
+    ]
+    many, others = (
+        frozenset(frozenset([bit]) for bit in half) for half in (bits[:300], bits[300:])
+    )
     with pytest.raises(KernelError, match="combine fewer comparisons"):
         logic.conjunction(many, others)
     assert len(logic.conjunction(frozenset(list(many)[:60]), frozenset(list(others)[:60]))) == 3600

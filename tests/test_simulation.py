@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from umpc.simulation import Simulated, simulate
-
-from .studies import (
+from tests.support.studies import (
     AUC,
     GINI,
     KENDALL,
@@ -24,6 +22,7 @@ from .studies import (
     random_tables,
     table,
 )
+from umpc.simulation import Simulated, simulate
 
 TRANSCRIPTS = Path(__file__).parent / "mpc" / "transcripts"
 WRITE = "UMPC_WRITE_TRANSCRIPTS"
@@ -66,8 +65,8 @@ def test_many_chunks_give_the_same_as_one(monkeypatch, changes):
     study = make_study(nodes=3, epsilon=LOUD, **changes)
     tables = random_tables([9, 30, 5], "chunks", classes=study.two_sample)
     one = simulate(study, tables, Entropy("chunks"))
-    monkeypatch.setattr("umpc.mpc.plan.MAX_CHUNK", 8)
-    monkeypatch.setattr("umpc.mpc.fields.FIELDS_BYTES", 100)
+    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    monkeypatch.setattr("umpc.mpc.masked.fields.FIELDS_BYTES", 100)
     many = simulate(study, tables, Entropy("chunks"))
     assert many.report.sums == one.report.sums and many.report.estimate == one.report.estimate
     assert len(many.transcript.online) > len(one.transcript.online)
@@ -88,11 +87,16 @@ def transcript_text(run: Simulated, comment: str) -> str:
     """One line a message: round, sender, receiver, step, values, bits of a value, bytes with framing."""
     sent = run.transcript
     lines = [("deal", *link, f.step, f.count, f.width, f.wire_bytes) for *link, f in sent.offline]
-    lines += [(1 + f.round, *link, f.step, f.count, f.width, f.wire_bytes) for *link, f in sent.online]
+    lines += [
+        (1 + f.round, *link, f.step, f.count, f.width, f.wire_bytes) for *link, f in sent.online
+    ]
     width = run.attempt.ring.bits
     names = [node.name for node in run.attempt.study.nodes]
     last, sums = run.attempt.program.rounds + 1, len(run.report.sums)
-    lines += [(last, n, "coordinator", "share", sums, width, len(s)) for n, s in zip(names, sent.shares, strict=True)]
+    lines += [
+        (last, n, "coordinator", "share", sums, width, len(s))
+        for n, s in zip(names, sent.shares, strict=True)
+    ]
     rows = [f"{a!s:5} {b:7} {c:12} {d:14} {e:5} {f:6} {g:6}" for a, b, c, d, e, f, g in lines]
     head = f"{'round':5} {'sender':7} {'receiver':12} {'step':14} {'count':>5} {'width':>6} {'bytes':>6}"
     report = run.report
@@ -137,10 +141,14 @@ def test_the_transcript_is_the_golden_one(name):
     text, path = transcript_text(run, comment), TRANSCRIPTS / f"{name}.txt"
     if os.environ.get(WRITE):
         path.write_text(text)
-    assert text == path.read_text(), f"{path.name} differs; if that is meant, write it anew with {WRITE}=1"
+    assert text == path.read_text(), (
+        f"{path.name} differs; if that is meant, write it anew with {WRITE}=1"
+    )
 
 
-@pytest.mark.parametrize("changes", [{}, {"kernels": SKEWNESS, "degree": 3}], ids=["pairs", "triples"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"kernels": SKEWNESS, "degree": 3}], ids=["pairs", "triples"]
+)
 def test_the_same_entropy_gives_the_same_bytes_and_other_entropy_other_bytes(changes):
     study, tables = make_study(nodes=3, **changes), random_tables([2, 1, 1], "bytes")
     runs = [simulate(study, tables, Entropy(label)).transcript for label in ("one", "one", "two")]

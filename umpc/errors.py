@@ -50,7 +50,9 @@ class UmpcError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, culprit: str | None = None, step: str | None = None, detail: str = ""):
+    def __init__(
+        self, message: str, *, culprit: str | None = None, step: str | None = None, detail: str = ""
+    ):
         super().__init__(message)
         self.message = message
         self.culprit = culprit

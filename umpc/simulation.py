@@ -11,22 +11,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from umpc.coordinator.report import Measured, Report, count_online
 from umpc.coordinator.sessions import coordinator_session
-from umpc.coordinator.shuffling import ShuffledCoordinator
+from umpc.crypto.mesh import run_mesh
+from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.rounds import run_in_memory
 from umpc.dealer.session import DealerSession
-from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import sent_by_round
-from umpc.mpc.frames import Frame, frame_of
-from umpc.mpc.mesh import run_mesh
-from umpc.mpc.prg import SEED_BYTES
-from umpc.mpc.rounds import run_in_memory
-from umpc.node.session import NodeSession
 from umpc.node.sessions import Session, session_of
-from umpc.node.shuffling import frames_to
-from umpc.shuffler.session import ShufflerSession
-from umpc.study import Study
+from umpc.protocols.ghazi_shuffle.coordinator import ShuffledCoordinator
+from umpc.protocols.ghazi_shuffle.node import frames_to
+from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
+from umpc.protocols.u_mpc.node import NodeSession
+from umpc.study import messages as m
+from umpc.study.document import Study
+from umpc.study.frames import Frame, frame_of
+from umpc.study.report import Measured, Report, count_online
 
 Table = Mapping[str, np.ndarray]
 
@@ -83,13 +83,16 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
     if ask := coordinator.ask(released):
         transcript.question = ask.question
         transcript.answers = [node.answer(ask.question) for node in nodes]
-        coordinator.hear([m.Told(answer) for answer in transcript.answers])
+        coordinator.hear([m.Answer(answer) for answer in transcript.answers])
     report = coordinator.finish(released, _measure(transcript, study))
     return Simulated(report, coordinator.attempt, transcript, nodes)
 
 
 def shuffle(
-    coordinator: ShuffledCoordinator, attempt: Attempt, transcript: Transcript, entropy: Callable[[int], bytes]
+    coordinator: ShuffledCoordinator,
+    attempt: Attempt,
+    transcript: Transcript,
+    entropy: Callable[[int], bytes],
 ) -> None:
     """Every node's delivery through both shufflers to the coordinator."""
     study, order = attempt.study, entropy(SEED_BYTES)
@@ -107,7 +110,10 @@ def shuffle(
 
 
 def _deal_and_evaluate(
-    attempt: Attempt, nodes: Sequence[NodeSession], entropy: Callable[[int], bytes], transcript: Transcript
+    attempt: Attempt,
+    nodes: Sequence[NodeSession],
+    entropy: Callable[[int], bytes],
+    transcript: Transcript,
 ) -> None:
     names = [node.name for node in attempt.study.nodes]
     dealer = DealerSession(attempt, entropy) if attempt.needs_dealer else None
@@ -125,16 +131,23 @@ def _deal_and_evaluate(
             nodes[receiver].receive_fields(sender, messages)
             link = (min(sender, receiver), max(sender, receiver))
             for number, message in enumerate(messages):
-                transcript.online.append((names[sender], names[receiver], frame_of(message, link, number)))
+                transcript.online.append(
+                    (names[sender], names[receiver], frame_of(message, link, number))
+                )
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
         dealt = dict(dealer.deal_one(chunk)) if dealer else {}
-        transcript.offline += [(attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()]
+        transcript.offline += [
+            (attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()
+        ]
         material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
         parties = [nodes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
         results, sent = run_in_memory(parties)
         for line in sent:
-            sender, frame = chunk.parties[line.party], frame_of(line.message, chunk.place, chunk.number)
+            sender, frame = (
+                chunk.parties[line.party],
+                frame_of(line.message, chunk.place, chunk.number),
+            )
             others = (node for node in chunk.parties if node != sender)
             phase = transcript.offline if chunk.noise else transcript.online
             phase += [(names[sender], names[other], frame) for other in others]
@@ -146,7 +159,11 @@ def _set_up(names: Sequence[str], nodes: Sequence[NodeSession], transcript: Tran
     """What goes before all data, link by link."""
     for first, node in enumerate(nodes):
         for second in node.peers:
-            ends = [nodes[first].set_up(second), nodes[second].set_up(first)] if first < second else [None]
+            ends = (
+                [nodes[first].set_up(second), nodes[second].set_up(first)]
+                if first < second
+                else [None]
+            )
             if None not in ends:
                 _, sent = run_in_memory(ends)
                 for line in sent:
@@ -169,7 +186,9 @@ def _measure(transcript: Transcript, study: Study) -> Measured:
         sent[sender][frame.step, frame.round] += frame.wire_bytes
     steps = {frame.round_of_study for _, _, frame in transcript.online}
     told = transcript.answers or [b""] * len(study.nodes)
-    revealed = [len(share) + len(answer) for share, answer in zip(transcript.shares, told, strict=True)]
+    revealed = [
+        len(share) + len(answer) for share, answer in zip(transcript.shares, told, strict=True)
+    ]
     asked = [len(transcript.question)] * len(transcript.answers)
     by_round = [sent_by_round(sent[node.name]) for node in study.nodes]
     heaps = [sum(sent[shuffler.name].values()) for shuffler in study.shufflers]

@@ -43,17 +43,28 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
     }
     write_versions(figure, environment() | facts, pictures / "versions.json")
     passed = time.monotonic() - started
-    print(f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of processors in all", flush=True)
+    print(
+        f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of processors in all",
+        flush=True,
+    )
     print(f"    {figure.claim}\n    {agreement.verdict}: {agreement.reason}\n", flush=True)
     return passed
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.figures", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help='such as 003-1 or 003-table-2, or "003" for all of a paper')
-    parser.add_argument("--quick", action="store_true", help="a smoke run, into build/figures-quick")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.figures", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "names", nargs="*", help='such as 003-1 or 003-table-2, or "003" for all of a paper'
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a smoke run, into build/figures-quick"
+    )
     parser.add_argument("--redraw", action="store_true", help="draw again what is stored")
-    parser.add_argument("--data", action="append", default=[], metavar="NAME=FILE", help=", ".join(given.EXPECTED))
+    parser.add_argument(
+        "--data", action="append", default=[], metavar="NAME=FILE", help=", ".join(given.EXPECTED)
+    )
     arguments = parser.parse_args()
     given.give(arguments.data)
     import matplotlib
@@ -66,7 +77,9 @@ def main() -> None:
 
 def _has_its_data(figure: Figure) -> bool:
     if figure.needs and not given.is_given(figure.needs):
-        print(f"{figure.name} is left out: it needs --data {figure.needs}=FILE, {given.EXPECTED[figure.needs]}\n")
+        print(
+            f"{figure.name} is left out: it needs --data {figure.needs}=FILE, {given.EXPECTED[figure.needs]}\n"
+        )
         return False
     return True
 

@@ -20,7 +20,11 @@ def chosen(names: list[str]) -> list[Figure]:
     found: dict[str, Figure] = {}
     for name in names or list(figures):
         paper, _, rest = name.partition("-")
-        fitting = [each for each in figures if each == name or f"{each}-".startswith(f"{paper}-figure-{rest}-")]
+        fitting = [
+            each
+            for each in figures
+            if each == name or f"{each}-".startswith(f"{paper}-figure-{rest}-")
+        ]
         fitting += [each for each in figures if not rest and each.startswith(f"{paper}-")]
         if not fitting:
             raise SystemExit(f"there is no figure {name}; there are {', '.join(figures)}")

@@ -35,12 +35,21 @@ def panels(*drawn: Panel, quantity: str, columns: int = 2, title: str = "") -> D
 
         lines = -(-len(drawn) // columns)
         size = (4.7 * columns, 3.5 * lines)
-        figure, axes = pyplot.subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
+        figure, axes = pyplot.subplots(
+            lines, columns, figsize=size, layout="constrained", squeeze=False
+        )
         for panel, each in zip(drawn, axes.flat, strict=False):
             _panel(each, panel, rows, quantity)
         shown = (zip(*each.get_legend_handles_labels(), strict=True) for each in axes.flat)
         handles = {label: handle for each in shown for handle, label in each}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=4,
+            fontsize=8,
+            frameon=False,
+        )
         figure.suptitle(title, fontsize=10)
         _save(figure, path)
 
@@ -60,15 +69,30 @@ def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
         filled = {} if is_first else {"markerfacecolor": "white"}
         xs = [row.x if panel.x == "x" else row.means[panel.x] for row in own]
         means = [row.means[panel.quantity] for row in own]
-        errors = [min(2 * row.errors[panel.quantity], 0.95 * mean) for row, mean in zip(own, means, strict=True)]
+        errors = [
+            min(2 * row.errors[panel.quantity], 0.95 * mean)
+            for row, mean in zip(own, means, strict=True)
+        ]
         theory = [row.predicted for row in own]
         is_told = panel.quantity == quantity and None not in theory and panel.x == "x"
         axes.plot(xs, theory if is_told else means, color=colour, linewidth=1, alpha=0.8)
-        axes.errorbar(xs, means, errors, fmt=marker, color=colour, markersize=4, linewidth=1, label=name, **filled)
+        axes.errorbar(
+            xs,
+            means,
+            errors,
+            fmt=marker,
+            color=colour,
+            markersize=4,
+            linewidth=1,
+            label=name,
+            **filled,
+        )
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
     if panel.x == "x":
         places = sorted({row.x for row in rows})
-        axes.set_xticks(places, [f"{place:,.0f}" if place < 1e5 else f"{place:.1e}" for place in places])
+        axes.set_xticks(
+            places, [f"{place:,.0f}" if place < 1e5 else f"{place:.1e}" for place in places]
+        )
         axes.set_xticks([], minor=True)
     axes.grid(alpha=0.3)
 
@@ -92,12 +116,16 @@ def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: ""
             data, _, curve = row.series.partition(": ")
             found.setdefault(data, []).append(replace(row, point=replace(row.point, series=curve)))
         size = (max(6.5, 3.6 * len(found)), 3.9)
-        figure, axes = pyplot.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
+        figure, axes = pyplot.subplots(
+            1, len(found), figsize=size, layout="constrained", squeeze=False
+        )
         for each, (data, own) in zip(axes[0], found.items(), strict=True):
             _panel(each, panel, own, panel.quantity)
             each.set_title("\n".join(filter(None, (data, note(own[0])))), fontsize=9)
         handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False
+        )
         figure.suptitle(title, fontsize=10)
         _save(figure, path)
 
@@ -113,9 +141,15 @@ def bars(quantity: str, label: str, title: str) -> Draw:
         figure, axes = pyplot.subplots(figsize=(9.4, 0.9 + 0.26 * len(rows)), layout="constrained")
         places, means = [-row.x for row in rows], [row.means[quantity] for row in rows]
         errors = [2 * row.errors[quantity] for row in rows]
-        axes.barh(places, [row.predicted for row in rows], height=0.6, color="#cfd8dc", label="predicted")
-        axes.errorbar(means, places, xerr=errors, fmt="o", color=COLOURS[0], markersize=4, label="measured")
-        axes.set(xscale="log", xlabel=label, yticks=places, yticklabels=[row.series for row in rows])
+        axes.barh(
+            places, [row.predicted for row in rows], height=0.6, color="#cfd8dc", label="predicted"
+        )
+        axes.errorbar(
+            means, places, xerr=errors, fmt="o", color=COLOURS[0], markersize=4, label="measured"
+        )
+        axes.set(
+            xscale="log", xlabel=label, yticks=places, yticklabels=[row.series for row in rows]
+        )
         axes.legend(fontsize=8, frameon=False)
         axes.grid(alpha=0.3, axis="x")
         axes.set_title(title, fontsize=10)
@@ -131,9 +165,13 @@ def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title
         from matplotlib import pyplot
 
         text = cells(rows)
-        figure, axes = pyplot.subplots(figsize=(10.5, 0.4 + 0.24 * (len(text) + 1)), layout="constrained")
+        figure, axes = pyplot.subplots(
+            figsize=(10.5, 0.4 + 0.24 * (len(text) + 1)), layout="constrained"
+        )
         axes.axis("off")
-        drawn = axes.table(text, colLabels=columns(rows), cellLoc="right", edges="horizontal", bbox=(0, 0, 1, 1))
+        drawn = axes.table(
+            text, colLabels=columns(rows), cellLoc="right", edges="horizontal", bbox=(0, 0, 1, 1)
+        )
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(8)
         drawn.auto_set_column_width(range(len(text[0])))

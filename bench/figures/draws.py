@@ -5,8 +5,8 @@ A study's noise never comes from here: nodes draw theirs from the operating syst
 
 from __future__ import annotations
 
+from umpc.crypto.prg import Stream, derive, digest
 from umpc.dp.random_bits import RandomBits
-from umpc.mpc.prg import Stream, derive, digest
 
 
 def seed_of(key: str) -> bytes:

@@ -26,7 +26,9 @@ def give(assignments: Sequence[str]) -> None:
     for assignment in assignments:
         name, _, file = assignment.partition("=")
         if name not in EXPECTED or not file:
-            raise SystemExit(f"--data {assignment}: expected NAME=FILE, with {' or '.join(EXPECTED)} for NAME")
+            raise SystemExit(
+                f"--data {assignment}: expected NAME=FILE, with {' or '.join(EXPECTED)} for NAME"
+            )
         if not Path(file).is_file():
             raise SystemExit(f"--data {name}: there is no file {file}; expected {EXPECTED[name]}")
         os.environ[_PREFIX + name.upper()] = str(Path(file).resolve())

@@ -39,9 +39,17 @@ class Store:
         """`measured`, `seconds`, `version` and `date` of a batch, if there."""
         return self._found.get(key_of(figure, point, number))
 
-    def put(self, figure: str, point: Point, number: int, measured: Measured, seconds: float, date: str) -> None:
+    def put(
+        self, figure: str, point: Point, number: int, measured: Measured, seconds: float, date: str
+    ) -> None:
         key = key_of(figure, point, number)
-        entry = {"key": key, "version": self.version, "measured": measured, "seconds": seconds, "date": date}
+        entry = {
+            "key": key,
+            "version": self.version,
+            "measured": measured,
+            "seconds": seconds,
+            "date": date,
+        }
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write("\n" * self._torn + json.dumps(entry) + "\n")

@@ -27,7 +27,14 @@ def sweep(figure: Figure, store: Store, quick: bool = False, jobs: int = -1) -> 
     missing = [job for job in _all_jobs(points) if store.get(figure.name, *job) is None]
     progress = Progress(figure.name, len(missing))
     for point, number, measured, seconds in _run(figure, missing, jobs):
-        store.put(figure.name, point, number, measured, seconds, datetime.now(UTC).isoformat(timespec="seconds"))
+        store.put(
+            figure.name,
+            point,
+            number,
+            measured,
+            seconds,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+        )
         progress.finished(point, number, seconds)
     return [_row(figure, point, store) for point in points]
 
@@ -35,10 +42,17 @@ def sweep(figure: Figure, store: Store, quick: bool = False, jobs: int = -1) -> 
 def _all_jobs(points: Sequence[Point]) -> list[Job]:
     """Theory and first batches of all points first, so that a mistake shows soon."""
     most = max(point.batches for point in points)
-    return [(point, number) for number in range(THEORY, most) for point in points if number < point.batches]
+    return [
+        (point, number)
+        for number in range(THEORY, most)
+        for point in points
+        if number < point.batches
+    ]
 
 
-def _run(figure: Figure, missing: Sequence[Job], jobs: int) -> Iterator[tuple[Point, int, Measured, float]]:
+def _run(
+    figure: Figure, missing: Sequence[Job], jobs: int
+) -> Iterator[tuple[Point, int, Measured, float]]:
     work = partial(_work, figure.name, figure.measure, figure.predict)
     if jobs == 1 or not missing:
         yield from (work(*job) for job in missing)
@@ -50,7 +64,9 @@ def _run(figure: Figure, missing: Sequence[Job], jobs: int) -> Iterator[tuple[Po
         yield from parallel(delayed(work)(*job) for job in missing)
 
 
-def _work(name: str, measure, predict, point: Point, number: int) -> tuple[Point, int, Measured, float]:
+def _work(
+    name: str, measure, predict, point: Point, number: int
+) -> tuple[Point, int, Measured, float]:
     """In a worker: one batch, or the prediction, and how long the processor took."""
     started = time.process_time()
     if number == THEORY:
@@ -58,7 +74,10 @@ def _work(name: str, measure, predict, point: Point, number: int) -> tuple[Point
         measured: Measured = {} if found is None else {"predicted": [float(found)]}
     else:
         measured = measure(point, seed_of(key_of(name, point, number)))
-    plain = {quantity: [float(value) for value in np.atleast_1d(values)] for quantity, values in measured.items()}
+    plain = {
+        quantity: [float(value) for value in np.atleast_1d(values)]
+        for quantity, values in measured.items()
+    }
     return point, number, plain, time.process_time() - started
 
 
@@ -66,9 +85,13 @@ def _row(figure: Figure, point: Point, store: Store) -> Row:
     """All batches of a point together. A quantity that does not vary has a standard error of 0."""
     theory = store.get(figure.name, point, THEORY)["measured"]
     batches = [store.get(figure.name, point, number)["measured"] for number in range(point.batches)]
-    values = {quantity: np.concatenate([batch[quantity] for batch in batches]) for quantity in batches[0]}
+    values = {
+        quantity: np.concatenate([batch[quantity] for batch in batches]) for quantity in batches[0]
+    }
     means = {quantity: float(each.mean()) for quantity, each in values.items()}
-    errors = {q: float(v.std(ddof=1) / len(v) ** 0.5) if len(v) > 1 else 0.0 for q, v in values.items()}
+    errors = {
+        q: float(v.std(ddof=1) / len(v) ** 0.5) if len(v) > 1 else 0.0 for q, v in values.items()
+    }
     predicted = theory["predicted"][0] if theory else None
     return Row(point, means, errors, len(values[figure.quantity]), predicted)
 

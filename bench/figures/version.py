@@ -23,7 +23,9 @@ def code_version() -> str:
     """umpc's version and the last commit of CODE, with a hash of what is changed since; without git, of the files."""
     try:
         commit = _git("log", "-1", "--format=%h", "--", *CODE)
-        changed = _git("diff", "HEAD", "--", *CODE) + _git("ls-files", "--others", "--exclude-standard", "--", *CODE)
+        changed = _git("diff", "HEAD", "--", *CODE) + _git(
+            "ls-files", "--others", "--exclude-standard", "--", *CODE
+        )
     except (OSError, subprocess.CalledProcessError):
         files = sorted((ROOT / "umpc").rglob("*.py")) + sorted((ROOT / "bench").rglob("*.py"))
         commit, changed = "no git", "".join(file.read_text(encoding="utf-8") for file in files)
@@ -32,11 +34,18 @@ def code_version() -> str:
 
 
 def _git(*arguments: str) -> str:
-    ended = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return ended.stdout.strip()
 
 
 def environment() -> dict[str, str | int]:
     """What a figure was measured with."""
     cores = os.cpu_count() or 1
-    return {"python": platform.python_version(), "numpy": np.__version__, "umpc": umpc.__version__, "cores": cores}
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "umpc": umpc.__version__,
+        "cores": cores,
+    }

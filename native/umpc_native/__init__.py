@@ -27,7 +27,11 @@ KINDS = {"AES-NI": 1, "VAES": 2}
 
 def kinds() -> list[str]:
     """The instruction sets that this processor has."""
-    return [name for name, kind in KINDS.items() if _LIBRARY is not None and _LIBRARY.umpc_kinds() & kind]
+    return [
+        name
+        for name, kind in KINDS.items()
+        if _LIBRARY is not None and _LIBRARY.umpc_kinds() & kind
+    ]
 
 
 def enabled() -> bool:

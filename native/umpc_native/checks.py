@@ -56,4 +56,6 @@ def _check_array(name: str, array: np.ndarray, kind: type, shape: tuple[int, ...
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{expected}, got {type(array).__name__}")
     if array.dtype != kind or array.shape != shape or not array.flags.c_contiguous:
-        raise ValueError(f"{expected}, contiguous; got {array.shape} {array.dtype}, strides {array.strides}")
+        raise ValueError(
+            f"{expected}, contiguous; got {array.shape} {array.dtype}, strides {array.strides}"
+        )

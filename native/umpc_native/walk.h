@@ -1,6 +1,6 @@
 /* The sign gate's tree, level by level, for blocks of LANES gates in a register. Included once per instruction set.
  *
- * umpc/mpc/comparison.py says what a key is, umpc/mpc/tree.py computes the same in numpy. Between levels a gate's
+ * umpc/mpc/masked/dcf.py says what a key is, umpc/mpc/masked/dcf_tree.py computes the same in numpy. Between levels a gate's
  * state is one block: the seed in the upper 125 bits, the control bit in bit 0 whichever child it came from, the sum of
  * value bits in bit 1. Gates go through a level in tiles, so that corrections are read and written in long runs.
  * No branch and no address depends on a secret.

@@ -22,17 +22,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.agreement import Noise, delta_of, noise_of
-from umpc.coordinator.report import noisy_sums
+from tests.support.studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
 from umpc.dp.binomial import least_coins
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, _threshold
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
-from umpc.mpc.noise import noise_plan
+from umpc.mpc.masked.committee_coins import noise_plan
+from umpc.protocols.u_mpc.noise_binding import Noise, delta_of, noise_of
 from umpc.simulation import Simulated, simulate
-from umpc.study import Study
-
-from ..studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
+from umpc.study.document import Study
+from umpc.study.report import noisy_sums
 
 ALPHA = 1e-6
 """Chance that any test of right code in this folder fails, had the seeds been chosen at random."""
@@ -72,7 +71,9 @@ class Claim:
     def score(self, sums: np.ndarray) -> np.ndarray:
         """log P'(y) / P(y) under the claimed law of sums y, (runs, sums): no event tells the tables better apart."""
         total = np.zeros(len(sums))
-        for column, noise, first, second in zip(sums.T, self.laws, self.first, self.second, strict=True):
+        for column, noise, first, second in zip(
+            sums.T, self.laws, self.first, self.second, strict=True
+        ):
             with np.errstate(divide="ignore", invalid="ignore"):
                 loss = np.log(noise.pmf(column - second)) - np.log(noise.pmf(column - first))
             total += np.nan_to_num(loss, nan=0.0, posinf=100.0, neginf=-100.0)
@@ -102,15 +103,24 @@ class Case:
     @property
     def tables(self) -> tuple[Tables, Tables]:
         *others, last = self.rows
-        return tuple([table(*zip(*rows, strict=True)) for rows in (*others, (*last, one))] for one in self.replaced)
+        return tuple(
+            [table(*zip(*rows, strict=True)) for rows in (*others, (*last, one))]
+            for one in self.replaced
+        )
 
     @cached_property
     def claim(self) -> Claim:
         first, second = self.tables
         counts = [len(columns["x"]) for columns in first]
-        of_first = [int((columns["label"] == 0).sum()) for columns in first] if self.study.two_sample else None
+        of_first = (
+            [int((columns["label"] == 0).sum()) for columns in first]
+            if self.study.two_sample
+            else None
+        )
         attempt = make_attempt(self.study.check(), counts, first=of_first)
-        exact = [tuple(clear_sums(self.study, tables, attempt.hypergraph)) for tables in (first, second)]
+        exact = [
+            tuple(clear_sums(self.study, tables, attempt.hypergraph)) for tables in (first, second)
+        ]
         sizes = attempt.sizes
         changes = tuple(abs(b - a) for a, b in zip(*exact, strict=True))
         assert changes == sizes.sensitivities or not self.worst, "not the worst case"
@@ -136,11 +146,15 @@ def outputs(case: Case, view: View) -> tuple[np.ndarray, np.ndarray]:
     """What is seen of many whole runs on either table: (runs, numbers) each."""
     claim, seen = case.claim, ([], [])
     with remembered():
-        for number, (tables, exact) in enumerate(zip(case.tables, (claim.first, claim.second), strict=True)):
+        for number, (tables, exact) in enumerate(
+            zip(case.tables, (claim.first, claim.second), strict=True)
+        ):
             entropy = Entropy(f"{case.name}, table {number}")
             for _ in range(case.runs * MORE):
                 run = simulate(case.study, tables, entropy)
-                assert case.study.edges == "all" or clear_sums(case.study, tables, run.attempt.hypergraph) == [*exact]
+                assert case.study.edges == "all" or clear_sums(
+                    case.study, tables, run.attempt.hypergraph
+                ) == [*exact]
                 seen[number].append(view(run))
     return np.array(seen[0]), np.array(seen[1])
 
@@ -148,7 +162,9 @@ def outputs(case: Case, view: View) -> tuple[np.ndarray, np.ndarray]:
 def coalitions_view(run: Simulated) -> list[int]:
     """The released sums as t colluding nodes and the coordinator see them: without the noise that these nodes added."""
     study = run.attempt.study
-    known = [] if study.committee_draws else [node._noise for node in run.nodes[: study.max_colluding]]
+    known = (
+        [] if study.committee_draws else [node._noise for node in run.nodes[: study.max_colluding]]
+    )
     totals = noisy_sums(run.transcript.shares, len(study.kernels))
     return [total - sum(noise[number] for noise in known) for number, total in enumerate(totals)]
 
@@ -166,7 +182,9 @@ def at_most(successes: int, trials: int, alpha: float) -> float:
     return 1 - at_least(trials - successes, trials, alpha)
 
 
-def loss_bound(first: np.ndarray, second: np.ndarray, thresholds: Sequence[float], delta: float = 0.0) -> float:
+def loss_bound(
+    first: np.ndarray, second: np.ndarray, thresholds: Sequence[float], delta: float = 0.0
+) -> float:
     """A lower bound of the ε that holds with this δ, but for a chance of EACH; 0 where nothing is proved.
 
     Args: first, second: (runs,) scores of two neighbours. thresholds: fixed beforehand; c stands for the events
@@ -176,7 +194,10 @@ def loss_bound(first: np.ndarray, second: np.ndarray, thresholds: Sequence[float
     for threshold in thresholds:
         above = int((second >= threshold).sum()), int((first >= threshold).sum())
         below = len(first) - above[1], len(second) - above[0]
-        for likely, unlikely, runs in ((*above, (len(second), len(first))), (*below, (len(first), len(second)))):
+        for likely, unlikely, runs in (
+            (*above, (len(second), len(first))),
+            (*below, (len(first), len(second))),
+        ):
             probability = at_least(likely, runs[0], alpha) - delta
             if probability > 0:
                 best = max(best, log(probability / at_most(unlikely, runs[1], alpha)))
@@ -192,7 +213,9 @@ def scale_p(noise: np.ndarray, law) -> float:
     if mean == 0:
         return min(1.0, 2 * ((1 - claimed) / (1 + claimed)) ** len(noise))
     best = mean / (1 + sqrt(1 + mean * mean))
-    divergence = log((1 - best) * (1 + claimed) / ((1 + best) * (1 - claimed))) + mean * log(best / claimed)
+    divergence = log((1 - best) * (1 + claimed) / ((1 + best) * (1 - claimed))) + mean * log(
+        best / claimed
+    )
     return min(1.0, 2 * exp(-len(noise) * divergence))
 
 
@@ -212,7 +235,9 @@ def chi_square(noise: np.ndarray, law) -> float:
 def law_p(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
     """A p-value of the noise, of both tables and all sums, under the exact law that is claimed."""
     found = []
-    for noise, law in zip(np.concatenate([first - claim.first, second - claim.second]).T, claim.laws, strict=True):
+    for noise, law in zip(
+        np.concatenate([first - claim.first, second - claim.second]).T, claim.laws, strict=True
+    ):
         found.append(chi_square(noise, law))
         found += [scale_p(noise, law)] if law.dist.name == "dlaplace" else []
     return min(1.0, min(found) * len(found))
@@ -230,7 +255,9 @@ class Verdict:
 
     def __str__(self) -> str:
         found = f"loss >= {self.loss:.2f}, claimed {self.claimed:g}"
-        return f"{self.what:<76} {self.runs:>6} runs each, {found}" + (f", p = {self.p:.1e}" if self.p < 2 else "")
+        return f"{self.what:<76} {self.runs:>6} runs each, {found}" + (
+            f", p = {self.p:.1e}" if self.p < 2 else ""
+        )
 
     @property
     def sound(self) -> bool:
@@ -256,6 +283,8 @@ def audit(case: Case, mutant: Callable | None = None, view: View = coalitions_vi
     with broken_by(mutant) as name:
         first, second = outputs(case, view)
     loss = loss_bound(claim.score(first), claim.score(second), claim.thresholds, claim.delta)
-    verdict = Verdict(f"{case.name}: {name}", len(first), loss, claim.epsilon, law_p(claim, first, second))
+    verdict = Verdict(
+        f"{case.name}: {name}", len(first), loss, claim.epsilon, law_p(claim, first, second)
+    )
     print(verdict)
     return verdict

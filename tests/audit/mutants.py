@@ -10,22 +10,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.support.studies import Entropy
+from umpc.crypto.prg import digest
+from umpc.crypto.zero_shares import zero_shares
 from umpc.dealer.session import DealerSession
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
-from umpc.dp.local.draws import truth_threshold
-from umpc.dp.local.ghazi_shuffle import Embedding
+from umpc.dp.exact_sampling import truth_threshold
 from umpc.dp.skellam import SkellamShare
-from umpc.mpc.prg import digest
-from umpc.mpc.zero_shares import zero_shares
-from umpc.node.session import NodeSession
-from umpc.protocols.curator import OfCurator
-from umpc.study import Study
+from umpc.protocols.central.messages import OfCurator
+from umpc.protocols.ghazi_shuffle.mechanism import Embedding
+from umpc.protocols.u_mpc.node import NodeSession
+from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import max_degree, two_sample_max_degree
-
-from ..studies import Entropy
 
 Patch = pytest.MonkeyPatch
 
@@ -40,14 +39,19 @@ def half_the_range(patch: Patch) -> None:
 
 def fewer_edges(patch: Patch) -> None:
     """δ_max is 1 whatever E is: noise for one edge of a record. Nodes refuse it: see `nobody_counts_edges`."""
-    patch.setattr("umpc.mpc.sizes.max_degree", lambda *sizes: min(1, max_degree(*sizes)))
-    patch.setattr("umpc.mpc.sizes.two_sample_max_degree", lambda *sizes: min(1, two_sample_max_degree(*sizes)))
+    patch.setattr("umpc.study.sizes.max_degree", lambda *sizes: min(1, max_degree(*sizes)))
+    patch.setattr(
+        "umpc.study.sizes.two_sample_max_degree",
+        lambda *sizes: min(1, two_sample_max_degree(*sizes)),
+    )
 
 
 def nobody_counts_edges(patch: Patch) -> None:
     """As `fewer_edges`, and no node checks how many edges its records have. Loss δ_max·ε."""
     fewer_edges(patch)
-    patch.setattr(Hypergraph, "degrees", lambda graph, node: np.zeros(graph.counts[node], dtype=np.int64))
+    patch.setattr(
+        Hypergraph, "degrees", lambda graph, node: np.zeros(graph.counts[node], dtype=np.int64)
+    )
 
 
 def last_node_without_noise(patch: Patch) -> None:
@@ -73,12 +77,18 @@ def no_noise(patch: Patch) -> None:
 
 def whole_epsilon_for_every_sum(patch: Patch) -> None:
     """Each sum takes all of ε, though the losses of several add up. Loss: their number times ε."""
-    patch.setattr(Study, "epsilons", property(lambda study: (study.exact_epsilon,) * len(study.kernels)))
+    patch.setattr(
+        Study, "epsilons", property(lambda study: (study.exact_epsilon,) * len(study.kernels))
+    )
 
 
 def one_noise_for_all_sums(patch: Patch) -> None:
     """A node adds the same number to each of its sums: their differences are exact. Loss; every law is right."""
-    patch.setattr(NodeSession, "_own_noise", lambda node, attempt: NOISE(node, attempt)[:1] * len(node.study.kernels))
+    patch.setattr(
+        NodeSession,
+        "_own_noise",
+        lambda node, attempt: NOISE(node, attempt)[:1] * len(node.study.kernels),
+    )
 
 
 NOISE = NodeSession._own_noise
@@ -126,7 +136,9 @@ def first_member_draws_zeros(patch: Patch) -> None:
 def dealer_deals_zeros(patch: Patch) -> None:
     """The seeds of all masks are zeros, so everybody knows them: a member that sees û knows the coins. Loss."""
     start = DealerSession.__init__
-    patch.setattr(DealerSession, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes))
+    patch.setattr(
+        DealerSession, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes)
+    )
 
 
 def member_and_dealer_known(patch: Patch) -> None:
@@ -140,12 +152,14 @@ def member_and_dealer_known(patch: Patch) -> None:
 
 def no_zero_shares(patch: Patch) -> None:
     """Nodes send their sums with their own noise only: enough for all together, not for one. Loss, and uniformity."""
-    patch.setattr("umpc.node.session.zero_shares", lambda *arguments: [0] * arguments[-1])
+    patch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *arguments: [0] * arguments[-1])
 
 
 def one_zero_share_for_all_sums(patch: Patch) -> None:
     """A node's shares of all sums have the same mask: their differences are bare. Uniformity."""
-    patch.setattr("umpc.node.session.zero_shares", lambda *given: zero_shares(*given)[:1] * given[-1])
+    patch.setattr(
+        "umpc.protocols.u_mpc.node.zero_shares", lambda *given: zero_shares(*given)[:1] * given[-1]
+    )
 
 
 def noise_kept(patch: Patch) -> None:
@@ -208,13 +222,20 @@ def seed_of_the_first_node(patch: Patch) -> None:
 def truth_told_too_often(patch: Patch) -> None:
     """Every answer of a record is that of 2ε. Loss 2ε."""
     for protocol in ("bell_ldp", "bell_auc", "ghazi_ldp"):
-        patch.setattr(f"umpc.dp.local.{protocol}.truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k))
+        patch.setattr(
+            f"umpc.dp.local.{protocol}.truth_threshold",
+            lambda epsilon, k: truth_threshold(2 * epsilon, k),
+        )
 
 
 def curator_takes_too_much(patch: Patch) -> None:
     """A trusted curator adds the noise of 1000ε. Loss without end, as far as runs can tell."""
     real = OfCurator.choice
-    patch.setattr(OfCurator, "choice", lambda of, n: replace(real(of, n), epsilon=1000 * of.study.exact_epsilon))
+    patch.setattr(
+        OfCurator,
+        "choice",
+        lambda of, n: replace(real(of, n), epsilon=1000 * of.study.exact_epsilon),
+    )
 
 
 # --- shuffled messages --------------------------------------------------------------------------------------
@@ -222,7 +243,9 @@ def curator_takes_too_much(patch: Patch) -> None:
 
 def every_record_counts_as_honest(patch: Patch) -> None:
     """h = n whoever colludes, as in the papers: noise of shape h/n. Loss with many runs, and law."""
-    patch.setattr("umpc.protocols.onemessage.honest_records", lambda counts, colluding: sum(counts))
+    patch.setattr(
+        "umpc.protocols.local.messages.honest_records", lambda counts, colluding: sum(counts)
+    )
 
 
 def a_record_is_in_one_cell_only(patch: Patch) -> None:

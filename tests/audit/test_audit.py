@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.audit import mutants
+from tests.audit.auditor import MORE, Case, audit
+from tests.support.studies import GINI, KENDALL, TRIPLE, Entropy, make_study
 from umpc.errors import LocalProtocolError
 from umpc.simulation import simulate
-
-from ..studies import GINI, KENDALL, TRIPLE, Entropy, make_study
-from . import mutants
-from .auditor import MORE, Case, audit
 
 BIT, SIGNED, THREE = ("0", "1"), ("-1", "1"), ("0", "2")
 ONE, NONE = (1, 0), (0, 0)
@@ -30,20 +29,40 @@ def single(nodes: int, high: str, colluding: int, runs: int, **changes) -> Case:
 
 def pairs(runs: int, name: str = "degree 2, distributed, t = 0 of 2", **changes) -> Case:
     """Kendall's tau of two records, concordant or discordant."""
-    return Case(name, make_study(KENDALL, 2, x=THREE, y=THREE, **changes), (((1, 1),), ()), ((0, 0), (0, 2)), runs)
+    return Case(
+        name,
+        make_study(KENDALL, 2, x=THREE, y=THREE, **changes),
+        (((1, 1),), ()),
+        ((0, 0), (0, 2)),
+        runs,
+    )
 
 
 def triples(runs: int, name: str = "degree 3, distributed, t = 0 of 3", **changes) -> Case:
-    return Case(name, make_study(TRIPLE, 3, degree=3, x=SIGNED, **changes), ((ONE,), (ONE,), ()), ((-1, 0), ONE), runs)
+    return Case(
+        name,
+        make_study(TRIPLE, 3, degree=3, x=SIGNED, **changes),
+        ((ONE,), (ONE,), ()),
+        ((-1, 0), ONE),
+        runs,
+    )
 
 
 def two_samples(
-    runs: int, name: str = "two samples, distributed, t = 0 of 2", kernels=("a.x == b.x",), **changes
+    runs: int,
+    name: str = "two samples, distributed, t = 0 of 2",
+    kernels=("a.x == b.x",),
+    **changes,
 ) -> Case:
     """One record of the first class, which is replaced, and three of the second."""
     study = make_study(kernels, 2, x=BIT, y=BIT, sampling="two_sample", **changes)
     return Case(
-        name, study, (((0, 0, 1), (0, 1, 1), (0, 1, 1)), ()), ((1, 1, 0), (0, 1, 0)), runs, worst=len(kernels) == 1
+        name,
+        study,
+        (((0, 0, 1), (0, 1, 1), (0, 1, 1)), ()),
+        ((1, 1, 0), (0, 1, 0)),
+        runs,
+        worst=len(kernels) == 1,
     )
 
 
@@ -79,14 +98,25 @@ ORDINARY = Case(
 SKELLAM = Case(
     "two sums, skellam, t = 1 of 3",
     make_study(
-        ("a.x", "a.y"), 3, degree=1, x=THREE, y=THREE, estimator="ratio", max_colluding=1, noise="skellam", delta="0.05"
+        ("a.x", "a.y"),
+        3,
+        degree=1,
+        x=THREE,
+        y=THREE,
+        estimator="ratio",
+        max_colluding=1,
+        noise="skellam",
+        delta="0.05",
     ),
     ((ONE,), (ONE,), ()),
     ((0, 2), (2, 0)),
     250,
 )
 AUDITS = {
-    single(2, "2", 0, 420, epsilon="1.5"): {mutants.half_the_range: BOTH, mutants.last_node_without_noise: LAW},
+    single(2, "2", 0, 420, epsilon="1.5"): {
+        mutants.half_the_range: BOTH,
+        mutants.last_node_without_noise: LAW,
+    },
     single(3, "1", 1, 900): {mutants.last_node_without_noise: BOTH},
     single(3, "1", 2, 420): {mutants.everybody_counts_as_honest: BOTH},
     pairs(110): {mutants.half_the_range: MANY, mutants.no_noise: BOTH},
@@ -100,7 +130,9 @@ AUDITS = {
     pairs(150, "degree 2, in_mpc, t = 1 of 2", noise="in_mpc", max_colluding=1): {
         mutants.second_geometric_missing: BOTH
     },
-    triples(90, "degree 3, in_mpc, t = 2 of 3", noise="in_mpc", max_colluding=2): {mutants.no_coin_falls: BOTH},
+    triples(90, "degree 3, in_mpc, t = 2 of 3", noise="in_mpc", max_colluding=2): {
+        mutants.no_coin_falls: BOTH
+    },
     two_samples(
         90,
         "two samples, two sums, in_mpc, t = 0 of 2",
@@ -108,7 +140,11 @@ AUDITS = {
         noise="in_mpc",
         estimator="ratio",
     ): {mutants.no_coin_falls: BOTH},
-    SKELLAM: {mutants.half_the_range: LAW, mutants.last_node_without_noise: LAW, mutants.no_noise: BOTH},
+    SKELLAM: {
+        mutants.half_the_range: LAW,
+        mutants.last_node_without_noise: LAW,
+        mutants.no_noise: BOTH,
+    },
     single(2, "2", 1, 150, noise="binomial", delta="0.05"): {mutants.half_the_range: MANY},
 }
 

@@ -11,13 +11,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.audit import mutants
+from tests.audit.auditor import MORE, Verdict, broken_by, loss_bound, remembered
+from tests.support.central import central_study
+from tests.support.studies import Entropy, table
+from umpc.protocols.central.settings import MECHANISMS
 from umpc.simulation import simulate
-from umpc.studies.central import MECHANISMS
-
-from ..central import central_study
-from ..studies import Entropy, table
-from . import mutants
-from .auditor import MORE, Verdict, broken_by, loss_bound, remembered
 
 MOST, USUAL = {"hajek_split": 270, "hajek_subsampled": 110, "coinpress_subsampled": 110}, 90
 """Runs. Of the split's answers half do not depend on the record, which is in the half that says where values lie."""
@@ -33,14 +32,18 @@ def released(noise: str, record: dict[str, np.ndarray]) -> np.ndarray:
     with remembered():
         entropy = Entropy(f"curator {noise} {record['x'][0]}")
         runs = MOST.get(noise, USUAL) * MORE
-        return np.array([simulate(study, [FULL, record], entropy).report.estimate for _ in range(runs)])
+        return np.array(
+            [simulate(study, [FULL, record], entropy).report.estimate for _ in range(runs)]
+        )
 
 
 def audit(noise: str, mutant: Callable | None = None) -> Verdict:
     thresholds = [LOW + (HIGH - LOW) * part for part in (-0.5, 0.0, 0.5, 0.99, 1.5)]
     with broken_by(mutant) as name:
         first, second = (released(noise, record) for record in NEIGHBOURS[::-1])
-        verdict = Verdict(f"{noise}: {name}", len(first), loss_bound(first, second, thresholds), 1.0)
+        verdict = Verdict(
+            f"{noise}: {name}", len(first), loss_bound(first, second, thresholds), 1.0
+        )
     print(verdict)
     return verdict
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from umpc.mpc import toss
-
-from ..bell import without_transfers
-from ..garbled import garbled_study
-from ..studies import KENDALL
-from .auditor import Case, audit
-from .mutants import no_coin_falls, second_geometric_missing
+from tests.audit.auditor import Case, audit
+from tests.audit.mutants import no_coin_falls, second_geometric_missing
+from tests.support.bell import without_transfers
+from tests.support.garbled import garbled_study
+from tests.support.studies import KENDALL
+from umpc.mpc.transfers import coins_from_transfers as toss
 
 THREE = ("0", "2")
 CASE = Case(
@@ -29,10 +28,16 @@ CASE = Case(
 
 def all_draw_the_same(patch: pytest.MonkeyPatch) -> None:
     """Two equal numbers are none: every coin falls. Loss without end, and law."""
-    patch.setattr(toss, "drawn_numbers", lambda seed, count: np.full(count, 1 << 62, dtype=np.uint64))
+    patch.setattr(
+        toss, "drawn_numbers", lambda seed, count: np.full(count, 1 << 62, dtype=np.uint64)
+    )
 
 
-MUTANTS = {no_coin_falls: ("loss", "law"), second_geometric_missing: ("law",), all_draw_the_same: ("loss", "law")}
+MUTANTS = {
+    no_coin_falls: ("loss", "law"),
+    second_geometric_missing: ("law",),
+    all_draw_the_same: ("loss", "law"),
+}
 
 
 def test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code():

@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from umpc.dp.gopa import RATIO, calibrate_pairwise
+from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
+from tests.support.gopa import gopa_study, protocol_of, sums, uncovered
+from tests.support.studies import Entropy, table
+from umpc.protocols.gopa.calibration import RATIO, calibrate_pairwise
 from umpc.simulation import simulate
-
-from ..gopa import gopa_study, protocol_of, sums, uncovered
-from ..studies import Entropy, table
-from .auditor import EACH, MORE, Verdict, broken_by, loss_bound
 
 STUDY = gopa_study(3, colluding=1, delta="0.01")
 OTHERS = [table([1, 2], [0, 0]), table([0, 3], [0, 0])]
@@ -29,13 +28,13 @@ DIRECTION = np.linalg.inv(COVARIANCE)[1]
 
 def eight_times_epsilon(patch) -> None:
     """Noise for 8ε."""
-    name = "umpc.protocols.gopa.calibrate_pairwise"
+    name = "umpc.protocols.gopa.messages.calibrate_pairwise"
     patch.setattr(name, lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest))
 
 
 def nothing_shared(patch) -> None:
     """Every node adds its own noise only, which for one sum would be enough and for each message is not."""
-    patch.setattr("umpc.node.gopa.GopaSession._shared", lambda self, peer: 0)
+    patch.setattr("umpc.protocols.gopa.node.GopaSession._shared", lambda self, peer: 0)
 
 
 def seen_of(record, label: str, runs: int) -> np.ndarray:
@@ -52,15 +51,28 @@ def audit(mutant=None, runs: int = RUNS) -> Verdict:
     """
     epsilon, delta = float(STUDY.exact_epsilon), float(STUDY.exact_delta)
     with broken_by(mutant) as name:
-        first, second = (seen_of(record, str(number), runs) for number, record in enumerate(RECORDS))
+        first, second = (
+            seen_of(record, str(number), runs) for number, record in enumerate(RECORDS)
+        )
     losses, found = [], []
     for direction in (DIRECTION, np.array([0.0, 1.0])):
-        moved, deviation = OF.noise.steps * direction[1], (direction @ COVARIANCE @ direction) ** 0.5
+        moved, deviation = (
+            OF.noise.steps * direction[1],
+            (direction @ COVARIANCE @ direction) ** 0.5,
+        )
         one, two = first @ direction, second @ direction
         losses.append(loss_bound(one, two, [moved * part for part in (0.0, 0.5, 1.0)], delta))
-        found.append(stats.kstest(np.concatenate([one, two - moved]) / deviation, stats.norm.cdf).pvalue)
+        found.append(
+            stats.kstest(np.concatenate([one, two - moved]) / deviation, stats.norm.cdf).pvalue
+        )
     p = min(1.0, 2 * min(found))
-    verdict = Verdict(f"gopa, one record to a node and the coordinator: {name}", len(first), max(losses), epsilon, p)
+    verdict = Verdict(
+        f"gopa, one record to a node and the coordinator: {name}",
+        len(first),
+        max(losses),
+        epsilon,
+        p,
+    )
     print(verdict)
     return verdict
 

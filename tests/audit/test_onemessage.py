@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.dp.local.sphere import directions
-from umpc.protocols.onemessage import OneMessage, one_message_of
+from tests.audit import mutants
+from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
+from tests.support.local import bins, local_study
+from tests.support.studies import GINI, Columns, Entropy, table
+from umpc.protocols.local.messages import OneMessage, one_message_of
+from umpc.protocols.local.sphere import directions
 from umpc.simulation import simulate
-from umpc.study import Study
-
-from ..local import bins, local_study
-from ..studies import GINI, Columns, Entropy, table
-from . import mutants
-from .auditor import EACH, MORE, Verdict, broken_by, loss_bound
+from umpc.study.document import Study
 
 Score = Callable[[Study, bytes], int]
 
@@ -57,7 +56,7 @@ def told_sign(study: Study, message: bytes) -> int:
 def short_streams() -> Iterator[None]:
     """A stream expands 64 KiB at once; one record takes a few bytes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.dp.local.draws.CHUNK_BYTES", 256)
+        patch.setattr("umpc.dp.exact_sampling.CHUNK_BYTES", 256)
         yield
 
 
@@ -75,7 +74,9 @@ class Case:
 
     def scores(self, record: Columns, label: str) -> np.ndarray:
         entropy = Entropy(f"{self.study.protocol}, {label}")
-        runs = (simulate(self.study, [self.others, record], entropy) for _ in range(self.runs * MORE))
+        runs = (
+            simulate(self.study, [self.others, record], entropy) for _ in range(self.runs * MORE)
+        )
         return np.array([self.score(self.study, run.transcript.shares[-1]) for run in runs])
 
     def audit(self, mutant=None) -> Verdict:
@@ -88,7 +89,9 @@ class Case:
         odds = self.asked * exp(epsilon) / (1 + exp(epsilon))
         p = stats.binomtest(right, 2 * len(first), odds).pvalue
         loss = loss_bound(first, second, (0.5, -0.5))
-        verdict = Verdict(f"{self.study.protocol}, one record's message: {name}", len(first), loss, epsilon, p)
+        verdict = Verdict(
+            f"{self.study.protocol}, one record's message: {name}", len(first), loss, epsilon, p
+        )
         print(verdict)
         return verdict
 
@@ -103,7 +106,14 @@ CASES = [
     ),
     Case(
         local_study("bell-auc", levels=1, x=("0", "1")),
-        *(table([0], [0], [0]), table([1], [0], [0]), table([0, 1], [0, 1], [0, 1]), told_sign, 0.5, 1000),
+        *(
+            table([0], [0], [0]),
+            table([1], [0], [0]),
+            table([0, 1], [0, 1], [0, 1]),
+            told_sign,
+            0.5,
+            1000,
+        ),
     ),
 ]
 

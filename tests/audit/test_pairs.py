@@ -15,18 +15,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.agreement import delta_of, noise_of
+from tests.audit.auditor import MORE, Tables, Verdict, broken_by, loss_bound
+from tests.audit.mutants import half_the_range
+from tests.support.bell import (
+    EQUAL,
+    bell_study,
+    clear_values,
+    noisy_values,
+    pmf_of,
+    without_transfers,
+)
+from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
-from umpc.dp.pairs import BITS, PairLaplace
-from umpc.mpc.garbled_cells import Side
-from umpc.node.session import NodeSession
+from umpc.mpc.garbled.cells import Side
+from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
+from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.u_mpc.noise_binding import delta_of, noise_of
 from umpc.simulation import simulate
-from umpc.study import Study
-
-from ..bell import EQUAL, bell_study, clear_values, noisy_values, pmf_of, without_transfers
-from ..studies import KENDALL, Entropy, make_attempt, table
-from .auditor import MORE, Tables, Verdict, broken_by, loss_bound
-from .mutants import half_the_range
+from umpc.study.document import Study
 
 Patch = pytest.MonkeyPatch
 LAW, BOTH = ("law",), ("loss", "law")
@@ -44,7 +50,9 @@ class Case:
 
 def whole_epsilon_for_every_pair(patch: Patch) -> None:
     """ε0 = ε whatever the number of a record's pairs is. Loss: their number times ε."""
-    patch.setattr("umpc.agreement.epsilon_of_pair", lambda epsilon, delta, degree: epsilon)
+    patch.setattr(
+        "umpc.protocols.u_mpc.noise_binding.epsilon_of_pair", lambda epsilon, delta, degree: epsilon
+    )
 
 
 def no_noise_inside_a_node(patch: Patch) -> None:
@@ -88,7 +96,9 @@ MANY = BOTH if MORE >= 8 else LAW
 """The runs of `make test` show that the law of two pairs is wrong, those of `make audit` what that costs."""
 
 AUDITS = {
-    Case("pair_laplace, P = 1", bell_study(EQUAL, epsilon="3/2"), CHANGED, 130): {no_circuits_noise: BOTH},
+    Case("pair_laplace, P = 1", bell_study(EQUAL, epsilon="3/2"), CHANGED, 130): {
+        no_circuits_noise: BOTH
+    },
     Case("pair_laplace, P = 2", bell_study(EQUAL, epsilon="3/2", edges="2p"), CHANGED, 90): {
         whole_epsilon_for_every_pair: MANY,
         one_number_for_every_pair: LAW,
@@ -96,13 +106,18 @@ AUDITS = {
     Case("pair_laplace, P = 12", bell_study(EQUAL, epsilon="1", edges="12p"), CHANGED, 110): {
         whole_epsilon_for_every_pair: BOTH
     },
-    Case("pair_laplace, range 2", bell_study(KENDALL, epsilon="3/2", **WIDE), FALLING, 150): {half_the_range: MANY},
-    Case("pair_laplace, inside a node", bell_study(EQUAL, epsilon="3/2", edges="2p"), INSIDE, 130): {
-        no_noise_inside_a_node: BOTH
+    Case("pair_laplace, range 2", bell_study(KENDALL, epsilon="3/2", **WIDE), FALLING, 150): {
+        half_the_range: MANY
     },
-    Case("randomised_response, P = 2", bell_study(EQUAL, epsilon="2", edges="2p", **RESPONSE), CHANGED, 200): {
-        whole_epsilon_for_every_pair: MANY
-    },
+    Case(
+        "pair_laplace, inside a node", bell_study(EQUAL, epsilon="3/2", edges="2p"), INSIDE, 130
+    ): {no_noise_inside_a_node: BOTH},
+    Case(
+        "randomised_response, P = 2",
+        bell_study(EQUAL, epsilon="2", edges="2p", **RESPONSE),
+        CHANGED,
+        200,
+    ): {whole_epsilon_for_every_pair: MANY},
     Case(
         "randomised_response, delta, P = 20",
         bell_study(EQUAL, epsilon="1", delta="0.01", edges="20p", **RESPONSE),
@@ -118,7 +133,10 @@ def outputs(case: Case, tables: Tables, label: str) -> tuple[np.ndarray, np.ndar
     with without_transfers():
         for _ in range(case.runs * MORE):
             run = simulate(case.study, tables, entropy)
-            for found, values in ((noisy, noisy_values(run)), (clear, clear_values(case.study, tables, run))):
+            for found, values in (
+                (noisy, noisy_values(run)),
+                (clear, clear_values(case.study, tables, run)),
+            ):
                 found.append(np.concatenate([values[owners][0] for owners in sorted(values)]))
     return np.array(noisy), np.array(clear)
 
@@ -126,10 +144,16 @@ def outputs(case: Case, tables: Tables, label: str) -> tuple[np.ndarray, np.ndar
 def audit(case: Case, mutant: Callable | None = None) -> Verdict:
     """The claim is always the real code's."""
     sizes = make_attempt(case.study, [len(t["x"]) for t in case.tables[0]]).sizes
-    (law,), epsilon, delta = noise_of(sizes), float(case.study.exact_epsilon), float(delta_of(sizes))
+    (law,), epsilon, delta = (
+        noise_of(sizes),
+        float(case.study.exact_epsilon),
+        float(delta_of(sizes)),
+    )
     pmf = pmf_of(law)
     with broken_by(mutant) as name:
-        found = [outputs(case, tables, f"table {number}") for number, tables in enumerate(case.tables)]
+        found = [
+            outputs(case, tables, f"table {number}") for number, tables in enumerate(case.tables)
+        ]
     exact = [clear[0] for _, clear in found]
     assert all((clear == clear[0]).all() for _, clear in found) and sizes.edges == sizes.max_degree
     scores = [score(pmf, noisy, *exact) for noisy, _ in found]

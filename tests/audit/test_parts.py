@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from umpc.mpc.material import SeededPart
-from umpc.mpc.ring import unpack
+from tests.audit import mutants
+from tests.audit.auditor import (
+    EACH,
+    MORE,
+    Case,
+    Verdict,
+    broken_by,
+    coalitions_view,
+    loss_bound,
+    outputs,
+)
+from tests.support.mpc_studies import homogeneity, uniformity
+from tests.support.studies import make_study
+from umpc.crypto.ring import unpack
+from umpc.mpc.masked.material import SeededPart
 from umpc.simulation import Simulated
-
-from ..mpc.studies import homogeneity, uniformity
-from ..studies import make_study
-from . import mutants
-from .auditor import EACH, MORE, Case, Verdict, broken_by, coalitions_view, loss_bound, outputs
 
 ONE, NONE = (1, 0), (0, 0)
 
@@ -47,9 +55,13 @@ def audit_shares(mutant=None) -> Verdict:
         first, second = outputs(SHARES, shares)
     both = np.concatenate([first, second])
     p = [uniformity(part >> shift & 15, 16) for part in both.T[:-1] for shift in (0, 14, 28)]
-    p += [homogeneity(part[both[:, -1] > 2] & 15, part[both[:, -1] <= 2] & 15) for part in both.T[:-1]]
+    p += [
+        homogeneity(part[both[:, -1] > 2] & 15, part[both[:, -1] <= 2] & 15) for part in both.T[:-1]
+    ]
     loss = loss_bound(first[:, 2], second[:, 2], (2, 1, 0))
-    verdict = Verdict(f"{SHARES.name}: {name}", len(first), loss, SHARES.claim.epsilon, min(p) * len(p))
+    verdict = Verdict(
+        f"{SHARES.name}: {name}", len(first), loss, SHARES.claim.epsilon, min(p) * len(p)
+    )
     print(verdict)
     return verdict
 
@@ -92,7 +104,10 @@ def without_known_coins(run: Simulated) -> list[int]:
     assert len(opened) == 2, "each of the two members sends its part of û to the other"
     public = np.add.reduce([unpack(frame.payload, chunk.count, 64) for frame in opened])
     seeds = [attempt.chunk_seed(bytes(32), chunk) for _ in attempt.members]
-    parts = [SeededPart.expand(attempt.noise_plan, seed, party, chunk.count) for party, seed in enumerate(seeds)]
+    parts = [
+        SeededPart.expand(attempt.noise_plan, seed, party, chunk.count)
+        for party, seed in enumerate(seeds)
+    ]
     masks = np.add.reduce([part.place_masks[0] for part in parts])
     coins = (public ^ masks) < np.array(attempt.coins[0].thresholds, dtype=np.uint64)
     return [coalitions_view(run)[0] - int(coins @ np.array(attempt.coins[0].weights))]
@@ -113,6 +128,9 @@ def test_coins_are_known_to_nobody_unless_the_dealers_masks_are_known_too():
     for harmless in (None, mutants.first_member_draws_zeros):
         verdict = loss_of_coins(harmless)
         assert verdict.loss <= verdict.claimed, str(verdict)
-    for mutant in (mutants.member_and_dealer_known, *([mutants.dealer_deals_zeros] if MORE > 1 else [])):
+    for mutant in (
+        mutants.member_and_dealer_known,
+        *([mutants.dealer_deals_zeros] if MORE > 1 else []),
+    ):
         verdict = loss_of_coins(mutant)
         assert verdict.loss > verdict.claimed, f"not found: {verdict}"

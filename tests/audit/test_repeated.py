@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from umpc.coordinator.report import noisy_sums
+from tests.audit import mutants
+from tests.audit.auditor import MORE, Tables, Verdict, broken_by, loss_bound, remembered
+from tests.support.studies import Entropy, make_study, table
 from umpc.simulation import Simulated, simulate
-from umpc.study import Study
-
-from ..studies import Entropy, make_study, table
-from . import mutants
-from .auditor import MORE, Tables, Verdict, broken_by, loss_bound, remembered
+from umpc.study.document import Study
+from umpc.study.report import noisy_sums
 
 
 def tables_of(x: int) -> Tables:
@@ -48,7 +47,10 @@ class Twice:
             for number, pair in enumerate(self.tables):
                 for run in range(self.runs * MORE):
                     entropy = Entropy(f"{self.name}, table {number}, pair {run}")
-                    runs = (simulate(study, tables, entropy) for study, tables in zip(self.studies, pair, strict=True))
+                    runs = (
+                        simulate(study, tables, entropy)
+                        for study, tables in zip(self.studies, pair, strict=True)
+                    )
                     scores[number].append(self.statistic(*runs))
         loss = loss_bound(np.array(scores[0]), np.array(scores[1]), self.thresholds)
         verdict = Verdict(f"{self.name}: {name}", self.runs * MORE, loss, self.claimed)
@@ -80,19 +82,33 @@ UNCHANGED = (tables_of(0), tables_of(0)), (tables_of(2), tables_of(2))
 
 AUDITS = [
     (
-        Twice("two studies of one table", (MEAN, OPPOSITE), UNCHANGED, sum_less_sum, (4, 3), 2, 200),
+        Twice(
+            "two studies of one table", (MEAN, OPPOSITE), UNCHANGED, sum_less_sum, (4, 3), 2, 200
+        ),
         (mutants.noise_kept, mutants.nodes_restored),
     ),
     (
-        Twice("a record changes between two runs", (MEAN, MEAN), CHANGED[::-1], sum_less_sum, (0, -1), 1, 90),
+        Twice(
+            "a record changes between two runs",
+            (MEAN, MEAN),
+            CHANGED[::-1],
+            sum_less_sum,
+            (0, -1),
+            1,
+            90,
+        ),
         (mutants.noise_kept, mutants.nodes_restored),
     ),
     (
-        Twice("a record changes, in_mpc", (COINS, COINS), CHANGED[::-1], sum_less_sum, (0, -1), 1, 90),
+        Twice(
+            "a record changes, in_mpc", (COINS, COINS), CHANGED[::-1], sum_less_sum, (0, -1), 1, 90
+        ),
         (mutants.all_restored,),
     ),
     (
-        Twice("a message of each of two studies", PRODUCTS, UNCHANGED, masks_less_masks, (2, 1), 0, 60),
+        Twice(
+            "a message of each of two studies", PRODUCTS, UNCHANGED, masks_less_masks, (2, 1), 0, 60
+        ),
         (mutants.dealer_restored,),
     ),
 ]

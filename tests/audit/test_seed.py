@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.node.session import NodeSession
+from tests.audit import mutants
+from tests.audit.auditor import EACH, MORE, broken_by, remembered
+from tests.support.studies import Entropy, make_study, table
+from umpc.protocols.u_mpc.node import NodeSession
 from umpc.simulation import simulate
-
-from ..studies import Entropy, make_study, table
-from . import mutants
-from .auditor import EACH, MORE, broken_by, remembered
 
 RUNS = 60
 STUDY = make_study("a.x * b.x", 3, edges="2")
@@ -28,7 +27,9 @@ def matching(run) -> int:
     firsts = np.cumsum([0, 2, 1])
     for owners, cell in run.attempt.hypergraph.cells.items():
         for rows in cell.edges(0, cell.count).T:
-            records = sorted(int(firsts[owner] + row) for owner, row in zip(owners, rows, strict=True))
+            records = sorted(
+                int(firsts[owner] + row) for owner, row in zip(owners, rows, strict=True)
+            )
             if records[0] == 0:
                 return records[1] - 1
     raise AssertionError("the first record is in no edge")
@@ -39,7 +40,14 @@ def law_of_edges(honest: int, mutant=None) -> float:
     start, entropy = NodeSession.__init__, Entropy(f"one honest node, {honest}")
 
     def same_opening(node, name, study, columns, records, drawn):
-        start(node, name, study, columns, records, drawn if name == f"node-{honest}" else Entropy(name))
+        start(
+            node,
+            name,
+            study,
+            columns,
+            records,
+            drawn if name == f"node-{honest}" else Entropy(name),
+        )
 
     with broken_by(mutant), pytest.MonkeyPatch.context() as patch, remembered():
         patch.setattr(NodeSession, "__init__", same_opening)

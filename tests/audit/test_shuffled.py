@@ -10,16 +10,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.agreement import delta_of
+from tests.audit import mutants
+from tests.audit.auditor import MORE, Claim, Verdict, broken_by, law_p, loss_bound
+from tests.support.local import bins
+from tests.support.shuffled import (
+    heaps,
+    messages,
+    one_protocol,
+    protocol_of,
+    shuffled_attempt,
+    shuffled_study,
+    sums,
+)
+from tests.support.studies import GINI, Entropy, table
+from umpc.protocols.u_mpc.noise_binding import delta_of
 from umpc.simulation import Simulated, simulate
 
-from ..local import bins
-from ..shuffled import heaps, messages, one_protocol, protocol_of, shuffled_attempt, shuffled_study, sums
-from ..studies import GINI, Entropy, table
-from . import mutants
-from .auditor import MORE, Claim, Verdict, broken_by, law_p, loss_bound
-
-FACTS = {"kernels": GINI, "bins": bins(x=2), "x": ("0", "1"), "y": ("0", "1"), "max_colluding": 1, "epsilon": "2"}
+FACTS = {
+    "kernels": GINI,
+    "bins": bins(x=2),
+    "x": ("0", "1"),
+    "y": ("0", "1"),
+    "max_colluding": 1,
+    "epsilon": "2",
+}
 STUDY, COUNTS = shuffled_study(2, **FACTS), (20, 19)
 RUNS, FEW = 560, 150
 
@@ -38,12 +52,16 @@ def claim() -> Claim:
 
 def coalitions_view(run: Simulated) -> np.ndarray:
     first, second = heaps(run)
-    return sums((first + second) & protocol_of(run.attempt)._mask, run) - sums(messages(run)[0], run)
+    return sums((first + second) & protocol_of(run.attempt)._mask, run) - sums(
+        messages(run)[0], run
+    )
 
 
 def seen(replaced: int, runs: int) -> np.ndarray:
     entropy = Entropy(f"shuffled, replaced by {replaced}")
-    return np.array([coalitions_view(simulate(STUDY, rows(replaced), entropy)) for _ in range(runs * MORE)])
+    return np.array(
+        [coalitions_view(simulate(STUDY, rows(replaced), entropy)) for _ in range(runs * MORE)]
+    )
 
 
 def audit(mutant=None, runs: int = RUNS) -> Verdict:
@@ -51,7 +69,13 @@ def audit(mutant=None, runs: int = RUNS) -> Verdict:
     with broken_by(mutant) as name, one_protocol():
         first, second = seen(0, runs), seen(1, runs)
     loss = loss_bound(real.score(first), real.score(second), real.thresholds, real.delta)
-    verdict = Verdict(f"shuffled, one of two nodes colludes: {name}", len(first), loss, 2.0, law_p(real, first, second))
+    verdict = Verdict(
+        f"shuffled, one of two nodes colludes: {name}",
+        len(first),
+        loss,
+        2.0,
+        law_p(real, first, second),
+    )
     print(verdict)
     return verdict
 

@@ -15,18 +15,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.dp.local.ghazi_rounds import groups
-from umpc.dp.local.sphere import directions
-from umpc.protocols.onemessage import one_message_of
+from tests.audit import mutants
+from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
+from tests.audit.test_onemessage import short_streams
+from tests.support.local import bins, local_study
+from tests.support.studies import Entropy, table
+from umpc.protocols.ghazi_rounds.mechanism import groups
+from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.local.sphere import directions
 from umpc.simulation import Simulated, simulate
 
-from ..local import bins, local_study
-from ..studies import Entropy, table
-from . import mutants
-from .auditor import EACH, MORE, Verdict, broken_by, loss_bound
-from .test_onemessage import short_streams
-
-STUDY = local_study("ghazi-rounds", kernels="(2 * a.x - 1) * (2 * b.x - 1)", bins=bins(x=2), x=("0", "1"), y=("0", "1"))
+STUDY = local_study(
+    "ghazi-rounds",
+    kernels="(2 * a.x - 1) * (2 * b.x - 1)",
+    bins=bins(x=2),
+    x=("0", "1"),
+    y=("0", "1"),
+)
 OTHERS = table([0, 1] * 30, [0, 1] * 30)
 RECORDS = table([0], [0]), table([1], [0])
 RUNS = 850
@@ -56,19 +61,23 @@ def audit(mutant=None) -> dict[str, Verdict]:
     epsilon, found = float(STUDY.exact_epsilon), []
     with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
         once = cache(one_message_of)
-        patch.setattr("umpc.node.onemessage.one_message_of", once)
-        patch.setattr("umpc.coordinator.onemessage.one_message_of", once)
-        patch.setattr("umpc.dp.local.ghazi_rounds.groups", cache(groups))
+        patch.setattr("umpc.protocols.base.one_message_node.one_message_of", once)
+        patch.setattr("umpc.protocols.base.one_message_coordinator.one_message_of", once)
+        patch.setattr("umpc.protocols.ghazi_rounds.mechanism.groups", cache(groups))
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")
-            found.append([score(simulate(STUDY, [OTHERS, record], entropy)) for _ in range(RUNS * MORE)])
+            found.append(
+                [score(simulate(STUDY, [OTHERS, record], entropy)) for _ in range(RUNS * MORE)]
+            )
     verdicts = {}
     for message, of in {"first": (0, 1), "answer": (2,)}.items():
         one, two = (np.array([side for group, side in runs if group in of]) for runs in found)
         right = int((one < 0).sum() + (two > 0).sum())
         p = stats.binomtest(right, len(one) + len(two), exp(epsilon) / (1 + exp(epsilon))).pvalue
         loss = loss_bound(one, two, (0.5, -0.5))
-        verdicts[message] = Verdict(f"ghazi-rounds, one record's {message}: {name}", len(one), loss, epsilon, p)
+        verdicts[message] = Verdict(
+            f"ghazi-rounds, one record's {message}: {name}", len(one), loss, epsilon, p
+        )
         print(verdicts[message])
     return verdicts
 

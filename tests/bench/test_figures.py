@@ -46,7 +46,9 @@ class Counted:
             title="tiny",
             quantity="squared_error",
             claim="one | two",
-            points=lambda quick: [Point(name, x, 2, {"runs": 2}) for name in ("one", "two") for x in (1.0, 10.0)],
+            points=lambda quick: [
+                Point(name, x, 2, {"runs": 2}) for name in ("one", "two") for x in (1.0, 10.0)
+            ],
             measure=self.measure,
             predict=lambda point: point.x + 1 if point.series == "one" else None,
             agreement=self.agreement,
@@ -84,13 +86,21 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     with (tmp_path / "lines.jsonl").open("a") as file:
         file.write('{"key": "torn')
     rows = sweep(counted.figure, store_at(tmp_path), jobs=1)
-    assert len(stopped.calls) + len(counted.calls) == 8 and not set(stopped.seeds) & set(counted.seeds)
+    assert len(stopped.calls) + len(counted.calls) == 8 and not set(stopped.seeds) & set(
+        counted.seeds
+    )
     again = Counted()
-    assert sweep(again.figure, store_at(tmp_path), jobs=1) == rows and not again.calls, "the torn line spoils no other"
+    assert sweep(again.figure, store_at(tmp_path), jobs=1) == rows and not again.calls, (
+        "the torn line spoils no other"
+    )
 
 
 def test_what_other_code_measured_does_not_count_unless_asked_for(tmp_path):
-    for version, kind, measured in (("one", {}, 8), ("two", {}, 8), ("three", {"any_version": True}, 0)):
+    for version, kind, measured in (
+        ("one", {}, 8),
+        ("two", {}, 8),
+        ("three", {"any_version": True}, 0),
+    ):
         counted = Counted()
         sweep(counted.figure, store_at(tmp_path, version, **kind), jobs=1)
         assert len(counted.calls) == measured, version
@@ -141,15 +151,23 @@ def test_figures_are_chosen_by_name_short_name_or_paper():
     figures = all_figures()
     assert [figure.name for figure in chosen(["003-1"])] == ["003-figure-1"]
     assert [figure.name for figure in chosen(["003-table-2"])] == ["003-table-2"]
-    assert [f.name for f in chosen(["003"])] == [name for name in figures if name.startswith("003-")]
+    assert [f.name for f in chosen(["003"])] == [
+        name for name in figures if name.startswith("003-")
+    ]
     assert [figure.name for figure in chosen([])] == list(figures)
     with pytest.raises(SystemExit, match="there is no figure 003-9"):
         chosen(["003-9"])
 
 
 def test_rows_are_in_order_within_their_series():
-    rows = [Row(Point(name, x, 1, {}), {}, {}, 1, None) for name, x in (("b", 2.0), ("a", 1.0), ("b", 1.0))]
-    assert [(name, [row.x for row in own]) for name, own in series_of(rows).items()] == [("b", [1, 2]), ("a", [1])]
+    rows = [
+        Row(Point(name, x, 1, {}), {}, {}, 1, None)
+        for name, x in (("b", 2.0), ("a", 1.0), ("b", 1.0))
+    ]
+    assert [(name, [row.x for row in own]) for name, own in series_of(rows).items()] == [
+        ("b", [1, 2]),
+        ("a", [1]),
+    ]
 
 
 def test_bits_are_of_the_number_asked_for_and_can_be_drawn_again():
@@ -161,5 +179,9 @@ def test_bits_are_of_the_number_asked_for_and_can_be_drawn_again():
 
 def test_only_drawing_and_the_command_need_matplotlib():
     folder = Path(command.__file__).parent
-    users = [path.name for path in folder.rglob("*.py") if "matplotlib" in path.read_text(encoding="utf-8")]
+    users = [
+        path.name
+        for path in folder.rglob("*.py")
+        if "matplotlib" in path.read_text(encoding="utf-8")
+    ]
     assert sorted(users) == ["__init__.py", "__main__.py", "drawing.py"]

@@ -23,9 +23,9 @@ from bench.figures.paper001.generic_auc import GenericAuc, labelled, private_cla
 from bench.figures.paper001.scores import GRID, Scores, load, score_field
 from bench.figures.store import Store
 from bench.figures.sweep import sweep
-from umpc.dp.local.bell_auc import BellAuc
-from umpc.dp.local.draws import Stream, respond, truth_threshold
-from umpc.mpc.pairs import Shift
+from umpc.dp.exact_sampling import ShakeStream, respond, truth_threshold
+from umpc.mpc.garbled.pair_noise import Shift
+from umpc.protocols.local.bell_auc import BellAuc
 
 ALPHA = 1e-5
 """Chance that one comparison of two equal laws fails, had its seed been chosen at random."""
@@ -35,7 +35,9 @@ SIGMAS = 4.5
 """Standard errors that a mean may be off."""
 WRONG = (Fraction(7, 10), Fraction(13, 10))
 BY_NAME = {figure.name: figure for figure in FIGURES}
-SMALL = Scores("test", np.array([0, 1, 1, 2, 3, 3, 3, 6]) << 17, np.array([1, 2, 4, 4, 5, 7, 7]) << 17)
+SMALL = Scores(
+    "test", np.array([0, 1, 1, 2, 3, 3, 3, 6]) << 17, np.array([1, 2, 4, 4, 5, 7, 7]) << 17
+)
 
 
 def p_value(one: list[Hashable], other: list[Hashable]) -> float:
@@ -63,7 +65,10 @@ def accept(protocol: Callable[[int], tuple], law: Law, telling: slice | None = s
     def both(factor: Fraction) -> float:
         drawn = [law(factor, rng) for _ in range(N)]
         part = telling or slice(None)
-        return min(p_value(runs, drawn), p_value([each[part] for each in runs], [each[part] for each in drawn]))
+        return min(
+            p_value(runs, drawn),
+            p_value([each[part] for each in runs], [each[part] for each in drawn]),
+        )
 
     assert both(Fraction(1)) > ALPHA
     for factor in WRONG if telling else ():
@@ -100,7 +105,10 @@ def test_tallies_have_the_law_of_whole_messages(leaves, telling):
 
 def test_an_odd_record_is_asked_about_any_level():
     protocol, rng = BellAuc(Fraction(1), score_field(), 3), np.random.default_rng(8)
-    asked = [np.argmax([np.abs(own).sum() for own in draw_tallies(protocol, np.array([5]), rng)]) for _ in range(600)]
+    asked = [
+        np.argmax([np.abs(own).sum() for own in draw_tallies(protocol, np.array([5]), rng)])
+        for _ in range(600)
+    ]
     assert stats.chisquare(np.bincount(asked, minlength=4)[1:]).pvalue > ALPHA
 
 
@@ -119,7 +127,9 @@ def is_as_predicted(values: np.ndarray, predicted: float) -> None:
     error = values.std(ddof=1) / len(values) ** 0.5
     for factor in (1, 1.5, 1 / 1.5):
         off = (values.mean() - factor * predicted) / error
-        assert (abs(off) < SIGMAS) == (factor == 1), f"{off:.1f} standard errors from {factor:.2f} times"
+        assert (abs(off) < SIGMAS) == (factor == 1), (
+            f"{off:.1f} standard errors from {factor:.2f} times"
+        )
 
 
 def test_told_histograms_have_the_law_of_responses():
@@ -127,8 +137,10 @@ def test_told_histograms_have_the_law_of_responses():
     values = np.repeat(np.arange(3), counts.astype(int))
 
     def protocol(run: int) -> Hashable:
-        stream = Stream(seed_of(f"responses {run}"), "test")
-        return tuple(np.bincount(respond(values, 3, truth_threshold(Fraction(2), 3), stream), minlength=3))
+        stream = ShakeStream(seed_of(f"responses {run}"), "test")
+        return tuple(
+            np.bincount(respond(values, 3, truth_threshold(Fraction(2), 3), stream), minlength=3)
+        )
 
     def law(factor: Fraction, rng: np.random.Generator) -> Hashable:
         return tuple(GenericAuc(2 * factor, 3).draw_told(counts, rng).astype(int))
@@ -147,7 +159,9 @@ def test_told_pairs_have_the_law_of_the_circuit():
         usual = at(Fraction(1))
         noise = Shift(46, -1, 3, usual.thresholds)
         words = np.random.default_rng(run).integers(0, 1 << 46, (1, 9), dtype=np.uint64)
-        return tuple(np.bincount(noise.apply(np.repeat([-1, 0, 1], counts), words) + 1, minlength=3))
+        return tuple(
+            np.bincount(noise.apply(np.repeat([-1, 0, 1], counts), words) + 1, minlength=3)
+        )
 
     accept(protocol, lambda factor, rng: tuple(kendall.told_counts(at(factor), counts, rng)))
 
@@ -167,7 +181,9 @@ def test_mean_and_variance_of_the_generic_auc_are_those_of_all_outcomes():
         value = np.mean([pair[i, j] for i in high for j in low])
         histograms = (np.bincount(own, minlength=3).astype(float) for own in (low, high))
         assert protocol.estimate(*histograms) == pytest.approx(value)
-        chance = np.prod([odds[true, said] for true, said in zip(negatives + positives, told, strict=True)])
+        chance = np.prod(
+            [odds[true, said] for true, said in zip(negatives + positives, told, strict=True)]
+        )
         first, second = first + chance * value, second + chance * value**2
     counts = [np.bincount(own, minlength=3).astype(float) for own in (negatives, positives)]
     assert protocol.expected(*counts) == pytest.approx(first) == pytest.approx(3.5 / 6)
@@ -200,13 +216,17 @@ def test_the_mean_of_a_folded_normal(bias, sigma):
     assert folded_normal(bias, sigma**2) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("sigma, scale", [(0.0, 1.5), (0.1, 1.0), (1.0, 1.0), (5.0, 1.0), (20.0, 1.0)])
+@pytest.mark.parametrize(
+    "sigma, scale", [(0.0, 1.5), (0.1, 1.0), (1.0, 1.0), (5.0, 1.0), (20.0, 1.0)]
+)
 def test_the_mean_of_normal_and_laplace(sigma, scale):
     def inner(z: float) -> float:
         x = abs(sigma * z)
         return 2 * stats.norm.pdf(z) * (x + scale * np.exp(-x / scale))
 
-    assert normal_and_laplace(sigma, scale) == pytest.approx(integrate.quad(inner, 0, 12, limit=200)[0], rel=2e-4)
+    assert normal_and_laplace(sigma, scale) == pytest.approx(
+        integrate.quad(inner, 0, 12, limit=200)[0], rel=2e-4
+    )
 
 
 def test_moments_of_kendall_are_those_of_all_pairs():
@@ -217,10 +237,18 @@ def test_moments_of_kendall_are_those_of_all_pairs():
     values = np.array([cells[pair] for pair in pairs])
     sharing = [cells[e] * cells[f] for e in pairs for f in pairs if len({*e, *f}) == 3]
     found = kendall.moments(table.counts)
-    assert (found.mean, found.square) == (pytest.approx(values.mean()), pytest.approx(np.mean(values**2)))
+    assert (found.mean, found.square) == (
+        pytest.approx(values.mean()),
+        pytest.approx(np.mean(values**2)),
+    )
     assert found.sharing == pytest.approx(np.mean(sharing))
-    assert kendall.all_value_counts(table.counts).tolist() == [int((values == v).sum()) for v in kendall.VALUES]
-    assert kendall.value_counts(table, np.array(pairs)).tolist() == kendall.all_value_counts(table.counts).tolist()
+    assert kendall.all_value_counts(table.counts).tolist() == [
+        int((values == v).sum()) for v in kendall.VALUES
+    ]
+    assert (
+        kendall.value_counts(table, np.array(pairs)).tolist()
+        == kendall.all_value_counts(table.counts).tolist()
+    )
 
 
 def test_noise_of_all_pairs_is_at_most_the_composition_s_factor_from_one_pairing_s():
@@ -238,7 +266,13 @@ RUNS = {"bell-ldp": 150, "2pc": 150, "2pc-all": 300, "umpc": 150, "umpc-all": 30
 
 @pytest.mark.parametrize("protocol", RUNS)
 def test_errors_of_kendall_are_those_that_are_predicted(protocol):
-    facts = {"data": "bank", "protocol": protocol, "pairings": 2, "epsilon": "2", "runs": RUNS[protocol]}
+    facts = {
+        "data": "bank",
+        "protocol": protocol,
+        "pairings": 2,
+        "epsilon": "2",
+        "runs": RUNS[protocol],
+    }
     point = Point("test", 2.0, 1, facts)
     found = kendall.measure(point, seed_of(f"kendall {protocol}"))
     is_as_predicted(found["absolute_error"], kendall.predict(point))
@@ -246,7 +280,9 @@ def test_errors_of_kendall_are_those_that_are_predicted(protocol):
     assert 0 < found["std"][0] < 2 * found["rmse"][0]
 
 
-@pytest.mark.parametrize("protocol, levels", [("bell-auc", 2), ("generic", 3), ("generic, private classes", 2)])
+@pytest.mark.parametrize(
+    "protocol, levels", [("bell-auc", 2), ("generic", 3), ("generic, private classes", 2)]
+)
 def test_errors_of_the_auc_are_those_that_are_predicted(protocol, levels):
     (point,) = auc.points(protocol, ("ur",), (levels,), ("4",), 200, 400)
     found = auc.measure(point, seed_of(protocol))

@@ -16,9 +16,9 @@ from bench.figures.paper003.protocols import histogram_estimate, protocol_of
 from bench.figures.paper003.theory import moments_of
 from bench.figures.paper003.traffic import bytes_of, noise_bytes, study_of, umpc_parties
 from bench.simulated import Simulated
-from umpc.dp.local.ghazi_shuffle import GhaziShuffle
-from umpc.dp.local.split_mix import add_up
 from umpc.mpc.cost import predict
+from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc.protocols.ghazi_shuffle.split_mix import add_up
 
 SIGMAS = 4.0
 """Standard errors that a mean may be off."""
@@ -26,7 +26,9 @@ SMALL = {"n": 40, "t": 4, "epsilon": "1", "runs": 3}
 BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
-def measured(figure: Figure, facts: dict, x: float = 40, label: str = "tests") -> tuple[Point, Measured]:
+def measured(
+    figure: Figure, facts: dict, x: float = 40, label: str = "tests"
+) -> tuple[Point, Measured]:
     point = Point("series", x, 1, facts)
     return point, figure.measure(point, seed_of(label))
 
@@ -37,10 +39,19 @@ def accept(figure: Figure, point: Point, values) -> None:
     error = values.std(ddof=1) / len(values) ** 0.5
     for factor in (1, 1 / 3, 3):
         off = (values.mean() - factor * predicted) / error
-        assert (abs(off) < SIGMAS) == (factor == 1), f"{point.facts}: {off:.1f} standard errors from {factor:.2g} times"
+        assert (abs(off) < SIGMAS) == (factor == 1), (
+            f"{point.facts}: {off:.1f} standard errors from {factor:.2g} times"
+        )
 
 
-RUNS = {"umpc": 250, "central": 250, "bell-ldp": 250, "ghazi-ldp": 250, "ghazi-shuffle": 250, "bell-2pc": 250}
+RUNS = {
+    "umpc": 250,
+    "central": 250,
+    "bell-ldp": 250,
+    "ghazi-ldp": 250,
+    "ghazi-shuffle": 250,
+    "bell-2pc": 250,
+}
 
 
 @pytest.mark.parametrize("protocol", RUNS)
@@ -106,7 +117,9 @@ def test_every_figure_has_the_points_that_its_agreement_reads(name):
         "population_error",
         "sample_error",
     }
-    quantities |= {f"{of}_seconds" for of in ("node", "party", "server", "total")} | {"node_seconds_before"}
+    quantities |= {f"{of}_seconds" for of in ("node", "party", "server", "total")} | {
+        "node_seconds_before"
+    }
     means = dict.fromkeys(quantities, 1.0)
     rows = [Row(point, means, dict.fromkeys(quantities, 0.1), 9, 1.0) for point in points]
     verdict, reason = figure.agreement(rows)
@@ -122,10 +135,17 @@ def test_figure_1_agrees_only_where_umpc_is_best_and_sends_as_little():
         ]
         changed = {"Umpc": {"squared_error": 1.0, "bytes": 100.0, "bytes_at_sites": 9.0}}
         changed["Bell (LDP)"] = {"squared_error": bell_error, "bytes": bell_bytes}
-        rows = [Row(row.point, changed.get(row.series, row.means), row.errors, 9, 2.0) for row in rows]
+        rows = [
+            Row(row.point, changed.get(row.series, row.means), row.errors, 9, 2.0) for row in rows
+        ]
         return figure_1.agreement(rows).verdict
 
-    assert [told(2, 90), told(2, 1), told(0.5, 90), told(0.5, 1)] == ["agrees", "in part", "in part", "disagrees"]
+    assert [told(2, 90), told(2, 1), told(0.5, 90), told(0.5, 1)] == [
+        "agrees",
+        "in part",
+        "in part",
+        "disagrees",
+    ]
 
 
 # --- theory ---------------------------------------------------------------------------------------------------
@@ -136,9 +156,16 @@ def test_the_error_of_a_balanced_e_is_exact():
     data = uniform(5, seed_of("five"))
     x, exact = data.columns["x"].astype(float), moments_of(data)
     pairs = [abs(a - b) for a, b in combinations(x, 2)]
-    assert exact.mean == pytest.approx(np.mean(pairs)) and exact.square == pytest.approx(np.mean(np.square(pairs)))
+    assert exact.mean == pytest.approx(np.mean(pairs)) and exact.square == pytest.approx(
+        np.mean(np.square(pairs))
+    )
     cycle = [(i, (i + 1) % 5) for i in range(5)]
-    for edges, touching in ((cycle, 10), (cycle[:4], 6), ([*cycle, (0, 2)], 18), ([(0, 1), (2, 3)], 0)):
+    for edges, touching in (
+        (cycle, 10),
+        (cycle[:4], 6),
+        ([*cycle, (0, 2)], 18),
+        ([(0, 1), (2, 3)], 0),
+    ):
         sums = [np.mean([abs(x[p[a]] - x[p[b]]) for a, b in edges]) for p in permutations(range(5))]
         assert exact.of_graph(len(edges), touching) == pytest.approx(np.var(sums))
     assert exact.of_balanced(5) == pytest.approx(exact.of_graph(5, 10))
@@ -148,7 +175,9 @@ def test_the_error_of_a_balanced_e_is_exact():
 
 def test_the_gini_mean_difference_from_the_order_of_values():
     values = np.array([3, 9, 4, 4, 0])
-    assert table_3.gini(values) == pytest.approx(np.mean([abs(a - b) for a, b in combinations(values, 2)]))
+    assert table_3.gini(values) == pytest.approx(
+        np.mean([abs(a - b) for a, b in combinations(values, 2)])
+    )
 
 
 # --- what stands in for whole protocols -----------------------------------------------------------------------
@@ -160,7 +189,9 @@ def test_the_estimate_from_sums_is_that_of_the_shuffled_messages():
     bits = bits_of(seed_of("shuffled"))
     mixed = protocol.shuffle([protocol.randomise(data.columns, bits)], [60], bits)
     total = add_up(protocol._decode(mixed, 60), protocol.width)
-    assert protocol.aggregate(mixed).value == pytest.approx(histogram_estimate(protocol, total.astype(float)))
+    assert protocol.aggregate(mixed).value == pytest.approx(
+        histogram_estimate(protocol, total.astype(float))
+    )
 
 
 @pytest.mark.parametrize("records", [8, 20])
@@ -180,11 +211,20 @@ def test_seconds_in_all_are_the_servers_and_every_partys(protocol, monkeypatch):
     monkeypatch.setattr(clocks, "LEAST", 0.001)
     facts = SMALL | {"protocol": protocol, "data": "uniform"}
     found = clocks.clock(Point("", 40, 1, facts), seed_of("seconds"))
-    assert found["total_seconds"] == pytest.approx(found["server_seconds"] + 40 * found["node_seconds"])
+    assert found["total_seconds"] == pytest.approx(
+        found["server_seconds"] + 40 * found["node_seconds"]
+    )
     assert min(found.values()) > 0 and ("node_seconds_before" in found) == (protocol == "umpc")
 
 
 def test_cells_of_two_fields_are_a_square_and_categories_have_their_own():
     assert [load(name, 50).cells(64).size for name in ("bank", "heart", "uniform")] == [64, 64, 64]
-    assert load("diagnosis", 50).cells(64).size == len(load("diagnosis", 50).fields[0].categories) <= 5
-    assert protocol_of({"protocol": "bell-ldp", "data": "bank", "n": 50, "t": 16, "epsilon": "0.1"}).cells.size == 16
+    assert (
+        load("diagnosis", 50).cells(64).size == len(load("diagnosis", 50).fields[0].categories) <= 5
+    )
+    assert (
+        protocol_of(
+            {"protocol": "bell-ldp", "data": "bank", "n": 50, "t": 16, "epsilon": "0.1"}
+        ).cells.size
+        == 16
+    )

@@ -10,9 +10,9 @@ import pytest
 from bench.figures.figure import Row
 from bench.figures.planned import figure
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
-from umpc.cli.alternatives import NOISES
+from umpc.planning.alternatives import NOISES
+from umpc.protocols.kinds import PROTOCOLS
 from umpc.simulation import simulate
-from umpc.studies.kinds import PROTOCOLS
 
 POINTS = {point.series: point for point in figure.points(True)}
 
@@ -35,17 +35,23 @@ def test_what_a_curator_computes_once_is_what_it_computes_every_time():
     case = case_of("kendall_tau")
     study = case.study("central", {"noise": "laplace"})
     with sums_of_all_pairs_once():
-        first, second = (simulate(study, case.tables, lambda n: bytes(n)).report.estimate for _ in range(2))
+        first, second = (
+            simulate(study, case.tables, lambda n: bytes(n)).report.estimate for _ in range(2)
+        )
     assert first == second == simulate(study, case.tables, lambda n: bytes(n)).report.estimate
 
 
 def rows(ratios: list[float]) -> list[Row]:
     points = list(POINTS.values())[: len(ratios)]
-    return [Row(p, {"squared_error": r}, {"squared_error": 0.1}, 4, 1.0) for p, r in zip(points, ratios, strict=True)]
+    return [
+        Row(p, {"squared_error": r}, {"squared_error": 0.1}, 4, 1.0)
+        for p, r in zip(points, ratios, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("ratios", "verdict"), [([1, 1.4, 0.7], "agrees"), ([1, 1.6, 1], "in part"), ([0.5, 2], "disagrees")]
+    ("ratios", "verdict"),
+    [([1, 1.4, 0.7], "agrees"), ([1, 1.6, 1], "in part"), ([0.5, 2], "disagrees")],
 )
 def test_the_verdict_follows_the_factor(ratios, verdict):
     found = figure.agreement(rows(ratios))

@@ -27,10 +27,14 @@ def test_without_its_file_a_figure_is_left_out_and_the_substitute_is_not(nothing
     names = [figure.name for figure in filter(command._has_its_data, chosen(["001-3"]))]
     assert names == ["001-figure-3-substitute"]
     said = capsys.readouterr().out
-    assert "001-figure-3 is left out: it needs --data diabetes=FILE" in said and "`readmitted`" in said
+    assert (
+        "001-figure-3 is left out: it needs --data diabetes=FILE" in said and "`readmitted`" in said
+    )
 
 
-@pytest.mark.parametrize("wrong", ["diabetes", "diabetes=", "elsewhere=x.csv", "diabetes=no such file.csv"])
+@pytest.mark.parametrize(
+    "wrong", ["diabetes", "diabetes=", "elsewhere=x.csv", "diabetes=no such file.csv"]
+)
 def test_what_cannot_be_a_file_of_data_is_refused(nothing_given, wrong):
     with pytest.raises(SystemExit, match="--data"):
         given.give([wrong])

@@ -12,26 +12,33 @@ import pytest
 from click.testing import CliRunner
 
 import umpc as umpc_package
+from tests.support.gopa import gopa_study
+from tests.support.local import local_study
+from tests.support.shuffled import shuffled_study
+from tests.support.studies import KENDALL, library_study, make_study
 from umpc.cli.approve import _description
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
 from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
 from umpc.node.config import IDENTITY_FILES, load_node_config
 from umpc.node.policy import ANYTHING
-from umpc.study import FieldText, Study
+from umpc.study.document import Study
+from umpc.study.parts import FieldText
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 
-from ..gopa import gopa_study
-from ..local import local_study
-from ..shuffled import shuffled_study
-from ..studies import KENDALL, library_study, make_study
-
-FIELDS = (FieldText("x", "0", "3", "0.5"), FieldText("y", "-1", "1"), FieldText.of_categories("job", ["nurse", "none"]))
-TAU = msgspec.structs.replace(
-    library_study("kendall_tau_b", FIELDS, 3, ["x", "y"], epsilon="0.3", max_colluding=2), name="tau"
+FIELDS = (
+    FieldText("x", "0", "3", "0.5"),
+    FieldText("y", "-1", "1"),
+    FieldText.of_categories("job", ["nurse", "none"]),
 )
-OWN = make_study(to_text(trace(lambda a, b: abs(a.x - b.x) * 2)), name="own", statistic="kendall_tau")
+TAU = msgspec.structs.replace(
+    library_study("kendall_tau_b", FIELDS, 3, ["x", "y"], epsilon="0.3", max_colluding=2),
+    name="tau",
+)
+OWN = make_study(
+    to_text(trace(lambda a, b: abs(a.x - b.x) * 2)), name="own", statistic="kendall_tau"
+)
 
 
 class Site:
@@ -51,7 +58,9 @@ class Site:
                 self.approvals.require(study, "north")
 
     def run(self, command: str, *arguments: str):
-        return CliRunner().invoke(umpc, ["approve", command, "--config", str(self.config), *arguments])
+        return CliRunner().invoke(
+            umpc, ["approve", command, "--config", str(self.config), *arguments]
+        )
 
     def said(self, command: str, *arguments: str) -> list[str]:
         ended = self.run(command, *arguments)
@@ -121,8 +130,9 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
 
 def test_a_study_that_calls_itself_what_it_is_not_is_seen_through(site):
     site.ask(OWN)
-    assert "statistic     'kendall_tau', which is not one of the library with default parameters" in site.said(
-        "show", digits(OWN)
+    assert (
+        "statistic     'kendall_tau', which is not one of the library with default parameters"
+        in site.said("show", digits(OWN))
     )
 
 
@@ -131,7 +141,10 @@ def test_a_public_label_and_what_is_told_of_it_are_shown(site):
     site.ask(auc)
     lines = site.said("show", digits(auc))
     assert "field         'label': 'case', 'control', a public label" in lines
-    assert "edges         all, two_sample; every node tells how many records have either label" in lines
+    assert (
+        "edges         all, two_sample; every node tells how many records have either label"
+        in lines
+    )
 
 
 def test_what_a_study_brings_cannot_steer_the_terminal(site):
@@ -153,13 +166,18 @@ def test_accept_and_reject_are_heard_by_the_node_and_may_be_changed(site):
     assert site.said("reject", digits(TAU), "--reason", "not this year") == [f"rejected: {told}"]
     with pytest.raises(PolicyRefused, match="not this year"):
         site.approvals.require(TAU, "north")
-    assert "asked         now by coordinator, rejected now: not this year" in site.said("show", digits(TAU))
+    assert "asked         now by coordinator, rejected now: not this year" in site.said(
+        "show", digits(TAU)
+    )
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "two\nlines", "\x1b[2J", "w" * 201])
 def test_a_reason_is_one_line(site, reason):
     site.ask(TAU)
-    assert "one line of 1 to 200 characters" in site.run("reject", digits(TAU), "--reason", reason).output
+    assert (
+        "one line of 1 to 200 characters"
+        in site.run("reject", digits(TAU), "--reason", reason).output
+    )
     assert [entry.state for entry in site.approvals.entries()] == ["pending"]
 
 
@@ -202,7 +220,10 @@ def test_the_commands_of_the_documentation_run(site):
     (commands,) = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)
     states = []
     for line in commands.splitlines():
-        words = [{"node.toml": str(site.config), "1f9c2a": digits(TAU)}.get(word, word) for word in shlex.split(line)]
+        words = [
+            {"node.toml": str(site.config), "1f9c2a": digits(TAU)}.get(word, word)
+            for word in shlex.split(line)
+        ]
         ended = CliRunner().invoke(umpc, words[1:])
         assert ended.exit_code == 0, ended.output
         states.append(site.approvals.entries()[0].state)
@@ -214,13 +235,19 @@ def test_what_the_documentation_says_that_a_coordinator_reads_is_what_it_reads(s
         site.approvals.require(TAU, "north")
     said = " ".join(DOCS.split()).replace("1f9c2a7be0d34856", digits(TAU, 16))
     assert f"error: {caught.value.message}. Nothing was released" in said
-    assert f"with exit code {ApprovalPending.exit_code}," in said and f"At most {MAX_PENDING} studies" in said
+    assert (
+        f"with exit code {ApprovalPending.exit_code}," in said
+        and f"At most {MAX_PENDING} studies" in said
+    )
 
 
 def test_of_a_shuffled_study_the_shufflers_and_what_they_are_trusted_for_are_shown():
     entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
     shown = dict(_description(entry, shuffled_study(3, max_colluding=1)))
-    assert shown["shufflers"] == "shuffler-1 and shuffler-2; neither may collude with coordinator or with the other"
+    assert (
+        shown["shufflers"]
+        == "shuffler-1 and shuffler-2; neither may collude with coordinator or with the other"
+    )
     assert shown["noise"] == "shuffled, withstands 1 of 3 nodes that collude"
     assert "shufflers" not in dict(_description(entry, local_study("bell-ldp")))
 

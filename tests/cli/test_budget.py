@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
-from umpc.node.anchor import read_anchor
+from umpc.node.budget.anchor import read_anchor
+from umpc.node.budget.ledger import Ledger
 from umpc.node.config import IDENTITY_FILES
-from umpc.node.ledger import Ledger
 
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
 
@@ -36,7 +36,9 @@ def config(tmp_path: Path) -> Path:
 def node(config: Path, **options) -> Ledger:
     folder = config.parent
     anchor = folder / "other" / "anchor"
-    return Ledger(folder / "ledger", "bank", Fraction(5), Fraction(1, 10**9), anchor=anchor, **options)
+    return Ledger(
+        folder / "ledger", "bank", Fraction(5), Fraction(1, 10**9), anchor=anchor, **options
+    )
 
 
 def worked(ledger: Ledger) -> None:
@@ -63,7 +65,10 @@ def test_show_as_json_while_the_node_runs(config):
     with node(config) as ledger:
         worked(ledger)
         shown = json.loads(run(config, "show", "--format", "json"))
-        assert shown["row"] == len(ledger.history()) and shown["row_hash"] == ledger.history()[-1].hash.hex()
+        assert (
+            shown["row"] == len(ledger.history())
+            and shown["row_hash"] == ledger.history()[-1].hash.hex()
+        )
         assert kinds_before(ledger) == shown["row"], "showing wrote a row"
     assert shown["epsilon"] == {"total": "5", "spent": "5/6", "reserved": "2", "left": "13/6"}
     assert shown["delta"] == {
@@ -73,7 +78,9 @@ def test_show_as_json_while_the_node_runs(config):
         "left": "899/1000000000000",
     }
     assert shown["dataset"] == "bank" and shown["anchor_fault"] == ""
-    states = [(s["hash"], s["name"], s["epsilon"], s["delta"], s["state"]) for s in shown["studies"]]
+    states = [
+        (s["hash"], s["name"], s["epsilon"], s["delta"], s["state"]) for s in shown["studies"]
+    ]
     assert states == [
         (A.hex(), "kendall [bold]", "1/3", "1/1000000000000", "released"),
         (B.hex(), "given-up", "2", None, "reserved"),
@@ -99,7 +106,15 @@ def test_show_as_a_table(config):
     with node(config) as ledger:
         worked(ledger)
     shown = run(config, "show")
-    for text in ("kendall [bold]", "a1a1a1a1a1a1a1a1", "5/6", "released", "given back", "not yet known", "agrees"):
+    for text in (
+        "kendall [bold]",
+        "a1a1a1a1a1a1a1a1",
+        "5/6",
+        "released",
+        "given back",
+        "not yet known",
+        "agrees",
+    ):
         assert (text in shown) == (text not in ("given back",)), shown
     node(config).close()
     assert "given back" in run(config, "show")  # the next start returned it

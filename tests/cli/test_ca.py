@@ -15,7 +15,9 @@ from umpc.transport.authority import load_identity
 
 def run(*arguments):
     """Output of a command; its failure as the exception that `umpc` turns into an exit code."""
-    result = CliRunner().invoke(ca, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False)
+    result = CliRunner().invoke(
+        ca, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False
+    )
     return result.output
 
 
@@ -29,7 +31,16 @@ def test_request_and_sign_make_an_identity(authority, tmp_path):
     site, out = tmp_path / "site", tmp_path / "out"
     said = run("request", "--name", "hospital-a", "--role", "node", site)
     assert f"{site / 'request.csr'}: send it" in said
-    said = run("sign", "--authority", authority, site / "request.csr", "--out", out / "cert.pem", "--days", 7)
+    said = run(
+        "sign",
+        "--authority",
+        authority,
+        site / "request.csr",
+        "--out",
+        out / "cert.pem",
+        "--days",
+        7,
+    )
     assert "name         hospital-a" in said and "role         node" in said
     for file in ("cert.pem", "ca.pem"):
         (site / file).write_bytes((out / file).read_bytes())
@@ -75,8 +86,13 @@ def test_issue_makes_everything_at_once(authority, tmp_path):
 
 def test_show_gives_the_same_authority_for_everybody(authority, tmp_path):
     run("issue", "--authority", authority, "--name", "d", "--role", "dealer", tmp_path / "d")
-    shown = [run("show", path) for path in (tmp_path / "d", tmp_path / "d/cert.pem", authority, authority / "ca.pem")]
-    authorities = {line for text in shown for line in text.splitlines() if line.startswith("authority")}
+    shown = [
+        run("show", path)
+        for path in (tmp_path / "d", tmp_path / "d/cert.pem", authority, authority / "ca.pem")
+    ]
+    authorities = {
+        line for text in shown for line in text.splitlines() if line.startswith("authority")
+    }
     assert len(authorities) == 1
     assert shown[0] == shown[1] and "role         dealer" in shown[0] and "valid until" in shown[0]
     assert "name" not in shown[2]
@@ -100,5 +116,7 @@ def test_every_command_has_an_example(command):
 
 def test_help_loads_neither_grpc_nor_cryptography():
     program = "import umpc.cli.ca, sys; print({'grpc', 'cryptography'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "set()"

@@ -8,23 +8,23 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from tests.cli.test_approve import Site, digits
+from tests.support.central import MECHANISMS, central_study, central_tables
+from tests.support.studies import Entropy
 from umpc.cli.main import umpc
 from umpc.cli.page import page
-from umpc.cli.prediction import attempt_over
 from umpc.cli.show import NOISE, print_report
 from umpc.cli.study import _predict
 from umpc.coordinator.client import prepare_study
-from umpc.coordinator.report import Report
 from umpc.coordinator.studyfile import load_study_file, write_study_file
-from umpc.dp.central.choices import Choice
 from umpc.errors import StudyError, TooFewRecords
+from umpc.planning.prediction import attempt_over
+from umpc.protocols.central.central_mechanisms import Choice
+from umpc.protocols.kinds import NOISES
 from umpc.simulation import simulate
-from umpc.studies.kinds import NOISES
-from umpc.study import FieldText, Study
-
-from ..central import MECHANISMS, central_study, central_tables
-from ..studies import Entropy
-from .test_approve import Site, digits
+from umpc.study.document import Study
+from umpc.study.parts import FieldText
+from umpc.study.report import Report
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
 
@@ -32,7 +32,12 @@ FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
 @pytest.fixture
 def file(tmp_path):
     def write(**changes):
-        facts = {"statistic": "kendall_tau", "columns": ["age", "balance"], "fields": FIELDS, "epsilon": "1"}
+        facts = {
+            "statistic": "kendall_tau",
+            "columns": ["age", "balance"],
+            "fields": FIELDS,
+            "epsilon": "1",
+        }
         facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south")], "dealer": None}
         return write_study_file(tmp_path, name="planned", protocol="central", **(facts | changes))
 
@@ -45,8 +50,16 @@ def study_of(path) -> Study:
 
 def test_a_file_needs_no_more_than_the_protocol_and_a_mechanism(file):
     study = study_of(file())
-    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "laplace", "none", "none")
-    assert [study_of(file(noise=noise)).edges for noise in ("hajek", "hajek_subsampled")] == ["all", "2n"]
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == (
+        "all",
+        "laplace",
+        "none",
+        "none",
+    )
+    assert [study_of(file(noise=noise)).edges for noise in ("hajek", "hajek_subsampled")] == [
+        "all",
+        "2n",
+    ]
     assert study_of(file(noise="coinpress_subsampled", edges="500")).edges == "500"
 
 
@@ -57,13 +70,18 @@ def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
     assert ended.exit_code == 0, ended.output
     values, study = json.loads(ended.output), study_of(path)
     assert (values["rounds"], values["bytes_offline"]) == (1, 0)
-    assert values["bytes_online"] == 64 + sum((bits * n + 7) // 8 for bits in (7, 11) for n in (30, 40))
+    assert values["bytes_online"] == 64 + sum(
+        (bits * n + 7) // 8 for bits in (7, 11) for n in (30, 40)
+    )
     if not noise.endswith("subsampled"):
         choice = Choice(noise, study.parsed_kernels[0], study.exact_epsilon)
         assert values["noise_std"] == choice.noise_std(70, choice.family(70, lambda count: 0))
     _predict(study, "30,40")
     said = capsys.readouterr().out
-    assert "the records were uniform" not in said and f"standard deviation {values['noise_std']:.4g}" in said
+    assert (
+        "the records were uniform" not in said
+        and f"standard deviation {values['noise_std']:.4g}" in said
+    )
     sets = "140 of 2,415 pairs" if noise.endswith("subsampled") else "all 2,415 pairs"
     assert f"sets         {sets} of 70 records" in said
 
@@ -78,8 +96,14 @@ def test_an_administrator_reads_first_what_would_be_shown(tmp_path):
     site, study = Site(tmp_path), central_study("hajek")
     site.ask(study)
     lines = site.said("show", digits(study))
-    assert lines[1] == "WARNING       RAW RECORDS: shows x, y of all records to 'coordinator', as a trusted curator"
-    assert "noise         hajek, added by the trusted coordinator" in lines and "protocol      central" in lines
+    assert (
+        lines[1]
+        == "WARNING       RAW RECORDS: shows x, y of all records to 'coordinator', as a trusted curator"
+    )
+    assert (
+        "noise         hajek, added by the trusted coordinator" in lines
+        and "protocol      central" in lines
+    )
 
 
 @pytest.mark.parametrize("noise", MECHANISMS)
@@ -88,10 +112,17 @@ def test_the_report_says_who_saw_what(noise, capsys):
     assert Report.from_dict(report.to_dict()) == report
     print_report(report, "table", {"exact": 0.5, "exact_over_edges": None})
     said = " ".join(capsys.readouterr().out.split())
-    for words in ("the coordinator has seen all their records", "by the coordinator, a trusted curator", "predicted 1"):
+    for words in (
+        "the coordinator has seen all their records",
+        "by the coordinator, a trusted curator",
+        "predicted 1",
+    ):
         assert words in said
     text = page(report)
-    assert "none: it is a trusted curator and has seen all records" in text and "added by the curator" in text
+    assert (
+        "none: it is a trusted curator and has seen all records" in text
+        and "added by the curator" in text
+    )
 
 
 def test_every_mechanism_has_words():

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from umpc.cli.kernels import kernels
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import KernelError, StudyError
-from umpc.study import FieldText
+from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import LIBRARY
@@ -67,7 +67,11 @@ def test_a_field_that_cannot_be_read_is_refused(tmp_path, monkeypatch, field):
 def test_a_statistic_is_explained_for_every_spread_over_owners(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, "triples_skewness", "--field", "age=0:100").output
     assert "range         [-1/3, 1/3]" in output
-    for owners, compared in (("AAB", "by three or more: 0"), ("ABB", "by three or more: 0"), ("ABC", "or more: 3")):
+    for owners, compared in (
+        ("AAB", "by three or more: 0"),
+        ("ABB", "by three or more: 0"),
+        ("ABC", "or more: 3"),
+    ):
         (block,) = re.findall(f"owners {owners}: .*\\n(.*)\\n", output)
         assert compared in block
 
@@ -75,16 +79,26 @@ def test_a_statistic_is_explained_for_every_spread_over_owners(tmp_path, monkeyp
 def test_the_hash_that_is_shown_is_the_kernels(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
     (shown,) = re.findall(r"hash +([0-9a-f]{64})\n", output)
-    schema = Schema([FieldText("age", "0", "127").schema(), FieldText("balance", "0", "1000", "0.5").schema()])
+    schema = Schema(
+        [FieldText("age", "0", "127").schema(), FieldText("balance", "0", "1000", "0.5").schema()]
+    )
     (expression,) = load_kernel("kernels.py:close_in_age", tmp_path).expressions
     assert shown == Kernel(expression, schema).hash
 
 
 def test_what_a_garbled_pair_costs_is_said_for_pairs_only(tmp_path, monkeypatch):
     """32 bytes an AND gate and 8 an output element, 16 bytes a bit of a record: the bank study's fields."""
-    output = explain(tmp_path, monkeypatch, "kendall_tau", "--field", "a=0:127", "--field", "b=-10000:110000").output
-    assert "garbled       3 rounds; 48 AND gates and 1568 bytes an edge; once a record 400 bytes of labels" in output
-    assert "garbled" not in explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output
+    output = explain(
+        tmp_path, monkeypatch, "kendall_tau", "--field", "a=0:127", "--field", "b=-10000:110000"
+    ).output
+    assert (
+        "garbled       3 rounds; 48 AND gates and 1568 bytes an edge; once a record 400 bytes of labels"
+        in output
+    )
+    assert (
+        "garbled"
+        not in explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output
+    )
     listed = CliRunner().invoke(kernels).output
     pairs = [statistic for statistic in LIBRARY.values() if statistic.degree == 2]
     assert listed.count("without a dealer: ") == len(pairs) and "not possible" not in listed

@@ -8,15 +8,17 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from tests.studies import Entropy, make_study
+from tests.support.studies import Entropy, make_study
 from umpc.cli.page import page, save_page
-from umpc.coordinator.report import Moment, Report
 from umpc.errors import ConfigError
 from umpc.simulation import simulate
+from umpc.study.report import Moment, Report
 
 TABLES = [{"x": np.arange(5), "y": np.arange(5) % 3}, {"x": np.arange(4), "y": np.arange(4)}]
 STEPS = ("propose", "agree", "prepare", "evaluate", "release")
-TIMELINE = [Moment(step, node, i, i + 0.5) for i, step in enumerate(STEPS) for node in ("node-0", "<b>&1")]
+TIMELINE = [
+    Moment(step, node, i, i + 0.5) for i, step in enumerate(STEPS) for node in ("node-0", "<b>&1")
+]
 
 
 class Parsed(HTMLParser):
@@ -29,7 +31,9 @@ class Parsed(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [value for name, value in attributes if name in ("src", "href", "action", "xlink:href")]
+        self.links += [
+            value for name, value in attributes if name in ("src", "href", "action", "xlink:href")
+        ]
         if tag != "meta":
             self.open.append(tag)
 
@@ -59,7 +63,12 @@ def test_it_is_well_formed_and_asks_for_nothing(report):
 
 def test_it_says_what_the_report_says(report):
     said = " ".join(Parsed(page(report)).texts)
-    for value in (f"{report.estimate:.6g}", report.study_hash, report.sums[0].kernel, f"{report.bytes_online:,}"):
+    for value in (
+        f"{report.estimate:.6g}",
+        report.study_hash,
+        report.sums[0].kernel,
+        f"{report.bytes_online:,}",
+    ):
         assert value in said
     assert "<b>&1" in said, "names are escaped, not interpreted"
     assert all(step in said for step in STEPS)

@@ -1,4 +1,4 @@
-"""umpc plan: what it prints is the plan's own cost; delays and bytes count as the table in umpc/planning.py says."""
+"""umpc plan: what it prints is the plan's own cost; delays and bytes count as the table in umpc/planning/seconds.py says."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from umpc import planning
+from tests.support.studies import Entropy
 from umpc.cli.main import umpc
-from umpc.cli.prediction import attempt_over, cost_of, likeness_of
 from umpc.cli.study import _cells, _predict
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
-from umpc.mpc.sizes import Sizes
-from umpc.planning import FIXED, LINK_SECONDS, Machine, Network, predict_memory, predict_seconds
-from umpc.study import FieldText
-
-from ..studies import Entropy
+from umpc.planning import seconds as planning
+from umpc.planning.prediction import attempt_over, cost_of, reference_table_of
+from umpc.planning.seconds import (
+    FIXED,
+    LINK_SECONDS,
+    Machine,
+    Network,
+    predict_memory,
+    predict_seconds,
+)
+from umpc.study.parts import FieldText
+from umpc.study.sizes import Sizes
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
 NOTHING = Machine(0.0, 0.0)
@@ -29,7 +35,12 @@ STAR = "bergsma_dassios_tau_star"
 @pytest.fixture
 def file(tmp_path):
     def write(**changes):
-        facts = {"statistic": "kendall_tau", "columns": ["age", "balance"], "fields": FIELDS, "epsilon": "1"}
+        facts = {
+            "statistic": "kendall_tau",
+            "columns": ["age", "balance"],
+            "fields": FIELDS,
+            "epsilon": "1",
+        }
         facts |= {"edges": "2n", "dealer": ("dealer", "127.0.0.1:1"), "noise": "distributed"}
         facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south", "west")]}
         return write_study_file(tmp_path, name="planned", **(facts | changes))
@@ -38,7 +49,9 @@ def file(tmp_path):
 
 
 def planned(file, *options: str) -> dict:
-    ended = CliRunner().invoke(umpc, ["plan", str(file), "--records", "30,40,50", "--format", "json", *options])
+    ended = CliRunner().invoke(
+        umpc, ["plan", str(file), "--records", "30,40,50", "--format", "json", *options]
+    )
     assert ended.exit_code == 0, ended.output
     return json.loads(ended.output)
 
@@ -100,7 +113,11 @@ def test_work_is_shared_by_the_cores(file):
 def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
     monkeypatch.setattr(planning, "TRIAL_EDGES", (64, 128))
     monkeypatch.setattr(planning, "TRIAL_RECORDS", 40)
-    changes = {"protocol": protocol, "dealer": None, "noise": None, "edges": None} if protocol != "u-mpc" else {}
+    changes = (
+        {"protocol": protocol, "dealer": None, "noise": None, "edges": None}
+        if protocol != "u-mpc"
+        else {}
+    )
     machine = planning.measure_machine(load_study_file(file(**changes)).study("coordinator"))
     assert machine.evaluating >= 0 and (machine.dealing == 0) >= (protocol == "bell-2pc")
 
@@ -108,17 +125,30 @@ def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
 def test_a_statistic_of_single_records_is_planned_too(file):
     """Its trial has as many records as sets: 400 would be too few."""
     values = planned(file(statistic="mean", columns=["age"], edges="all"))
-    assert (values["sets"], values["edges"], values["rounds"]) == (120, 120, 1) and values["seconds_total"] > 0
+    assert (values["sets"], values["edges"], values["rounds"]) == (120, 120, 1) and values[
+        "seconds_total"
+    ] > 0
 
 
 LOCAL = {"dealer": None, "noise": None, "edges": None}
 
 
-@pytest.mark.parametrize(("protocol", "sent"), [("bell-ldp", 15 + 20 + 25), ("ghazi-ldp", 3 * 32 + 4 + 5 + 7)])
+@pytest.mark.parametrize(
+    ("protocol", "sent"), [("bell-ldp", 15 + 20 + 25), ("ghazi-ldp", 3 * 32 + 4 + 5 + 7)]
+)
 def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent, capsys):
     values = planned(file(protocol=protocol, **LOCAL))
-    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (1, sent, 0, 7140)
-    assert 0.1 < values["noise_std"] < 5 and values["sampling_std"] == 0 and values["seconds_total"] > 0.1
+    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (
+        1,
+        sent,
+        0,
+        7140,
+    )
+    assert (
+        0.1 < values["noise_std"] < 5
+        and values["sampling_std"] == 0
+        and values["seconds_total"] > 0.1
+    )
     finer = planned(file(protocol=protocol, **LOCAL, bins={"age": 8, "balance": ["0", "500"]}))
     assert finer["noise_std"] > values["noise_std"]
     study = load_study_file(file(protocol=protocol, **LOCAL)).study("coordinator")
@@ -126,25 +156,45 @@ def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent
     said = capsys.readouterr().out
     assert f"{sent} to the coordinator" in said and "all 7,140 pairs of 120 records" in said
     assert _cells(study) == ", simple rounding to bins: 4 of 'age', 4 of 'balance'"
-    ended = CliRunner().invoke(umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"])
+    ended = CliRunner().invoke(
+        umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"]
+    )
     assert ended.exit_code == 0 and "bins bias (over uniform records)" in ended.output
 
 
 def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):
     """Three times 16 cells of eight bytes, and a byte a node more than its records' bits and its seed."""
     values, sent = planned(file(protocol="ghazi-rounds", **LOCAL)), 3 * (32 + 1 + 128) + 4 + 5 + 7
-    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (2, sent, 0, 7140)
+    assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (
+        2,
+        sent,
+        0,
+        7140,
+    )
     assert values["noise_std"] > 0.1
-    _predict(load_study_file(file(protocol="ghazi-rounds", **LOCAL)).study("coordinator"), "30,40,50")
+    _predict(
+        load_study_file(file(protocol="ghazi-rounds", **LOCAL)).study("coordinator"), "30,40,50"
+    )
     said = capsys.readouterr().out
     assert "2: one message of every node, a question, and an answer" in said
     assert f"{sent} to and from the coordinator" in said
 
 
 def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
-    options = {"statistic": "mean", "columns": ["age"], "delta": "1e-9", "max_colluding": 1, "protocol": "gopa"}
+    options = {
+        "statistic": "mean",
+        "columns": ["age"],
+        "delta": "1e-9",
+        "max_colluding": 1,
+        "protocol": "gopa",
+    }
     values = planned(file(**LOCAL, **options))
-    assert (values["rounds"], values["bytes_offline"], values["sets"], values["edges"]) == (1, 0, 120, 120)
+    assert (values["rounds"], values["bytes_offline"], values["sets"], values["edges"]) == (
+        1,
+        0,
+        120,
+        120,
+    )
     assert values["bytes_online"] in (12, 15, 18) and values["sampling_std"] == 0
     assert values["bins_bias"] == pytest.approx(0, abs=1e-9) and values["mse"] == pytest.approx(
         values["noise_std"] ** 2
@@ -152,7 +202,10 @@ def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
     _predict(load_study_file(file(**LOCAL, **options)).study("coordinator"), "30,40,50")
     said = capsys.readouterr().out
     assert f"standard deviation {values['noise_std']:.4g}\n" in said and "all 120 records" in said
-    assert "1: one message of every node\n" in said and f"{values['bytes_online']} to the coordinator" in said
+    assert (
+        "1: one message of every node\n" in said
+        and f"{values['bytes_online']} to the coordinator" in said
+    )
 
 
 def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(file, capsys):
@@ -172,7 +225,11 @@ def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [(("--delay", "-1"), "at least 0"), (("--bandwidth", "0"), "above 0"), (("--records", "1,2"), "3 here")],
+    [
+        (("--delay", "-1"), "at least 0"),
+        (("--bandwidth", "0"), "above 0"),
+        (("--records", "1,2"), "3 here"),
+    ],
 )
 def test_what_cannot_be_planned_is_refused(file, options, said):
     ended = CliRunner().invoke(umpc, ["plan", str(file()), "--records", "30,40,50", *options])
@@ -186,8 +243,10 @@ def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monke
     for noise in ("coinpress_naive", "laplace"):
         path = file(protocol="central", noise=noise, edges=None, dealer=None)
         attempt = attempt_over(load_study_file(path).study("coordinator"), "3000,3000,4000")
-        like = likeness_of(attempt, None, ",")
-        online[noise] = planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network()).online
+        like = reference_table_of(attempt, None, ",")
+        online[noise] = planning.predict_local_seconds(
+            attempt, cost_of(attempt), like.columns, Network()
+        ).online
     assert online["coinpress_naive"] - FIXED[2] == pytest.approx(10)
     assert online["laplace"] - FIXED[2] == pytest.approx(100, rel=0.01)
 
@@ -195,30 +254,44 @@ def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monke
 @pytest.mark.parametrize("option", [("--delay", "nan"), ("--delay", "inf"), ("--bandwidth", "nan")])
 def test_a_line_is_described_by_numbers(file, option):
     with pytest.raises(StudyError, match="both numbers"):
-        CliRunner().invoke(umpc, ["plan", str(file()), "--records", "3,4,5", *option], catch_exceptions=False)
+        CliRunner().invoke(
+            umpc, ["plan", str(file()), "--records", "3,4,5", *option], catch_exceptions=False
+        )
 
 
 def test_a_trial_is_small_and_as_large_as_the_study_needs(file, monkeypatch):
     """All sets of three of a thousand records took half a minute; of 60 nodes' thousand records none had 19."""
     simulated, simulate = [], planning.simulate
-    monkeypatch.setattr(planning, "simulate", lambda study, tables, entropy: simulated.append((study, tables)))
+    monkeypatch.setattr(
+        planning, "simulate", lambda study, tables, entropy: simulated.append((study, tables))
+    )
     for changes, records, tried in (
-        ({"protocol": "central", "noise": "laplace", "statistic": "spearman_rho"}, ["400"] * 3, (150, 185)),
+        (
+            {"protocol": "central", "noise": "laplace", "statistic": "spearman_rho"},
+            ["400"] * 3,
+            (150, 185),
+        ),
         (
             {"protocol": "central", "noise": "hajek_split", "statistic": STAR},
             ["80"] * 3,
             (110, 145),
         ),
         ({"protocol": "central", "noise": "coinpress_naive"}, ["400"] * 3, (1000, 1001)),
-        ({"protocol": "ghazi-shuffle", "shufflers": [("one", ""), ("two", "")]}, ["40"] * 60, (1140, 1141)),
+        (
+            {"protocol": "ghazi-shuffle", "shufflers": [("one", ""), ("two", "")]},
+            ["40"] * 60,
+            (1140, 1141),
+        ),
     ):
         nodes = [(f"node-{number}", "") for number in range(len(records))]
         path = file(**{"noise": None, "edges": None, "dealer": None, "nodes": nodes, **changes})
         attempt = attempt_over(load_study_file(path).study("coordinator"), ",".join(records))
-        like = likeness_of(attempt, None, ",")
+        like = reference_table_of(attempt, None, ",")
         planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network())
         study, tables = simulated.pop()
         sizes = [len(next(iter(table.values()))) for table in tables]
         assert Sizes(study, sum(sizes)).edges <= 1 << 20 or study.edges == "all"
         assert tried[0] <= sum(sizes) < tried[1] and max(sizes) <= min(sizes) + 1, (changes, sizes)
-    assert simulate(attempt.study, [{name: c[:19] for name, c in like.columns.items()}] * 60, Entropy("trial"))
+    assert simulate(
+        attempt.study, [{name: c[:19] for name, c in like.columns.items()}] * 60, Entropy("trial")
+    )

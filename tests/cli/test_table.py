@@ -13,7 +13,8 @@ import pytest
 from umpc.cli import table as module
 from umpc.cli.table import DemoTable, breast_cancer, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
-from umpc.study import FieldText, Participant, Study
+from umpc.study.document import Study
+from umpc.study.parts import FieldText, Participant
 from umpc.ustat.hypergraph import Hypergraph, SampledCell
 
 ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]
@@ -121,7 +122,9 @@ def test_a_column_is_described_by_its_own_bounds_and_digits(values, lower, upper
     assert (schema.lower, schema.upper, schema.resolution) == (lower, upper, resolution)
 
 
-@pytest.mark.parametrize(("value", "message"), [("NaN", "NaN or infinity"), ("-inf", "NaN or infinity")])
+@pytest.mark.parametrize(
+    ("value", "message"), [("NaN", "NaN or infinity"), ("-inf", "NaN or infinity")]
+)
 def test_a_column_of_anything_else_is_refused_by_name(value, message):
     with pytest.raises(DataError, match=f"column 'x' holds {message}"):
         DemoTable(("x",), [("1",), (value,)]).fields()
@@ -147,13 +150,18 @@ def test_the_parts_are_the_table_in_order_and_even(tmp_path, parts):
 def by_hand(rows) -> Fraction:
     """Kendall's tau-a by a loop over the pairs of the text."""
     numbers = [tuple(Fraction(cell) for cell in row) for row in rows]
-    signs = [((p[0] > q[0]) - (p[0] < q[0])) * ((p[1] > q[1]) - (p[1] < q[1])) for p, q in combinations(numbers, 2)]
+    signs = [
+        ((p[0] > q[0]) - (p[0] < q[0])) * ((p[1] > q[1]) - (p[1] < q[1]))
+        for p, q in combinations(numbers, 2)
+    ]
     return Fraction(sum(signs), len(signs))
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @pytest.mark.parametrize("at_once", [1, 3, 1 << 20])
-def test_the_exact_value_is_the_same_however_the_table_is_split(tmp_path, monkeypatch, parts, at_once):
+def test_the_exact_value_is_the_same_however_the_table_is_split(
+    tmp_path, monkeypatch, parts, at_once
+):
     monkeypatch.setattr(module, "EDGES_AT_ONCE", at_once)
     tables = pooled(study(TABLE), TABLE.split(tmp_path, parts))
     assert np.concatenate([table["age"] for table in tables]).tolist() == [1, 2, 2, 7, 1]
@@ -164,7 +172,9 @@ def test_the_exact_value_is_in_the_fields_own_unit(tmp_path):
     gini = study(TABLE, 'abs(a["the balance"] - b["the balance"])')
     values = [Fraction(row[1]) for row in ROWS]
     expected = sum(abs(x - y) for x, y in combinations(values, 2)) / 10
-    assert exact_over_all(gini, pooled(gini, TABLE.split(tmp_path, 2))) == pytest.approx(float(expected))
+    assert exact_over_all(gini, pooled(gini, TABLE.split(tmp_path, 2))) == pytest.approx(
+        float(expected)
+    )
 
 
 def test_too_many_pairs_have_no_exact_value(monkeypatch):
@@ -184,7 +194,12 @@ def test_the_value_over_a_set_of_edges_is_in_the_kernels_own_values():
 
 def test_a_ratio_of_nothing_has_no_exact_value():
     table = DemoTable(("x", "y"), [("0", "0"), ("0", "1")])
-    gamma = study(table, "sign(a.x - b.x) * sign(a.y - b.y)", "((~(a.x == b.x)) & (~(a.y == b.y)))", estimator="ratio")
+    gamma = study(
+        table,
+        "sign(a.x - b.x) * sign(a.y - b.y)",
+        "((~(a.x == b.x)) & (~(a.y == b.y)))",
+        estimator="ratio",
+    )
     values = {"x": np.array([0, 0]), "y": np.array([0, 1])}
     assert exact_over_all(gamma, [values]) is None
 
@@ -198,10 +213,14 @@ def test_a_public_label_splits_the_records_into_two_classes(tmp_path):
     assert exact_over_all(auc, tables) == pytest.approx(2.5 / 3)
 
 
-@pytest.mark.parametrize("values", [("yes", "no", "maybe"), ("no", "no"), ("yes", "yes"), ("no", "never")])
+@pytest.mark.parametrize(
+    "values", [("yes", "no", "maybe"), ("no", "no"), ("yes", "yes"), ("no", "never")]
+)
 def test_a_label_has_two_values_of_which_one_is_first(values):
     first = "yes"
-    with pytest.raises(DataError, match=f"--label y={first}: the column must hold two different values"):
+    with pytest.raises(
+        DataError, match=f"--label y={first}: the column must hold two different values"
+    ):
         DemoTable(("y",), [(value,) for value in values], ("y", first)).fields()
 
 

@@ -36,11 +36,15 @@ def folder(tmp_path):
 def test_a_function_becomes_the_expression_that_it_computes(folder):
     (expression,) = load_kernel("kernels.py:close_in_age", folder).expressions
     text = to_text(expression)
-    assert text == "select(((a.age - b.age < 5) & (b.age - a.age < 5)), abs(a.balance - b.balance), 0)"
+    assert (
+        text == "select(((a.age - b.age < 5) & (b.age - a.age < 5)), abs(a.balance - b.balance), 0)"
+    )
 
 
 def test_a_branch_on_data_is_refused_with_its_line_and_what_to_write_instead(folder):
-    with pytest.raises(KernelError, match=r"select\(condition, then, otherwise\).*\(kernels\.py, line 8\)"):
+    with pytest.raises(
+        KernelError, match=r"select\(condition, then, otherwise\).*\(kernels\.py, line 8\)"
+    ):
         load_kernel("kernels.py:branching", folder)
 
 
@@ -67,7 +71,9 @@ def test_a_file_that_is_no_python_is_refused_with_its_line(tmp_path):
 
 
 def test_a_function_of_several_values_and_records_gives_several_sums(tmp_path):
-    (tmp_path / "kernels.py").write_text("def two(a, b, c):\n    return a.x * b.x * c.x, a.x + b.x + c.x\n")
+    (tmp_path / "kernels.py").write_text(
+        "def two(a, b, c):\n    return a.x * b.x * c.x, a.x + b.x + c.x\n"
+    )
     traced = load_kernel("kernels.py:two", tmp_path)
     assert traced.degree == 3
     assert [to_text(of) for of in traced.expressions] == ["a.x * b.x * c.x", "a.x + b.x + c.x"]

@@ -9,7 +9,8 @@ import pytest
 
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, KernelError, StudyError, UnknownField
-from umpc.study import FieldBins, FieldText, Participant, Study, decode_study
+from umpc.study.document import Study, decode_study
+from umpc.study.parts import FieldBins, FieldText, Participant
 
 GOOD = """\
 name = "kendall-2026"
@@ -73,7 +74,10 @@ def test_a_good_file_is_this_study(tmp_path):
         noise="in_mpc",
         coordinator="hospitals",
         dealer=Participant("dealer", "dealer.example.org:7100"),
-        nodes=(Participant("north", "north.example.org:7100"), Participant("south", "south.example.org:7100")),
+        nodes=(
+            Participant("north", "north.example.org:7100"),
+            Participant("south", "south.example.org:7100"),
+        ),
         seconds_per_step=30,
     )
     assert decode_study(study(tmp_path).encode()) == study(tmp_path)
@@ -84,11 +88,14 @@ def test_decimals_stay_exact(tmp_path):
     assert exact.exact_epsilon == Fraction(1, 10)
     assert exact.schema["balance"].resolution == Fraction(1, 100)
     long = "0.1000000000000000000000000000000001"
-    assert study(tmp_path, replaced("epsilon = 0.1", f"epsilon = {long}")).exact_epsilon == Fraction(long)
+    assert study(
+        tmp_path, replaced("epsilon = 0.1", f"epsilon = {long}")
+    ).exact_epsilon == Fraction(long)
 
 
 @pytest.mark.parametrize(
-    ("line", "epsilon"), [("1", 1), ('"1/3"', Fraction(1, 3)), ('"0.5"', Fraction(1, 2)), ("5e-1", Fraction(1, 2))]
+    ("line", "epsilon"),
+    [("1", 1), ('"1/3"', Fraction(1, 3)), ('"0.5"', Fraction(1, 2)), ("5e-1", Fraction(1, 2))],
 )
 def test_a_number_may_be_written_as_number_or_text(tmp_path, line, epsilon):
     assert study(tmp_path, replaced("epsilon = 0.1", f"epsilon = {line}")).exact_epsilon == epsilon
@@ -124,7 +131,10 @@ def test_a_missing_key_is_named_with_the_file(tmp_path, line):
     with pytest.raises(StudyError) as refusal:
         load(tmp_path, replaced(line, ""))
     message = str(refusal.value)
-    assert str(tmp_path / "study.toml") in message and f"missing required field `{REQUIRED[line]}" in message
+    assert (
+        str(tmp_path / "study.toml") in message
+        and f"missing required field `{REQUIRED[line]}" in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +176,8 @@ def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
 )
 def test_a_field_has_bounds_or_categories(tmp_path, line, instead):
     with pytest.raises(
-        StudyError, match=r"study\.toml: field 'age': either lower and upper or categories .*fields\[0\]"
+        StudyError,
+        match=r"study\.toml: field 'age': either lower and upper or categories .*fields\[0\]",
     ):
         load(tmp_path, replaced(line, instead))
 
@@ -198,7 +209,9 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize(("line", "wrong"), [(line, wrong) for line, (_, bad) in LINES.items() for wrong in bad])
+@pytest.mark.parametrize(
+    ("line", "wrong"), [(line, wrong) for line, (_, bad) in LINES.items() for wrong in bad]
+)
 def test_a_wrong_value_is_named_with_the_file(tmp_path, line, wrong):
     with pytest.raises(StudyError) as refusal:
         load(tmp_path, replaced(line, f"{line.split(' = ')[0]} = {wrong}"))
@@ -221,7 +234,9 @@ def test_an_unknown_key_is_named_with_the_file(tmp_path, after, where):
     assert str(tmp_path / "study.toml") in str(refusal.value) and where in str(refusal.value)
 
 
-@pytest.mark.parametrize("text", ["", "name =", "name = 1\nname = 2", "[[fields]", "\x00", "a = " + "[" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "name =", "name = 1\nname = 2", "[[fields]", "\x00", "a = " + "[" * 5000]
+)
 def test_what_is_no_toml_or_empty_is_refused_with_the_file(tmp_path, text):
     with pytest.raises(StudyError) as refusal:
         load(tmp_path, text)
@@ -250,7 +265,12 @@ def test_an_absent_file_a_folder_and_wrong_bytes_are_refused_with_the_path(tmp_p
         ('name = "balance"', 'name = "age"', StudyError, "a field is named twice"),
         ("upper = 127", "upper = 1e400", StudyError, "field 'age': upper"),
         ('name = "south"', 'name = "north"', DuplicateParticipant, "named 'north'"),
-        ("max_colluding = 0", "max_colluding = 2", StudyError, "max_colluding must be between 0 and 1"),
+        (
+            "max_colluding = 0",
+            "max_colluding = 2",
+            StudyError,
+            "max_colluding must be between 0 and 1",
+        ),
     ],
 )
 def test_the_study_itself_is_checked(tmp_path, old, new, error, message):
@@ -280,8 +300,12 @@ def test_a_written_file_is_read_back_as_the_same_study(tmp_path, field, max_coll
     )
     found = load_study_file(path).study("coordinator")
     assert found.fields == (FieldText(field, "-1/3", "1", "1/3"),) and found.edges == "all"
-    assert found.exact_epsilon == Fraction(1, 2) and found.max_colluding == (1 if max_colluding is None else 0)
-    assert found.dealer == Participant("dealer", "localhost:1") and found.nodes[1] == Participant("node-2", "[::1]:3")
+    assert found.exact_epsilon == Fraction(1, 2) and found.max_colluding == (
+        1 if max_colluding is None else 0
+    )
+    assert found.dealer == Participant("dealer", "localhost:1") and found.nodes[1] == Participant(
+        "node-2", "[::1]:3"
+    )
 
 
 DEALER = GOOD[GOOD.index("[dealer]") : GOOD.index("[[nodes]]")]
@@ -290,7 +314,12 @@ GARBLED = 'backend = "garbled"\npreprocessing = "none"\n' + GOOD.replace(DEALER,
 
 def test_a_file_without_a_dealer_is_a_study_whose_nodes_draw_the_noise_together(tmp_path):
     found = study(tmp_path, GARBLED)
-    assert (found.backend, found.preprocessing, found.dealer, found.noise) == ("garbled", "none", None, "in_mpc")
+    assert (found.backend, found.preprocessing, found.dealer, found.noise) == (
+        "garbled",
+        "none",
+        None,
+        "in_mpc",
+    )
     assert study(tmp_path, 'noise = "distributed"\n' + GARBLED).noise == "distributed"
     assert decode_study(found.encode()) == found
 
@@ -312,9 +341,21 @@ def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):
 def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
     fields = [FieldText("x", "0", "1")]
     nodes = [("node-1", "a:1"), ("node-2", "b:1")]
-    facts = {"name": "s", "fields": fields, "epsilon": "1", "edges": "all", "nodes": nodes, "dealer": None}
+    facts = {
+        "name": "s",
+        "fields": fields,
+        "epsilon": "1",
+        "edges": "all",
+        "nodes": nodes,
+        "dealer": None,
+    }
     path = write_study_file(
-        tmp_path, **facts, statistic="variance", columns=["x"], backend="garbled", preprocessing="none"
+        tmp_path,
+        **facts,
+        statistic="variance",
+        columns=["x"],
+        backend="garbled",
+        preprocessing="none",
     )
     assert load_study_file(path).study("c").dealer is None
 
@@ -328,24 +369,42 @@ LABEL = FieldText.of_categories("y", ["yes", "no"], public=True)
 
 def local_file(folder, **changes) -> Study:
     nodes = [("north", "n:1"), ("south", "s:1")]
-    facts = {"name": "local", "fields": AGES, "epsilon": "1", "dealer": None, "nodes": nodes} | LOCAL | changes
+    facts = (
+        {"name": "local", "fields": AGES, "epsilon": "1", "dealer": None, "nodes": nodes}
+        | LOCAL
+        | changes
+    )
     return load_study_file(write_study_file(folder, **facts)).study("hospitals")
 
 
 def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
     study = local_file(tmp_path)
     assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4))
-    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "local", "none", "none")
-    auc = local_file(tmp_path, statistic="auc", columns=["age"], fields=(AGES[0], LABEL), protocol="bell-auc")
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == (
+        "all",
+        "local",
+        "none",
+        "none",
+    )
+    auc = local_file(
+        tmp_path, statistic="auc", columns=["age"], fields=(AGES[0], LABEL), protocol="bell-auc"
+    )
     assert (auc.bins, auc.levels, auc.sampling) == ((), 4, "two_sample")
 
 
 def test_gopa_needs_a_delta_and_no_more(tmp_path):
     mean = {"statistic": "mean", "columns": ["age"], "protocol": "gopa"}
     study = local_file(tmp_path, delta="1e-9", **mean)
-    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "gopa", "none", "none")
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == (
+        "all",
+        "gopa",
+        "none",
+        "none",
+    )
     assert (study.max_colluding, study.honest, study.degree) == (1, 1, 1)
-    with pytest.raises(StudyError, match="takes a delta between 0 and 1, got ''; a usual value is 1e-9"):
+    with pytest.raises(
+        StudyError, match="takes a delta between 0 and 1, got ''; a usual value is 1e-9"
+    ):
         local_file(tmp_path, **mean)
     with pytest.raises(StudyError, match="mean of one kernel over single records"):
         local_file(tmp_path, delta="1e-9", protocol="gopa")
@@ -354,8 +413,16 @@ def test_gopa_needs_a_delta_and_no_more(tmp_path):
 def test_a_shuffled_study_names_its_shufflers(tmp_path):
     both = [("left", "l:1"), ("right", "[::1]:2")]
     study = local_file(tmp_path, protocol="ghazi-shuffle", shufflers=both)
-    assert study.shufflers == (Participant("left", "l:1"), Participant("right", "[::1]:2")) and study.shuffled
-    assert (study.edges, study.noise, study.backend, study.preprocessing) == ("all", "shuffled", "none", "none")
+    assert (
+        study.shufflers == (Participant("left", "l:1"), Participant("right", "[::1]:2"))
+        and study.shuffled
+    )
+    assert (study.edges, study.noise, study.backend, study.preprocessing) == (
+        "all",
+        "shuffled",
+        "none",
+        "none",
+    )
     assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4)) and study.one_message
 
 
@@ -386,7 +453,10 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
             {"protocol": "ghazi-sum"},
             "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, ghazi-rounds, ghazi-s",
         ),
-        ({"protocol": "ghazi-shuffle"}, r"exactly two shufflers, .* got 0: write two \[\[shufflers\]\]"),
+        (
+            {"protocol": "ghazi-shuffle"},
+            r"exactly two shufflers, .* got 0: write two \[\[shufflers\]\]",
+        ),
         (
             {"shufflers": [("a", "a:1"), ("b", "b:1")]},
             'shufflers go with "ghazi-shuffle"; leave them out of "bell-ldp"',

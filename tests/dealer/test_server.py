@@ -8,12 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.studies import KENDALL, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-
-from ..studies import KENDALL, make_members, make_study
 
 STUDY = make_study(KENDALL, 3)
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6], "members", None)
@@ -62,7 +61,8 @@ def test_other_openings_are_another_attempt_and_wrong_ones_are_refused_to_each(d
     async def scenario() -> None:
         here, swapped = dealer(), [OPENINGS[1], OPENINGS[0], *OPENINGS[2:]]
         good, *refused = await asyncio.gather(
-            *(here._derived(request(openings)) for openings in (OPENINGS, swapped, swapped)), return_exceptions=True
+            *(here._derived(request(openings)) for openings in (OPENINGS, swapped, swapped)),
+            return_exceptions=True,
         )
         assert good.members == tuple(MEMBERS) and len(derived) == 2
         for error in refused:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.studies import (
+    GINI,
+    KENDALL,
+    SKEWNESS,
+    SPEARMAN,
+    TRIPLE,
+    Entropy,
+    make_attempt,
+    make_study,
+)
 from umpc.dealer.session import DealerSession
-from umpc.mpc.frames import Frame
-from umpc.mpc.material import DealtPart, dealt_bytes
-
-from ..studies import GINI, KENDALL, SKEWNESS, SPEARMAN, TRIPLE, Entropy, make_attempt, make_study
+from umpc.mpc.masked.material import DealtPart, dealt_bytes
+from umpc.study.frames import Frame
 
 COUNTS = [4, 0, 5, 6]
 STUDIES = {
@@ -34,7 +42,9 @@ def deal(session: DealerSession) -> list[tuple[int, Frame]]:
 @every_study
 def test_frames_come_in_the_common_order_of_chunks(study):
     session = session_of(study)
-    places = [(node, frame.step, frame.owners, frame.chunk, frame.count) for node, frame in deal(session)]
+    places = [
+        (node, frame.step, frame.owners, frame.chunk, frame.count) for node, frame in deal(session)
+    ]
     assert places == [
         (node, "material", chunk.owners, chunk.number, chunk.count)
         for chunk in session.attempt.chunks()
@@ -50,10 +60,20 @@ def test_every_frame_decodes_to_its_party_and_has_the_size_it_says(study):
         plan = session.attempt.plan(chunks[frame.owners, frame.chunk])
         party = sorted(set(frame.owners)).index(node)
         assert frame.width == plan.dealt_bits(party)
-        assert len(frame.payload) == (frame.count * frame.width + 7) // 8 == dealt_bytes(plan, party, frame.count)
+        assert (
+            len(frame.payload)
+            == (frame.count * frame.width + 7) // 8
+            == dealt_bytes(plan, party, frame.count)
+        )
         DealtPart.decode(plan, frame.payload, party, frame.count)
         sizes.add((plan.pattern, party))
-    triples = {((0, 0, 1), 0), ((0, 0, 1), 1), ((0, 1, 1), 0), ((0, 1, 1), 1), *(((0, 1, 2), p) for p in range(3))}
+    triples = {
+        ((0, 0, 1), 0),
+        ((0, 0, 1), 1),
+        ((0, 1, 1), 0),
+        ((0, 1, 1), 1),
+        *(((0, 1, 2), p) for p in range(3)),
+    }
     assert sizes == (triples if STUDIES[study].degree == 3 else {((0, 1), 0), ((0, 1), 1)})
 
 
@@ -68,7 +88,8 @@ def test_every_node_has_a_seed_of_its_own_from_the_entropy():
 @every_study
 def test_fresh_entropy_gives_fresh_material(study):
     first, second = (
-        [frame.payload for _, frame in deal(session_of(study, label)) if frame.payload] for label in ("one", "two")
+        [frame.payload for _, frame in deal(session_of(study, label)) if frame.payload]
+        for label in ("one", "two")
     )
     assert first and not set(first) & set(second) and len(set(first)) == len(first)
 
@@ -93,7 +114,9 @@ def test_several_sums_over_the_same_comparisons_need_their_keys_once():
         DealerSession(make_attempt(make_study(kernels, 2, estimator=of), [4, 5]), Entropy("sums"))
         for kernels, of in ((KENDALL, "mean"), ((KENDALL, f"({KENDALL}) * 3"), "ratio"))
     )
-    assert [len(frame.payload) for _, frame in deal(one)] == [len(frame.payload) for _, frame in deal(two)]
+    assert [len(frame.payload) for _, frame in deal(one)] == [
+        len(frame.payload) for _, frame in deal(two)
+    ]
 
 
 def test_a_study_of_single_records_needs_no_material():

@@ -18,9 +18,13 @@ DELTA = Fraction(1, 10**6)
 
 @pytest.mark.parametrize(("scale", "s", "k"), [(10, 1, 50), (100, 7, 30), (5, 3, 10)])
 def test_loss_distributions_agree_with_google(scale, s, k):
-    law = privacy_loss_distribution.from_discrete_laplace_mechanism(1 / scale, s, value_discretization_interval=1e-4)
+    law = privacy_loss_distribution.from_discrete_laplace_mechanism(
+        1 / scale, s, value_discretization_interval=1e-4
+    )
     theirs = law.self_compose(k).get_epsilon_for_delta(float(DELTA))
-    assert float(loss_epsilon([LaplaceEvent(Fraction(scale), s)] * k, DELTA)) == pytest.approx(theirs, rel=2e-3)
+    assert float(loss_epsilon([LaplaceEvent(Fraction(scale), s)] * k, DELTA)) == pytest.approx(
+        theirs, rel=2e-3
+    )
 
 
 @pytest.mark.parametrize("rho", [Fraction(1, 1000), Fraction(1, 20), Fraction(1)], ids=str)

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.support.statistical import shift_delta
 from umpc.dp.binomial import MOST_COINS, binomial_delta, binomial_std, distribution, least_coins
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
-
-from .statistical import shift_delta
 
 DELTA = Fraction(1, 10**6)
 
@@ -54,7 +53,11 @@ def test_delta_of_more_coins_by_scipy(coins, s, epsilon):
 
 
 @settings(max_examples=60, deadline=None)
-@given(coins=st.integers(1, 5000), s=st.integers(1, 60), epsilon=st.fractions(Fraction(1, 10), 4, max_denominator=20))
+@given(
+    coins=st.integers(1, 5000),
+    s=st.integers(1, 60),
+    epsilon=st.fractions(Fraction(1, 10), 4, max_denominator=20),
+)
 def test_delta_falls_with_coins_and_epsilon_and_grows_with_the_change(coins, s, epsilon):
     delta, slack = binomial_delta(coins, s, epsilon), 1 + Fraction(1, 2**30)
     assert binomial_delta(coins + 1, s, epsilon) <= delta * slack
@@ -79,7 +82,10 @@ def test_the_number_is_enough_and_two_fewer_are_not(epsilon, delta, s):
 def test_the_noise_is_near_gaussian():
     """As many coins as the analytic Gaussian mechanism's variance asks for, when there are many."""
     coins = least_coins(Fraction(1), DELTA, 400)
-    low, high = 1.0, 10.0  # sigma per unit of sensitivity, by bisection on Balle and Wang's exact delta
+    low, high = (
+        1.0,
+        10.0,
+    )  # sigma per unit of sensitivity, by bisection on Balle and Wang's exact delta
     for _ in range(60):
         sigma = (low + high) / 2
         a, b = 1 / (2 * sigma) - sigma, -1 / (2 * sigma) - sigma
@@ -102,7 +108,9 @@ def test_the_distribution_function_is_sharp_up_to_the_most_coins(coins, deviatio
 def test_the_ends():
     assert least_coins(Fraction(1), DELTA, 0) == 0 and binomial_delta(0, 0, Fraction(1)) == 0
     assert binomial_delta(3, 4, Fraction(1)) == 1
-    assert binomial_delta(10, 1, Fraction(50)) == pytest.approx(2.0**-10)  # the one outcome that tells them apart
+    assert binomial_delta(10, 1, Fraction(50)) == pytest.approx(
+        2.0**-10
+    )  # the one outcome that tells them apart
 
 
 def test_refusals():

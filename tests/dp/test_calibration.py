@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.support.statistical import WRONG_SCALES, N, SeededBits, accept, reject
 from umpc.dp import polya, random_bits
 from umpc.dp.calibration import LN2_ABOVE, DistributedLaplace
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
-
-from .statistical import WRONG_SCALES, N, SeededBits, accept, reject
 
 NOISE = DistributedLaplace(Fraction(1, 2), sensitivity=3, nodes=3, honest=2)
 REACH = 600
@@ -74,7 +73,9 @@ def test_power_a_wrong_number_of_honest_nodes_is_found():
 def test_variance_is_that_of_all_shares(nodes, honest):
     noise = DistributedLaplace(Fraction(1), sensitivity=4, nodes=nodes, honest=honest)
     pmf = difference_pmf(nodes / honest, float(noise.log_ratio))
-    assert noise.variance == pytest.approx((pmf * np.arange(-REACH, REACH + 1) ** 2).sum(), rel=1e-9)
+    assert noise.variance == pytest.approx(
+        (pmf * np.arange(-REACH, REACH + 1) ** 2).sum(), rel=1e-9
+    )
     alone = DiscreteLaplace(Fraction(1, 4)).variance
     assert noise.variance == pytest.approx(nodes / honest * alone, rel=1e-12)
     assert noise.std == pytest.approx(math.sqrt(noise.variance), rel=1e-12)
@@ -117,7 +118,9 @@ def tail(noise: DistributedLaplace, bound: int) -> float:
     """P(|A - B| > bound), all terms positive so that small values keep their digits."""
     shape, success = noise.nodes / noise.honest, -math.expm1(-float(noise.log_ratio))
     b = np.arange(int((40 + 8 * shape) / float(noise.log_ratio)) + 50)
-    return float(2 * (stats.nbinom.pmf(b, shape, success) * stats.nbinom.sf(bound + b, shape, success)).sum())
+    return float(
+        2 * (stats.nbinom.pmf(b, shape, success) * stats.nbinom.sf(bound + b, shape, success)).sum()
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -133,7 +136,8 @@ def test_the_tail_is_bounded(epsilon, sensitivity, counts, bits):
 
 
 @pytest.mark.parametrize(
-    ("nodes", "honest", "waste"), [(1, 1, 1.14), (3, 2, 1.14), (16, 8, 1.14), (16, 1, 1.26), (256, 1, 2.1)]
+    ("nodes", "honest", "waste"),
+    [(1, 1, 1.14), (3, 2, 1.14), (16, 8, 1.14), (16, 1, 1.26), (256, 1, 2.1)],
 )
 def test_the_tail_bound_is_near_the_quantile(nodes, honest, waste):
     """The docstring's percentages; and power: this much less and the bound would be false."""
@@ -182,7 +186,19 @@ def test_a_huge_epsilon_is_no_noise():
 
 @pytest.mark.parametrize(
     "epsilon",
-    [Fraction(0), Fraction(-1, 2), 0, -1, 0.5, float("nan"), float("inf"), True, "1/2", None, Decimal("0.5")],
+    [
+        Fraction(0),
+        Fraction(-1, 2),
+        0,
+        -1,
+        0.5,
+        float("nan"),
+        float("inf"),
+        True,
+        "1/2",
+        None,
+        Decimal("0.5"),
+    ],
     ids=repr,
 )
 def test_epsilon_is_exact_and_positive(epsilon):
@@ -202,7 +218,9 @@ def test_log_ratio_is_exact(epsilon):
     assert noise.log_ratio == Fraction(3, 7) and isinstance(noise.epsilon, Fraction)
 
 
-@pytest.mark.parametrize(("nodes", "honest"), [(3, 0), (3, 4), (0, 0), (3, -1), (3, 2.0), (True, True)])
+@pytest.mark.parametrize(
+    ("nodes", "honest"), [(3, 0), (3, 4), (0, 0), (3, -1), (3, 2.0), (True, True)]
+)
 def test_honest_is_between_one_and_all(nodes, honest):
     with pytest.raises(StudyError, match="at least 1 and at most all nodes"):
         DistributedLaplace(Fraction(1), 1, nodes, honest)
@@ -224,9 +242,19 @@ def test_a_tail_of_one_or_more_is_refused(log2_probability):
 def test_no_float_and_no_other_randomness_on_the_way_to_a_draw(module):
     """No float literal or conversion, no true division, no import but these."""
     tree = ast.parse(Path(module.__file__).read_text())
-    allowed = {"__future__", "collections.abc", "fractions", "functools", "flint", "umpc.dp.random_bits", "umpc.errors"}
+    allowed = {
+        "__future__",
+        "collections.abc",
+        "fractions",
+        "functools",
+        "flint",
+        "umpc.dp.random_bits",
+        "umpc.errors",
+    }
     for node in ast.walk(tree):
-        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), ast.unparse(node)
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), ast.unparse(
+            node
+        )
         assert not (isinstance(node, ast.Name) and node.id in {"float", "math"})
         assert not isinstance(node, ast.Div | ast.Import)
         if isinstance(node, ast.ImportFrom):

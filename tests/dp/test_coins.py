@@ -12,14 +12,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.statistical import ALPHA, N_MANY, SeededBits, accept_only
 from umpc.dp import coins, poisson
-from umpc.dp.coins import MOST_TRIES, bernoulli, bernoulli_exp, sample_discrete_laplace, uniform_below
+from umpc.dp.coins import (
+    MOST_TRIES,
+    bernoulli,
+    bernoulli_exp,
+    sample_discrete_laplace,
+    uniform_below,
+)
 from umpc.dp.gaussian import sample_discrete_gaussian
 from umpc.dp.mechanisms import exponential
 from umpc.dp.poisson import sample_poisson
 from umpc.errors import LocalProtocolError
-
-from .statistical import ALPHA, N_MANY, SeededBits, accept_only
 
 
 def binomial_p(successes: int, count: int, odds: float) -> float:
@@ -63,7 +68,13 @@ def laplace_cdf(scale: float) -> Callable[[np.ndarray], np.ndarray]:
 def test_the_law_is_discrete_laplace(scale):
     bits = SeededBits(f"coins laplace {scale}")
     drawn = [sample_discrete_laplace(1 / scale, bits) for _ in range(N_MANY)]
-    accept_only(drawn, lambda wrong: laplace_cdf(float(scale) * wrong), int(-60 * scale), int(60 * scale), bits)
+    accept_only(
+        drawn,
+        lambda wrong: laplace_cdf(float(scale) * wrong),
+        int(-60 * scale),
+        int(60 * scale),
+        bits,
+    )
 
 
 @pytest.mark.parametrize("scale", [10**18, Fraction(1, 1000)], ids=str)
@@ -82,7 +93,9 @@ def test_extreme_scales(scale):
         lambda bits: sample_poisson(Fraction(10**6), bits),
         lambda bits: sample_poisson(Fraction(1, 3), bits),
         lambda bits: sample_discrete_gaussian(Fraction(50), bits),
-        lambda bits: exponential([Fraction(1), Fraction(2), Fraction(0)], Fraction(1), Fraction(1), bits),
+        lambda bits: exponential(
+            [Fraction(1), Fraction(2), Fraction(0)], Fraction(1), Fraction(1), bits
+        ),
     ],
     ids=["laplace 5", "laplace 3/5", "poisson 1e6", "poisson 1/3", "gaussian 50", "exponential"],
 )
@@ -112,9 +125,19 @@ def test_a_log_ratio_out_of_range_is_refused(log_ratio):
 def test_no_float_and_no_other_randomness_on_the_way_to_a_draw(module):
     """No float literal or conversion, no import of another source."""
     tree = ast.parse(Path(module.__file__).read_text())
-    allowed = {"__future__", "collections.abc", "fractions", "functools", "math", "flint", "umpc.errors"}
+    allowed = {
+        "__future__",
+        "collections.abc",
+        "fractions",
+        "functools",
+        "math",
+        "flint",
+        "umpc.errors",
+    }
     for node in ast.walk(tree):
-        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), ast.unparse(node)
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float)), ast.unparse(
+            node
+        )
         assert not (isinstance(node, ast.Name) and node.id == "float")
         assert not isinstance(node, ast.Import)
         if isinstance(node, ast.ImportFrom):

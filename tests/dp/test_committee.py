@@ -13,7 +13,13 @@ from umpc.dp.committee import MOST_DIGITS, PRECISION, CommitteeLaplace
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
-LAWS = [(Fraction(1), 1), (Fraction(1), 2), (Fraction(1, 3), 5), (Fraction(7, 2), 3), (Fraction(5), 1)]
+LAWS = [
+    (Fraction(1), 1),
+    (Fraction(1), 2),
+    (Fraction(1, 3), 5),
+    (Fraction(7, 2), 3),
+    (Fraction(5), 1),
+]
 
 
 def coin_law(law: CommitteeLaplace) -> dict[int, float]:
@@ -43,7 +49,10 @@ def test_the_coins_sum_to_the_discrete_laplace_law(epsilon, sensitivity):
 @pytest.mark.parametrize(("epsilon", "sensitivity"), LAWS)
 def test_another_scale_is_another_law(epsilon, sensitivity):
     """The comparison above would notice: half the noise is far away."""
-    masses, exact = coin_law(CommitteeLaplace(2 * epsilon, sensitivity)), DiscreteLaplace(epsilon / sensitivity)
+    masses, exact = (
+        coin_law(CommitteeLaplace(2 * epsilon, sensitivity)),
+        DiscreteLaplace(epsilon / sensitivity),
+    )
     assert sum(abs(mass - exact.pmf(value)) for value, mass in masses.items()) / 2 > 0.01
 
 
@@ -56,7 +65,9 @@ def test_thresholds_are_the_floors_of_the_odds(epsilon, sensitivity):
         assert 0 <= threshold < 2 ** (PRECISION - 1)
         assert abs(threshold - expected) <= 1 + expected * 1e-9
     assert law.log_ratio * 2**law.digits >= PRECISION * log(2) * (1 - 1e-12)
-    assert law.digits == 0 or law.log_ratio * 2 ** (law.digits - 1) < PRECISION * log(2) * (1 + 1e-12)
+    assert law.digits == 0 or law.log_ratio * 2 ** (law.digits - 1) < PRECISION * log(2) * (
+        1 + 1e-12
+    )
 
 
 def test_a_public_sum_gets_no_noise():
@@ -78,7 +89,9 @@ def test_noise_beyond_the_ring_is_refused():
         CommitteeLaplace(widest / 4, 1)
 
 
-@pytest.mark.parametrize(("epsilon", "sensitivity"), [(Fraction(0), 1), (Fraction(-1), 1), (Fraction(1), -1)])
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity"), [(Fraction(0), 1), (Fraction(-1), 1), (Fraction(1), -1)]
+)
 def test_no_law_is_no_law(epsilon, sensitivity):
     with pytest.raises(LocalProtocolError):
         CommitteeLaplace(epsilon, sensitivity)

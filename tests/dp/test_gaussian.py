@@ -8,10 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.support.statistical import N_MANY, N, SeededBits, accept_only, shift_delta
 from umpc.dp.gaussian import DiscreteGaussian, calibrate_gaussian, sample_discrete_gaussian
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
-
-from .statistical import N_MANY, N, SeededBits, accept_only, shift_delta
 
 DELTA = Fraction(1, 10**6)
 
@@ -34,12 +33,16 @@ def gaussian_law(parameter: Fraction):
 @pytest.mark.parametrize("parameter", [Fraction(5, 2), Fraction(10_000)], ids=str)
 def test_the_law_is_discrete_gaussian(parameter):
     bits, reach = SeededBits(f"gaussian {parameter}"), int(10 * math.sqrt(parameter)) + 5
-    drawn = [sample_discrete_gaussian(parameter, bits) for _ in range(N_MANY if parameter < 9 else 6 * N)]
+    drawn = [
+        sample_discrete_gaussian(parameter, bits) for _ in range(N_MANY if parameter < 9 else 6 * N)
+    ]
     accept_only(drawn, gaussian_law(parameter), -reach, reach, bits)
     assert max(map(abs, drawn)) <= DiscreteGaussian(parameter).tail_bound(64)
 
 
-@pytest.mark.parametrize("parameter", [Fraction(1, 100), Fraction(10**36), Fraction(1, 3)], ids=float)
+@pytest.mark.parametrize(
+    "parameter", [Fraction(1, 100), Fraction(10**36), Fraction(1, 3)], ids=float
+)
 def test_any_size_is_drawn(parameter):
     bits, law = SeededBits(f"gaussian size {parameter}"), DiscreteGaussian(parameter)
     drawn = np.array([float(law.draw(bits)) for _ in range(3000)])
@@ -80,7 +83,11 @@ def test_the_tail_is_bounded_and_the_bound_is_near(parameter, bits):
 
 def test_no_noise():
     law = DiscreteGaussian(Fraction(0))
-    assert (law.draw(lambda count: pytest.fail("no bits are needed")), law.std, law.tail_bound()) == (0, 0, 0)
+    assert (
+        law.draw(lambda count: pytest.fail("no bits are needed")),
+        law.std,
+        law.tail_bound(),
+    ) == (0, 0, 0)
 
 
 def test_refusals():

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.support.statistical import WRONG_SCALES, N, SeededBits, accept, fixed_bits, reject
 from umpc.dp.laplace import DiscreteLaplace, sample_share
 from umpc.dp.polya import LEAST_LOG_RATIO
 from umpc.errors import LocalProtocolError
-
-from .statistical import WRONG_SCALES, N, SeededBits, accept, fixed_bits, reject
 
 SCALE = Fraction(7)
 
@@ -66,7 +65,9 @@ def test_the_same_stream_gives_the_same_shares():
 
 def test_huge_log_ratio_has_no_noise():
     bits = SeededBits("huge")
-    assert {sample_share(honest, Fraction(10**9), bits) for honest in (1, 2, 16) for _ in range(50)} == {0}
+    assert {
+        sample_share(honest, Fraction(10**9), bits) for honest in (1, 2, 16) for _ in range(50)
+    } == {0}
 
 
 @pytest.mark.parametrize("honest", [0, -1])
@@ -96,7 +97,11 @@ def test_moments_are_those_of_the_pmf(log_ratio):
     assert law.cdf(4) - law.cdf(3) == pytest.approx(law.pmf(4), rel=1e-9)
 
 
-@given(log_ratio=st.fractions(Fraction(1, 10**6), 40), x=st.integers(-50, 50), shift=st.integers(-20, 20))
+@given(
+    log_ratio=st.fractions(Fraction(1, 10**6), 40),
+    x=st.integers(-50, 50),
+    shift=st.integers(-20, 20),
+)
 def test_a_shift_costs_log_ratio_per_unit(log_ratio, x, shift):
     """Differential privacy itself: P(x) <= exp(log_ratio |shift|) P(x + shift), with equality on one side."""
     law = DiscreteLaplace(log_ratio)
@@ -104,7 +109,9 @@ def test_a_shift_costs_log_ratio_per_unit(log_ratio, x, shift):
     if here and there:
         assert math.log(here) - math.log(there) <= float(log_ratio * abs(shift)) + 1e-9
     if law.pmf(abs(shift)):
-        assert math.log(law.pmf(0)) - math.log(law.pmf(shift)) == pytest.approx(float(log_ratio * abs(shift)), abs=1e-9)
+        assert math.log(law.pmf(0)) - math.log(law.pmf(shift)) == pytest.approx(
+            float(log_ratio * abs(shift)), abs=1e-9
+        )
 
 
 def test_tiny_log_ratio_is_stable():

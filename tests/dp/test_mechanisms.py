@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.support.statistical import ALPHA, WRONG_SCALES, N, SeededBits, accept_only
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.dp.mechanisms import (
     discrete_gaussian,
@@ -23,8 +24,6 @@ from umpc.dp.mechanisms import (
     randomised_response,
 )
 from umpc.errors import InvalidEpsilon, StudyError
-
-from .statistical import ALPHA, WRONG_SCALES, N, SeededBits, accept_only
 
 EPSILON, DELTA = Fraction(1, 2), Fraction(1, 10**5)
 
@@ -55,7 +54,10 @@ def test_laplace_is_near_the_continuous_law():
 def test_gaussian_is_near_the_continuous_law():
     bits, grid = SeededBits("gaussian"), Fraction(1, 1000)
     (noise,) = calibrate_gaussian(EPSILON, DELTA, (2000,))
-    drawn = [int(gaussian(Fraction(0), Fraction(2), EPSILON, DELTA, bits, grid) / grid) for _ in range(300)]
+    drawn = [
+        int(gaussian(Fraction(0), Fraction(2), EPSILON, DELTA, bits, grid) / grid)
+        for _ in range(300)
+    ]
     p = stats.kstest(np.array(drawn) / noise.std, "norm").pvalue
     assert p > ALPHA
     assert discrete_gaussian(7, 0, EPSILON, DELTA, bits) == 7
@@ -81,7 +83,9 @@ def test_rounding_to_the_grid_keeps_the_sensitivity(value, change, part, grid):
 @pytest.mark.parametrize("answers", [2, 5])
 def test_the_odds_of_randomised_response(answers):
     bits, epsilon = SeededBits(f"response {answers}"), Fraction(6, 5)
-    seen = np.bincount([randomised_response(1, answers, epsilon, bits) for _ in range(4 * N)], minlength=answers)
+    seen = np.bincount(
+        [randomised_response(1, answers, epsilon, bits) for _ in range(4 * N)], minlength=answers
+    )
 
     def p(at: float) -> float:
         return chi_square_of_odds(seen, np.where(np.arange(answers) == 1, math.exp(at), 1.0))
@@ -94,7 +98,9 @@ def test_the_odds_of_randomised_response(answers):
 def test_the_odds_of_the_exponential_mechanism():
     bits, epsilon, sensitivity = SeededBits("exponential"), Fraction(3, 2), Fraction(2, 3)
     utilities = [Fraction(0), Fraction(1, 3), Fraction(2), Fraction(-1), Fraction(7, 4)]
-    seen = np.bincount([exponential(utilities, sensitivity, epsilon, bits) for _ in range(4 * N)], minlength=5)
+    seen = np.bincount(
+        [exponential(utilities, sensitivity, epsilon, bits) for _ in range(4 * N)], minlength=5
+    )
 
     def p(at: float) -> float:
         return chi_square_of_odds(seen, np.exp(at * np.array(utilities, dtype=float) / (2 * 2 / 3)))
@@ -111,7 +117,10 @@ def test_a_single_choice_is_made():
 
 def test_a_hopeless_output_is_not_chosen():
     bits = SeededBits("hopeless")
-    assert {exponential([Fraction(10**6), Fraction(0)], Fraction(1), Fraction(1), bits) for _ in range(100)} == {0}
+    assert {
+        exponential([Fraction(10**6), Fraction(0)], Fraction(1), Fraction(1), bits)
+        for _ in range(100)
+    } == {0}
 
 
 # --- refusals -----------------------------------------------------------------------------------------------

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from tests.support.statistical import N_MANY, N, SeededBits, accept, accept_only
 from umpc.dp.balls import ball
 from umpc.dp.poisson import MOST_MEAN, acceptance, sample_poisson
 from umpc.errors import LocalProtocolError
-
-from .statistical import N_MANY, N, SeededBits, accept, accept_only
 
 
 def poisson_law(mean: Fraction):
@@ -31,7 +30,9 @@ def test_the_law_is_poisson(mean):
     accept_only(drawn, poisson_law(mean), 0, int(3 * mean) + 60, bits)
 
 
-@pytest.mark.parametrize("mean", [Fraction(10**9), Fraction(10**18) + Fraction(1, 3), Fraction(MOST_MEAN)], ids=float)
+@pytest.mark.parametrize(
+    "mean", [Fraction(10**9), Fraction(10**18) + Fraction(1, 3), Fraction(MOST_MEAN)], ids=float
+)
 def test_a_large_mean_is_normal_around_it(mean):
     """x - mean in units of sqrt(mean); the skewness, 1/sqrt(mean), is far below what the draws can show."""
     bits, unit = SeededBits(f"large poisson {mean}"), math.isqrt(int(mean))
@@ -42,7 +43,13 @@ def test_a_large_mean_is_normal_around_it(mean):
 def test_a_small_mean_is_mostly_zero():
     bits, mean = SeededBits("small poisson"), Fraction(1, 100)
     drawn = [sample_poisson(mean, bits) for _ in range(4 * N)]
-    accept(drawn, lambda k: float(special.gammaincc(k + 1, float(mean))) if k >= 0 else 0.0, 0, 20, bits)
+    accept(
+        drawn,
+        lambda k: float(special.gammaincc(k + 1, float(mean))) if k >= 0 else 0.0,
+        0,
+        20,
+        bits,
+    )
 
 
 def test_mean_zero_needs_no_bits():
@@ -68,7 +75,9 @@ def test_the_odds_of_acceptance_are_below_one(mean, steps):
 
 
 @pytest.mark.parametrize(
-    "mean", [Fraction(1, 7), Fraction(99, 100), Fraction(1), Fraction(355, 113), Fraction(60)], ids=str
+    "mean",
+    [Fraction(1, 7), Fraction(99, 100), Fraction(1), Fraction(355, 113), Fraction(60)],
+    ids=str,
 )
 def test_proposal_times_acceptance_is_proportional_to_the_law(mean):
     """The identity that exactness rests on, in balls: exp(-|y|/s) acceptance(y) / p(m+y) is one constant."""

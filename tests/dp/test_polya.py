@@ -11,11 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+from tests.support.statistical import (
+    N_MOSTLY_ZERO,
+    WRONG_SCALES,
+    N,
+    SeededBits,
+    accept,
+    fixed_bits,
+    reject,
+)
 from umpc.dp.polya import LEAST_LOG_RATIO, MOST_BITS, distribution, sample_polya
 from umpc.dp.random_bits import LazyUniform
 from umpc.errors import LocalProtocolError
-
-from .statistical import N_MOSTLY_ZERO, WRONG_SCALES, N, SeededBits, accept, fixed_bits, reject
 
 ONES = (1 << 64) - 1
 SHAPES = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 16)]
@@ -62,7 +69,13 @@ def test_power_a_wrong_shape_is_found():
 def test_shape_one_is_the_geometric_law():
     bits, scale = SeededBits("geometric"), Fraction(5)
     success = -special.expm1(-float(1 / scale))
-    accept(draws(Fraction(1), scale, bits), lambda k: float(stats.geom.cdf(k + 1, success)), 0, 400, bits)
+    accept(
+        draws(Fraction(1), scale, bits),
+        lambda k: float(stats.geom.cdf(k + 1, success)),
+        0,
+        400,
+        bits,
+    )
 
 
 def test_a_shape_above_one_is_a_sum():
@@ -108,7 +121,9 @@ def decimal_cdf(shape: Fraction, log_ratio: Fraction, k: int) -> Fraction:
 
 
 @pytest.mark.parametrize("k", [0, 1, 7, 150])
-@pytest.mark.parametrize("log_ratio", [Fraction(1, 1000), Fraction(1, 9), Fraction(2), Fraction(50)], ids=str)
+@pytest.mark.parametrize(
+    "log_ratio", [Fraction(1, 1000), Fraction(1, 9), Fraction(2), Fraction(50)], ids=str
+)
 @pytest.mark.parametrize("shape", [*SHAPES, Fraction(1, 1000)], ids=str)
 def test_the_enclosure_holds_the_distribution_function(shape, log_ratio, k):
     """Exact ends of the ball against a sum of 80 digits: certified, and sharp to 100 bits."""
@@ -117,16 +132,22 @@ def test_the_enclosure_holds_the_distribution_function(shape, log_ratio, k):
     middle, radius, exponent = (int(part) for part in ball.mid_rad_10exp(60))
     unit = Fraction(10) ** exponent
     assert radius * unit < Fraction(1, 2**100)
-    assert abs(decimal_cdf(shape, log_ratio, k) - middle * unit) <= radius * unit + Fraction(1, 10**70)
+    assert abs(decimal_cdf(shape, log_ratio, k) - middle * unit) <= radius * unit + Fraction(
+        1, 10**70
+    )
 
 
-@pytest.mark.parametrize("scale", [10**19, 10**9, 100, 3, 1, Fraction(9, 10), Fraction(1, 2), Fraction(1, 9)])
+@pytest.mark.parametrize(
+    "scale", [10**19, 10**9, 100, 3, 1, Fraction(9, 10), Fraction(1, 2), Fraction(1, 9)]
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_enclosure_is_sharp_everywhere(shape, scale):
     """flint gives up at no k that a draw may meet: see `_ball` and `distribution` for two places it would."""
     for tenths in (1, 10, 100, 1000, 3000):
         k = int(tenths * scale) // 10
-        balls = [distribution(shape, 1 / Fraction(scale), k, precision) for precision in (64, 256, 512)]
+        balls = [
+            distribution(shape, 1 / Fraction(scale), k, precision) for precision in (64, 256, 512)
+        ]
         assert any(ball.is_finite() and bool(ball.rad() < 2.0**-48) for ball in balls)
 
 
@@ -135,14 +156,18 @@ def test_the_enclosure_is_sharp_everywhere(shape, scale):
 def test_both_sides_of_a_step_of_the_distribution_function(shape, k):
     """U just below F(k) gives k, U just above gives k+1, also when 64 bits are not enough to tell."""
     log_ratio = Fraction(1, 9)
-    step = int(decimal_cdf(shape, log_ratio, k) * 2**192)  # F(k) is between step and step + 1, over 2^192
+    step = int(
+        decimal_cdf(shape, log_ratio, k) * 2**192
+    )  # F(k) is between step and step + 1, over 2^192
     for value, answer in [(step - 1, k), (step + 2, k + 1)]:
         words = [value >> 128, value >> 64 & ONES, value & ONES]
         assert sample_polya(shape, log_ratio, fixed_bits(*words)) == answer
 
 
 def test_more_bits_are_drawn_only_when_needed():
-    assert sample_polya(Fraction(1, 2), Fraction(1, 9), fixed_bits(1 << 63)) == 2  # a second word would fail
+    assert (
+        sample_polya(Fraction(1, 2), Fraction(1, 9), fixed_bits(1 << 63)) == 2
+    )  # a second word would fail
 
 
 # --- vectors ------------------------------------------------------------------------------------------------
@@ -166,14 +191,18 @@ def test_the_same_stream_gives_the_same_noise(shape, log_ratio, expected):
 # --- the ends of the range ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("log_ratio", [Fraction(10**9), Fraction(10**30), Fraction(10**300)], ids=float)
+@pytest.mark.parametrize(
+    "log_ratio", [Fraction(10**9), Fraction(10**30), Fraction(10**300)], ids=float
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_huge_log_ratio_is_zero_after_one_word(shape, log_ratio):
     for word in (0, 1, 1 << 63, ONES - 1):
         assert sample_polya(shape, log_ratio, fixed_bits(word)) == 0
 
 
-@pytest.mark.parametrize("log_ratio", [Fraction(1, 10**9), Fraction(1, 10**19), LEAST_LOG_RATIO], ids=float)
+@pytest.mark.parametrize(
+    "log_ratio", [Fraction(1, 10**9), Fraction(1, 10**19), LEAST_LOG_RATIO], ids=float
+)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_tiny_log_ratio_is_the_gamma_quantile(shape, log_ratio):
     """The middle of the law, against scipy's inverse of the incomplete gamma function."""

@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from tests.support.statistical import N, SeededBits, accept_only, hockey_stick, shift_delta
 from umpc.dp.accounting import compose
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.poisson import MOST_MEAN
 from umpc.dp.renyi import renyi_epsilon, satisfies, skellam_curve
 from umpc.dp.skellam import DistributedSkellam, SkellamShare, sample_skellam
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
-
-from .statistical import N, SeededBits, accept_only, hockey_stick, shift_delta
 
 DELTA = Fraction(1, 10**6)
 
@@ -55,7 +54,10 @@ def test_the_law_is_skellam():
 @pytest.mark.parametrize("shares", [2, 3], ids=["honest", "all"])
 def test_shares_sum_to_skellam(shares):
     """Two of three nodes are honest: their shares are the promised noise, all three are half as much again."""
-    bits, share = SeededBits(f"skellam shares {shares}"), SkellamShare(Fraction(20), nodes=3, honest=2)
+    bits, share = (
+        SeededBits(f"skellam shares {shares}"),
+        SkellamShare(Fraction(20), nodes=3, honest=2),
+    )
     drawn = [sum(share.draw(bits) for _ in range(shares)) for _ in range(N)]
     accept_only(drawn, skellam_law(Fraction(20) * shares / 2), -80, 80, bits)
     assert max(map(abs, drawn)) <= share.tail_bound(64)
@@ -65,7 +67,9 @@ def test_each_sum_gets_noise_in_proportion_to_its_sensitivity():
     noise = DistributedSkellam(Fraction(1), DELTA, (1, 5, 0, 100), nodes=4, honest=3)
     one, five, none, hundred = noise.honest_variances
     assert (five, none, hundred) == (25 * one, 0, 10_000 * one)
-    assert [share.std for share in noise.sums] == pytest.approx([math.sqrt(4 / 3 * v) for v in noise.honest_variances])
+    assert [share.std for share in noise.sums] == pytest.approx(
+        [math.sqrt(4 / 3 * v) for v in noise.honest_variances]
+    )
     assert noise.sums[1].variance == pytest.approx(noise.sums[1].std ** 2)
 
 
@@ -113,7 +117,12 @@ def least_variance(epsilon: Fraction, delta: Fraction, s: int) -> float:
 
 @pytest.mark.parametrize(
     ("sensitivities", "epsilon"),
-    [((1, 1), Fraction(1, 2)), ((1, 3), Fraction(1)), ((1, 3), Fraction(3)), ((2, 5, 1), Fraction(3, 2))],
+    [
+        ((1, 1), Fraction(1, 2)),
+        ((1, 3), Fraction(1)),
+        ((1, 3), Fraction(3)),
+        ((2, 5, 1), Fraction(3, 2)),
+    ],
     ids=str,
 )
 def test_delta_holds_on_the_vector(sensitivities, epsilon):
@@ -135,11 +144,15 @@ def exact_renyi(p: list[arb], shift: int, order: int) -> float:
     """D_a(P || P shifted); p holds P(|x|) far beyond where the sum has its mass."""
     reach = len(p) - 1 - shift
     with ctx.workprec(200):
-        terms = (p[abs(x)] ** order / p[abs(x - shift)] ** (order - 1) for x in range(-reach, reach + 1))
+        terms = (
+            p[abs(x)] ** order / p[abs(x - shift)] ** (order - 1) for x in range(-reach, reach + 1)
+        )
         return float(sum(terms, arb(0)).log() / (order - 1))
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 20), Fraction(1), Fraction(7), Fraction(50), Fraction(400)], ids=str)
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 20), Fraction(1), Fraction(7), Fraction(50), Fraction(400)], ids=str
+)
 def test_the_theorem_bounds_the_exact_divergence(variance):
     """Agarwal, Kairouz and Liu 2021, theorem 3.5, over orders, shifts and sizes of noise; and it is near."""
     with ctx.workprec(200):
@@ -149,7 +162,9 @@ def test_the_theorem_bounds_the_exact_divergence(variance):
     for shift, order in itertools.product((1, 2, 9), (2, 8, 24)):
         exact = exact_renyi(p, shift, order)
         ratios.append(exact / float(skellam_curve((variance,), (shift,))(order)))
-    print(f"variance {variance}: exact divergence is {min(ratios):.3f} .. {max(ratios):.3f} of the bound")
+    print(
+        f"variance {variance}: exact divergence is {min(ratios):.3f} .. {max(ratios):.3f} of the bound"
+    )
     assert max(ratios) <= 1
     assert variance < 50 or max(ratios) > 0.95
 
@@ -159,7 +174,9 @@ def test_the_calibration_is_the_least_that_the_theorem_proves():
     for factor, holds in ((1, True), (1 - Fraction(1, 10_000), False)):
         curve = skellam_curve(tuple(factor * v for v in noise.honest_variances), (3, 4))
         assert satisfies(curve, Fraction(1), DELTA) is holds
-    assert Fraction(99, 100) < renyi_epsilon(skellam_curve(noise.honest_variances, (3, 4)), DELTA) <= 1
+    assert (
+        Fraction(99, 100) < renyi_epsilon(skellam_curve(noise.honest_variances, (3, 4)), DELTA) <= 1
+    )
     assert compose([noise.event], DELTA) <= 1 < compose([noise.event] * 2, DELTA)
 
 
@@ -173,7 +190,9 @@ def test_many_sums_need_less_than_splitting_epsilon():
 # --- how far it reaches -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 10), Fraction(1), Fraction(30), Fraction(10**4)], ids=str)
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 10), Fraction(1), Fraction(30), Fraction(10**4)], ids=str
+)
 @pytest.mark.parametrize("bits", [1, 20, 64])
 def test_the_tail_is_bounded_and_the_bound_is_near(variance, bits):
     share = SkellamShare(variance, nodes=2, honest=2)
@@ -192,7 +211,9 @@ def tail(variance: Fraction, bound: int) -> float:
 def test_the_tail_bound_of_large_noise_is_that_of_a_normal(variance, bits):
     share = SkellamShare(Fraction(variance), nodes=4, honest=1)
     if variance > 10**6 * bits:
-        assert share.tail_bound(bits) / share.std == pytest.approx(math.sqrt(2 * (bits + 1) * math.log(2)), rel=1e-3)
+        assert share.tail_bound(bits) / share.std == pytest.approx(
+            math.sqrt(2 * (bits + 1) * math.log(2)), rel=1e-3
+        )
     assert share.tail_bound(bits) <= share.tail_bound(bits + 1)
 
 
@@ -202,7 +223,11 @@ def test_the_tail_bound_of_large_noise_is_that_of_a_normal(variance, bits):
 def test_public_sums_get_no_noise():
     noise = DistributedSkellam(Fraction(1), DELTA, (0, 0), nodes=3, honest=2)
     for share in noise.sums:
-        assert (share.draw(lambda count: pytest.fail("no bits are needed")), share.std, share.tail_bound()) == (0, 0, 0)
+        assert (
+            share.draw(lambda count: pytest.fail("no bits are needed")),
+            share.std,
+            share.tail_bound(),
+        ) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, 0.5, None, True], ids=repr)

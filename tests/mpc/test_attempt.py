@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from umpc.agreement import attempt_of
+from tests.support.mpc_studies import LEANING
+from tests.support.studies import GINI, KENDALL, make_attempt, make_members, make_study
+from umpc.crypto.prg import digest
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError, TooFewRecords
 from umpc.mpc.attempt import commit
-from umpc.mpc.prg import digest
-from umpc.mpc.sizes import Sizes
-
-from ..studies import GINI, KENDALL, make_attempt, make_members, make_study
-from .studies import LEANING
+from umpc.protocols.u_mpc.noise_binding import attempt_of
+from umpc.study.sizes import Sizes
 
 STUDY = make_study(nodes=3, edges="2n")
 COUNTS = [4, 5, 6]
@@ -22,7 +21,8 @@ COUNTS = [4, 5, 6]
 
 @pytest.mark.parametrize("culprit", range(3))
 @pytest.mark.parametrize(
-    "change", [lambda o: bytes([o[0] ^ 1]) + o[1:], lambda o: o + b"\0", lambda o: o[:-1], lambda o: b""]
+    "change",
+    [lambda o: bytes([o[0] ^ 1]) + o[1:], lambda o: o + b"\0", lambda o: o[:-1], lambda o: b""],
 )
 def test_a_wrong_opening_names_its_node(culprit, change):
     members, openings = make_members(STUDY, COUNTS)
@@ -43,7 +43,11 @@ def test_a_short_opening_is_refused_even_under_its_own_commitment():
 def test_a_commitment_binds_node_and_study():
     opening = bytes(32)
     other = make_study(nodes=3, name="other")
-    made = {commit(study.hash, node, opening) for study in (STUDY, other) for node in ("node-0", "node-1")}
+    made = {
+        commit(study.hash, node, opening)
+        for study in (STUDY, other)
+        for node in ("node-0", "node-1")
+    }
     assert len(made) == 4
 
 
@@ -62,12 +66,19 @@ def test_too_few_openings_are_refused():
 
 def test_all_processes_derive_the_same():
     first, second = make_attempt(STUDY, COUNTS), make_attempt(STUDY, COUNTS)
-    assert (first.id, first.seed, first.program, first.ring) == (second.id, second.seed, second.program, second.ring)
+    assert (first.id, first.seed, first.program, first.ring) == (
+        second.id,
+        second.seed,
+        second.program,
+        second.ring,
+    )
     assert list(first.chunks()) == list(second.chunks())
     assert tree_sample(first) == tree_sample(second)
     for owners, cell in first.hypergraph.cells.items():
         same = second.hypergraph.cells[owners]
-        assert all(np.array_equal(a, b) for a, b in zip(cell.edges(0, 99), same.edges(0, 99), strict=True))
+        assert all(
+            np.array_equal(a, b) for a, b in zip(cell.edges(0, 99), same.edges(0, 99), strict=True)
+        )
 
 
 def test_the_joint_seed_is_the_hash_of_all_openings():
@@ -78,11 +89,20 @@ def test_the_joint_seed_is_the_hash_of_all_openings():
 def test_the_identity_changes_with_every_part():
     members, openings = make_members(STUDY, COUNTS)
     other_members, other_openings = make_members(STUDY, COUNTS, "others")
-    variants = [(STUDY, members, openings), (make_study(nodes=3, edges="2n", epsilon="2"), *rebound(members, openings))]
+    variants = [
+        (STUDY, members, openings),
+        (make_study(nodes=3, edges="2n", epsilon="2"), *rebound(members, openings)),
+    ]
     for node in range(3):
         for change in ({"records": 99}, {"first_class": 1}, {"public_key": bytes(31) + b"\1"}):
             variants.append((STUDY, put(members, node, replace(members[node], **change)), openings))
-        variants.append((STUDY, put(members, node, other_members[node]), put(openings, node, other_openings[node])))
+        variants.append(
+            (
+                STUDY,
+                put(members, node, other_members[node]),
+                put(openings, node, other_openings[node]),
+            )
+        )
     identities = [attempt_of(*variant).id for variant in variants]
     assert len(set(identities)) == len(identities) == 14
 
@@ -90,7 +110,8 @@ def test_the_identity_changes_with_every_part():
 def rebound(members, openings):
     study = make_study(nodes=3, edges="2n", epsilon="2")
     return [
-        replace(m, commitment=commit(study.hash, m.name, o)) for m, o in zip(members, openings, strict=True)
+        replace(m, commitment=commit(study.hash, m.name, o))
+        for m, o in zip(members, openings, strict=True)
     ], openings
 
 
@@ -108,14 +129,18 @@ def tree_sample(attempt) -> bytes:
     return attempt.tree_hash()(np.zeros((1, 2), np.uint64)).tobytes()
 
 
-@pytest.mark.parametrize("study", [make_study(nodes=3), make_study(LEANING, 3, degree=3)], ids=["pairs", "triples"])
+@pytest.mark.parametrize(
+    "study", [make_study(nodes=3), make_study(LEANING, 3, degree=3)], ids=["pairs", "triples"]
+)
 def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch, study):
-    monkeypatch.setattr("umpc.mpc.plan.MAX_CHUNK", 8)
+    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
     attempt = make_attempt(study, [3, 7, 4])
     chunks = list(attempt.chunks())
     for owners, cell in attempt.hypergraph.shared_cells.items():
         ranges = [(c.start, c.stop) for c in chunks if c.owners == owners]
-        assert [edge for start, stop in ranges for edge in range(start, stop)] == list(range(cell.count))
+        assert [edge for start, stop in ranges for edge in range(start, stop)] == list(
+            range(cell.count)
+        )
     assert [c.number for c in chunks] == sorted(c.number for c in chunks)
     assert all(0 < c.count <= 8 for c in chunks)
     for node in range(3):
@@ -137,7 +162,9 @@ def test_a_program_has_a_plan_for_every_pattern_of_owners_that_occurs(counts, pa
     assert set(attempt.program.plans) == patterns
     for chunk in attempt.chunks():
         assert chunk.parties == tuple(sorted(set(chunk.owners)))
-        assert attempt.plan(chunk).pattern in patterns and attempt.plan(chunk).parties == len(chunk.parties)
+        assert attempt.plan(chunk).pattern in patterns and attempt.plan(chunk).parties == len(
+            chunk.parties
+        )
 
 
 def test_a_number_that_is_opened_under_shares_must_fit_the_ring():
@@ -170,7 +197,10 @@ def test_sums_beyond_the_ring_and_too_few_records_are_refused():
 def test_sensitivity_is_the_largest_degree_times_the_range():
     sizes = Sizes(STUDY, 15)
     assert (sizes.edges, sizes.max_degree, sizes.sensitivities) == (30, 4, (8,))
-    assert Sizes(make_study([KENDALL, GINI], edges="2n", estimator="ratio"), 15).sensitivities == (8, 4 * 3)
+    assert Sizes(make_study([KENDALL, GINI], edges="2n", estimator="ratio"), 15).sensitivities == (
+        8,
+        4 * 3,
+    )
     triples = Sizes(make_study(LEANING, 3, edges="2n", degree=3), 15)
     assert (triples.sets, triples.edges, triples.max_degree, triples.sensitivities) == (
         455,
@@ -183,4 +213,10 @@ def test_sensitivity_is_the_largest_degree_times_the_range():
 def test_two_sample_sizes_follow_from_the_classes():
     study = make_study("a.x < b.x", 2, sampling="two_sample")
     sizes = Sizes.of(study, make_members(study, [4, 5], first=[1, 2])[0])
-    assert (sizes.records, sizes.first_class, sizes.sets, sizes.edges, sizes.max_degree) == (9, 3, 18, 18, 6)
+    assert (sizes.records, sizes.first_class, sizes.sets, sizes.edges, sizes.max_degree) == (
+        9,
+        3,
+        18,
+        18,
+        6,
+    )

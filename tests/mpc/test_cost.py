@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.mpc_studies import LEANING
+from tests.support.studies import (
+    GINI,
+    KENDALL,
+    LOUD,
+    Entropy,
+    clear_sums,
+    make_study,
+    random_tables,
+)
 from umpc.mpc.cost import predict
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
-
-from ..studies import GINI, KENDALL, LOUD, Entropy, clear_sums, make_study, random_tables
-from .studies import LEANING
 
 SPLITS = {
     "one node": [9],
@@ -49,7 +56,11 @@ def test_other_kernels_cost_what_was_predicted(kernel):
 
 OF_DEGREE = {
     1: ["a.x", "a.x * a.y - 3"],
-    2: ["a.x * b.x < 3", "abs(a.x - b.x) < 2", "(a.x < b.x) & (a.y < b.y) ^ (b.x < a.x) & (b.y < a.y)"],
+    2: [
+        "a.x * b.x < 3",
+        "abs(a.x - b.x) < 2",
+        "(a.x < b.x) & (a.y < b.y) ^ (b.x < a.x) & (b.y < a.y)",
+    ],
     3: [
         "a.x * b.x * c.x",
         LEANING,
@@ -68,17 +79,24 @@ NODES = {2: [3, 4], 3: [3, 0, 4], 5: [2, 1, 1, 2, 1]}
 
 @pytest.mark.parametrize("edges", ["all", "5"])
 @pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize(("degree", "number"), [(k, n) for k, texts in OF_DEGREE.items() for n in range(len(texts))])
+@pytest.mark.parametrize(
+    ("degree", "number"), [(k, n) for k, texts in OF_DEGREE.items() for n in range(len(texts))]
+)
 def test_edges_of_one_to_four_records_cost_what_was_predicted(degree, number, nodes, edges):
     if degree == 1:
         edges = "all"
-    check(make_study(OF_DEGREE[degree][number], nodes, degree=degree, edges=edges, epsilon=LOUD), NODES[nodes])
+    check(
+        make_study(OF_DEGREE[degree][number], nodes, degree=degree, edges=edges, epsilon=LOUD),
+        NODES[nodes],
+    )
 
 
 @pytest.mark.parametrize("nodes", NODES)
 def test_several_sums_cost_what_was_predicted(nodes):
     check(
-        make_study([KENDALL, "a.x == b.x", "a.y == b.y"], nodes, estimator="geometric_ratio", epsilon=LOUD),
+        make_study(
+            [KENDALL, "a.x == b.x", "a.y == b.y"], nodes, estimator="geometric_ratio", epsilon=LOUD
+        ),
         NODES[nodes],
     )
 
@@ -88,7 +106,11 @@ def test_several_sums_cost_what_was_predicted(nodes):
 def test_two_samples_cost_what_was_predicted(kernel, nodes):
     """Cells (u, v) and (v, u) are two, and frames of both travel between the same nodes."""
     study = make_study(kernel, nodes, sampling="two_sample", epsilon=LOUD)
-    check(study, [4] * nodes, random_tables([4] * nodes, f"two samples {kernel} {nodes}", classes=True))
+    check(
+        study,
+        [4] * nodes,
+        random_tables([4] * nodes, f"two samples {kernel} {nodes}", classes=True),
+    )
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 5])
@@ -98,8 +120,8 @@ def test_noise_of_a_committee_costs_what_was_predicted(nodes):
 
 
 def test_many_chunks_cost_what_was_predicted(monkeypatch):
-    monkeypatch.setattr("umpc.mpc.plan.MAX_CHUNK", 8)
-    monkeypatch.setattr("umpc.mpc.fields.FIELDS_BYTES", 20)
+    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    monkeypatch.setattr("umpc.mpc.masked.fields.FIELDS_BYTES", 20)
     check(make_study(KENDALL, 3), [9, 30, 5])
     check(make_study(LEANING, 3, degree=3), [4, 6, 5])
 
@@ -115,14 +137,25 @@ def check(study, counts, tables=None) -> None:
         report.bytes_online,
         report.bytes_offline,
     ), label
-    assert (report.rounds_predicted, report.bytes_online_predicted) == (cost.rounds, cost.bytes_online)
+    assert (report.rounds_predicted, report.bytes_online_predicted) == (
+        cost.rounds,
+        cost.bytes_online,
+    )
     assert report.bytes_offline_predicted == cost.bytes_offline
     assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
     assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
-    assert sum(report.bytes_online_by_node) == sum(report.bytes_online_by_step.values()) == report.bytes_online
+    assert (
+        sum(report.bytes_online_by_node)
+        == sum(report.bytes_online_by_step.values())
+        == report.bytes_online
+    )
     if study.epsilon == LOUD:
-        sums = zip(clear_sums(study, tables, run.attempt.hypergraph), study.parsed_kernels, strict=True)
-        assert [float(total * kernel.unit / report.edges) for total, kernel in sums] == [s.mean for s in report.sums]
+        sums = zip(
+            clear_sums(study, tables, run.attempt.hypergraph), study.parsed_kernels, strict=True
+        )
+        assert [float(total * kernel.unit / report.edges) for total, kernel in sums] == [
+            s.mean for s in report.sums
+        ]
 
 
 def test_an_edge_of_kendall_costs_eight_bits_online():

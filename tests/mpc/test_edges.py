@@ -10,16 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpc.errors import KernelError, RangeError
-from umpc.mpc.plan import EdgePlace, Logic, Plan, RecordPlace, Table, WordPlace
-from umpc.mpc.ring import RINGS
-from umpc.ustat.expression import Add, permute_records
-from umpc.ustat.kernel import Kernel
-from umpc.ustat.text import to_text
-from umpc.ustat.tracing import trace
-
-from ..studies import generator
-from .kernels import (
+from tests.support.kernels import (
     KERNELS,
     QUADRUPLE_KERNELS,
     SCHEMA,
@@ -31,7 +22,15 @@ from .kernels import (
     random_records,
     take,
 )
-from .studies import clear_total, make_schema, patterns, program_of, run_chunk
+from tests.support.mpc_studies import clear_total, make_schema, patterns, program_of, run_chunk
+from tests.support.studies import generator
+from umpc.crypto.ring import RINGS
+from umpc.errors import KernelError, RangeError
+from umpc.mpc.masked.plan import EdgePlace, Logic, Plan, RecordPlace, Table, WordPlace
+from umpc.ustat.expression import Add, permute_records
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.text import to_text
+from umpc.ustat.tracing import trace
 
 TWO_SAMPLE = [(0, 1), (1, 0)]
 CASES = [(2, name, pattern) for name in KERNELS for pattern in TWO_SAMPLE]
@@ -52,7 +51,10 @@ def some_edges(degree: int, label: str) -> list[dict[str, np.ndarray]]:
     corners = corner_edges(degree)
     rows = rng.integers(0, len(corners[0]["x"]), 60)
     return [
-        {name: np.concatenate([slot[name][rows], values]) for name, values in random_records(rng, 60).items()}
+        {
+            name: np.concatenate([slot[name][rows], values])
+            for name, values in random_records(rng, 60).items()
+        }
         for slot in corners
     ]
 
@@ -76,7 +78,9 @@ def test_shares_sum_to_the_kernel_in_the_clear(degree, name, pattern, wanted):
 
 def shapes_of(plan: Plan) -> set[str]:
     """What the plan is made of."""
-    found = {type(place).__name__ for place in plan.places} | {type(bit).__name__ for bit in plan.bits}
+    found = {type(place).__name__ for place in plan.places} | {
+        type(bit).__name__ for bit in plan.bits
+    }
     found |= {"Table"} if plan.tables else set()
     found |= {"Comparison"} if plan.comparisons else set()
     factors = [len(term.factors) for of in plan.outputs for term in of.terms]
@@ -87,16 +91,29 @@ def test_the_kernels_above_have_every_shape_of_plan():
     """So that a shape that is left out of the lists above is noticed."""
     found: Counter[str] = Counter()
     for degree, name, pattern in CASES:
-        found.update(shapes_of(program_of(BY_DEGREE[degree][name], RINGS[1], pattern).plans[pattern]))
+        found.update(
+            shapes_of(program_of(BY_DEGREE[degree][name], RINGS[1], pattern).plans[pattern])
+        )
     expected = {RecordPlace, EdgePlace, WordPlace, Table, Logic}
-    names = {kind.__name__ for kind in expected} | {"Comparison", "Compared", "Looked", "Local"}
-    assert found.keys() >= names | {f"{n} factors" for n in range(1, 5)} | {f"{n} owners" for n in (2, 3, 4)}
+    names = {kind.__name__ for kind in expected} | {"Comparison", "Compared", "LookupBit", "Local"}
+    assert found.keys() >= names | {f"{n} factors" for n in range(1, 5)} | {
+        f"{n} owners" for n in (2, 3, 4)
+    }
 
 
-@pytest.mark.parametrize("pattern", [*patterns(3), (1, 0, 0), (0, 1, 0), (2, 0, 1), (1, 0, 2)], ids=str)
+@pytest.mark.parametrize(
+    "pattern", [*patterns(3), (1, 0, 0), (0, 1, 0), (2, 0, 1), (1, 0, 2)], ids=str
+)
 def test_several_sums_at_once_are_each_right(pattern):
     """Sums share wires and comparisons; none takes another's."""
-    names = ["spearman", "product_of_three", "constant", "distance_against_a_third", "leaning", "separable"]
+    names = [
+        "spearman",
+        "product_of_three",
+        "constant",
+        "distance_against_a_third",
+        "leaning",
+        "separable",
+    ]
     kernels = [TRIPLE_KERNELS[name] for name in names]
     records = some_edges(3, f"several {pattern}")
     run = run_chunk(kernels, RINGS[1], records, 120, f"several {pattern}", pattern)
@@ -106,7 +123,9 @@ def test_several_sums_at_once_are_each_right(pattern):
 
 def test_sums_share_what_they_have_in_common():
     kernels = [TRIPLE_KERNELS["kendall_of_two"], TRIPLE_KERNELS["spearman"]]
-    both, one = (program_of(of, RINGS[0], (0, 1, 2)).plans[0, 1, 2] for of in (kernels, kernels[:1]))
+    both, one = (
+        program_of(of, RINGS[0], (0, 1, 2)).plans[0, 1, 2] for of in (kernels, kernels[:1])
+    )
     assert len(both.comparisons) == len(one.comparisons) == 6 and both.bits == one.bits
 
 
@@ -114,7 +133,9 @@ def leaning(bits: int, scale: int, owners: int) -> tuple[Kernel, list[dict[str, 
     """[(s + 1)b + sc + … < (…)a] and 3·[a tie of the same], x of so many bits; edges around ties and at the bounds."""
     top = (1 << bits) - 1
     factors = [scale + 1] + [scale] * (owners - 2)
-    others = " + ".join(f"{factor} * {name}.x" for factor, name in zip(factors, "bcd"[: owners - 1], strict=True))
+    others = " + ".join(
+        f"{factor} * {name}.x" for factor, name in zip(factors, "bcd"[: owners - 1], strict=True)
+    )
     text = f"({others} < {sum(factors)} * a.x) + 3 * ({others} == {sum(factors)} * a.x)"
     values = np.array([0, 1, top // 2, top // 2 + 1, top - 1, top], dtype=np.int64)
     index = np.array(list(product(range(len(values)), repeat=owners))).T
@@ -123,14 +144,25 @@ def leaning(bits: int, scale: int, owners: int) -> tuple[Kernel, list[dict[str, 
 
 
 WIDTHS = {
-    3: [(1, 1, 3), (2, 1, 5), (3, 1, 6), (4, 1, 7), (14, 1, 17), (15, 1, 18), (30, 1, 33), (52, 1, 55), (52, 120, 61)],
+    3: [
+        (1, 1, 3),
+        (2, 1, 5),
+        (3, 1, 6),
+        (4, 1, 7),
+        (14, 1, 17),
+        (15, 1, 18),
+        (30, 1, 33),
+        (52, 1, 55),
+        (52, 120, 61),
+    ],
     4: [(1, 1, 4), (4, 1, 7), (15, 1, 18), (31, 1, 34), (52, 100, 62), (50, 500, 62)],
 }
 """Owners: (bits of x, scale, width of the difference)."""
 
 
 @pytest.mark.parametrize(
-    ("owners", "bits", "scale", "width"), [(owners, *case) for owners, cases in WIDTHS.items() for case in cases]
+    ("owners", "bits", "scale", "width"),
+    [(owners, *case) for owners, cases in WIDTHS.items() for case in cases],
 )
 def test_numbers_of_three_and_four_owners_are_compared_at_every_width(owners, bits, scale, width):
     kernel, records = leaning(bits, scale, owners)
@@ -148,13 +180,17 @@ def check_any(kernel: Kernel, pattern, ring, label: str) -> None:
     try:
         program = program_of(kernel, ring, pattern)
     except (KernelError, RangeError) as refusal:
-        assert isinstance(refusal, RangeError) or "multiplies so many comparisons" in refusal.message, kernel.text
+        assert (
+            isinstance(refusal, RangeError) or "multiplies so many comparisons" in refusal.message
+        ), kernel.text
         return
     if len(program.plans[pattern].elements) > 300:
         return
     records = every_edge(len(pattern))
     run = run_chunk(kernel, ring, records, len(records[0]["x"]), label, pattern)
-    assert run.totals == [clear_total(kernel, ring, records)], f"{kernel.text} under {pattern}, seed {label!r}"
+    assert run.totals == [clear_total(kernel, ring, records)], (
+        f"{kernel.text} under {pattern}, seed {label!r}"
+    )
 
 
 def kernel_of(expression, degree: int, symmetric: bool) -> Kernel | None:
@@ -178,7 +214,9 @@ every_pattern = [p for p in product(range(3), repeat=3) if set(p) in ({0, 1}, {0
 
 
 @settings(max_examples=150, deadline=None)
-@given(expression=expressions(3), pattern=st.sampled_from(every_pattern), seed=st.integers(0, 2**32))
+@given(
+    expression=expressions(3), pattern=st.sampled_from(every_pattern), seed=st.integers(0, 2**32)
+)
 def test_any_kernel_of_three_under_any_pattern(expression, pattern, seed):
     """Not symmetric, so that each record has a part of its own, and owners in any order."""
     kernel = kernel_of(expression, 3, symmetric=False)

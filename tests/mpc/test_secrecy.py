@@ -14,20 +14,28 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from umpc.mpc import compiler, dealing
-from umpc.mpc.comparison import evaluate
-from umpc.mpc.dealing import deal_chunk
-from umpc.mpc.evaluation import ChunkInputs, evaluate_chunk
-from umpc.mpc.masks import linear_value, modulus
-from umpc.mpc.material import SeededPart, Shares
-from umpc.mpc.plan import Compared, Comparison, EdgePlace, Plan, RecordPlace
-from umpc.mpc.ring import RINGS
-from umpc.mpc.rounds import run_in_memory
+from tests.support.kernels import QUADRUPLE_KERNELS, TRIPLE_KERNELS
+from tests.support.mpc_studies import (
+    ChunkRun,
+    make_schema,
+    patterns,
+    program_of,
+    run_chunk,
+    seed_of,
+    sent_shares,
+    tree_hash_of,
+)
+from tests.support.studies import generator
+from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import run_in_memory
+from umpc.mpc.masked import compiler, dealing
+from umpc.mpc.masked.dcf import evaluate
+from umpc.mpc.masked.dealing import deal_chunk
+from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masked.masks import linear_value, modulus
+from umpc.mpc.masked.material import SeededPart, Shares
+from umpc.mpc.masked.plan import Compared, Comparison, EdgePlace, Plan, RecordPlace
 from umpc.ustat.kernel import Kernel
-
-from ..studies import generator
-from .kernels import QUADRUPLE_KERNELS, TRIPLE_KERNELS
-from .studies import ChunkRun, make_schema, patterns, program_of, run_chunk, seed_of, sent_shares, tree_hash_of
 
 BIT, TWO_BITS = make_schema(x=("0", "1")), make_schema(x=("0", "2"))
 
@@ -42,7 +50,7 @@ FOUR = kernel("a.x + b.x < c.x + d.x", degree=4)
 WIDE = kernel("a.x + b.x < 2 * c.x", TWO_BITS)
 
 
-class Drawn:
+class CoinBit:
     """Hands out bits of the number of the edge: every combination of what is drawn occurs in exactly one edge."""
 
     def __init__(self, plan: Plan, honest: int, forced: str = ""):
@@ -54,11 +62,19 @@ class Drawn:
 
     @property
     def own_places(self) -> list[int]:
-        return [n for n, place in enumerate(self.plan.places) if self.plan.pattern[place.slot] == self.honest]
+        return [
+            n
+            for n, place in enumerate(self.plan.places)
+            if self.plan.pattern[place.slot] == self.honest
+        ]
 
     @property
     def opens(self) -> list[int]:
-        return [bit for layer in range(len(self.plan.layers)) for bit in self.plan.opened_bits(layer, self.honest)]
+        return [
+            bit
+            for layer in range(len(self.plan.layers))
+            for bit in self.plan.opened_bits(layer, self.honest)
+        ]
 
     def draw(self, what: str, width: int = 1) -> np.ndarray:
         """The next `width` bits; zero where a mutant leaves the protection out."""
@@ -70,36 +86,52 @@ class Drawn:
 def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
     """What a party of the coalition draws: anything, the same in every edge."""
     one = SeededPart.expand(plan, seed, party, 1)
-    shares = one.shares and Shares(np.repeat(one.shares.elements, count, 1), np.repeat(one.shares.bits, count, 1))
+    shares = one.shares and Shares(
+        np.repeat(one.shares.elements, count, 1), np.repeat(one.shares.bits, count, 1)
+    )
     bits = {number: np.repeat(mask, count) for number, mask in one.bit_masks.items()}
     return SeededPart({}, bits, {}, shares)
 
 
-def enumerated_part(counter: Drawn) -> SeededPart:
+def enumerated_part(counter: CoinBit) -> SeededPart:
     """What the honest party draws, but for its mask: everything, once."""
     plan, count = counter.plan, len(counter.numbers)
     bits = {number: counter.draw(f"bit {number}").astype(np.uint8) for number in counter.opens}
     if counter.honest == plan.parties - 1:
         return SeededPart({}, bits, {}, None)
     tables = plan.table_rows[0]
-    rows = [counter.draw("table" if n >= tables else "product").astype(np.uint8) for n in range(plan.shared_bits)]
+    rows = [
+        counter.draw("table" if n >= tables else "product").astype(np.uint8)
+        for n in range(plan.shared_bits)
+    ]
     elements = [counter.draw("element").astype(plan.ring.dtype) for _ in plan.elements]
     return SeededPart({}, bits, {}, Shares(np.array(elements).reshape(-1, count), np.array(rows)))
 
 
-def view(of: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypatch, forced: str = "") -> np.ndarray:
+def view(
+    of: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypatch, forced: str = ""
+) -> np.ndarray:
     """All that the others get to see, edge by edge, as one number; `records` are the values of x.
 
     Masked records, all messages of the honest party, and where the last party is among the others, what it is dealt:
     of elements of the ring the lowest bit.
     """
     plan = program_of(of, RINGS[0], tuple(range(len(records)))).plans[tuple(range(len(records)))]
-    assert plan.tables and not plan.comparisons and all(isinstance(place, RecordPlace) for place in plan.places)
-    counter, rng = Drawn(plan, honest, forced), generator(label)
+    assert (
+        plan.tables
+        and not plan.comparisons
+        and all(isinstance(place, RecordPlace) for place in plan.places)
+    )
+    counter, rng = CoinBit(plan, honest, forced), generator(label)
     count, low = len(counter.numbers), modulus(plan.tables[0].width)
-    masks = {n: np.full(count, rng.integers(0, 2**64, dtype=np.uint64)) & low for n in range(len(plan.places))}
+    masks = {
+        n: np.full(count, rng.integers(0, 2**64, dtype=np.uint64)) & low
+        for n in range(len(plan.places))
+    }
     masks |= {n: counter.draw("mask", plan.tables[0].width) for n in counter.own_places}
-    values = {n: np.uint64(records[plan.pattern[place.slot]]) for n, place in enumerate(plan.places)}
+    values = {
+        n: np.uint64(records[plan.pattern[place.slot]]) for n, place in enumerate(plan.places)
+    }
     places = {n: (mask + values[n]) & low for n, mask in masks.items()}
     seeds = [seed_of(f"{label} {party}") for party in plan.everybody]
     parts = [constant_part(plan, seed, party, count) for party, seed in enumerate(seeds)]
@@ -107,18 +139,30 @@ def view(of: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypa
     assert counter.used == counter.bits
     fixed = SimpleNamespace(expand=lambda plan, seed, party, count: parts[party])
     monkeypatch.setattr(dealing, "SeededPart", fixed)
-    dealt, tree_hash = deal_chunk(plan, masks, seeds, count, tree_hash_of(label)), tree_hash_of(label)
-    own = [{n: m for n, m in masks.items() if plan.pattern[plan.places[n].slot] == p} for p in plan.everybody]
+    dealt, tree_hash = (
+        deal_chunk(plan, masks, seeds, count, tree_hash_of(label)),
+        tree_hash_of(label),
+    )
+    own = [
+        {n: m for n, m in masks.items() if plan.pattern[plan.places[n].slot] == p}
+        for p in plan.everybody
+    ]
     inputs = [ChunkInputs(places, own[party], {}, count, "abcd") for party in plan.everybody]
     cells = zip(plan.everybody, inputs, dealt, parts, strict=True)
-    shares, sent = run_in_memory([evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in cells])
+    shares, sent = run_in_memory(
+        [evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in cells]
+    )
     wanted = of.evaluate([{"x": np.array([value])} for value in records])[0]
     assert plan.ring.decode(sum(part[0] for part in shares)) == int(wanted) * count
     run = ChunkRun(plan, None, inputs, [], [], dealt, parts, shares, sent, [])
-    return joined(run, honest, [(places[n], plan.tables[0].width) for n in counter.own_places], count)
+    return joined(
+        run, honest, [(places[n], plan.tables[0].width) for n in counter.own_places], count
+    )
 
 
-def joined(run: ChunkRun, honest: int, seen: list[tuple[np.ndarray, int]], count: int) -> np.ndarray:
+def joined(
+    run: ChunkRun, honest: int, seen: list[tuple[np.ndarray, int]], count: int
+) -> np.ndarray:
     for layer in range(len(run.plan.layers)):
         seen += [(bit, 1) for bit in sent_shares(run, layer, count)[honest].bits.values()]
     if honest != run.plan.parties - 1:
@@ -136,12 +180,18 @@ def takes_every_value_once(sample: np.ndarray) -> bool:
     return bool((np.bincount(sample.astype(np.int64), minlength=len(sample)) == 1).all())
 
 
-CASES = [(of, honest) for of, owners in (("LESS", 3), ("EQUAL", 3), ("FOUR", 4)) for honest in range(owners)]
+CASES = [
+    (of, honest)
+    for of, owners in (("LESS", 3), ("EQUAL", 3), ("FOUR", 4))
+    for honest in range(owners)
+]
 
 
 @pytest.mark.parametrize("others", ["one", "other"])
 @pytest.mark.parametrize(("of", "honest"), CASES)
-def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(of, honest, others, monkeypatch):
+def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(
+    of, honest, others, monkeypatch
+):
     """`others`: what the coalition has and draws; the honest owner's record is 0, then 1."""
     chosen = globals()[of]
     for hidden in (0, 1):
@@ -154,7 +204,7 @@ def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(of
 @pytest.mark.parametrize("hidden", range(3))
 @pytest.mark.parametrize(("honest", "bits"), [(0, 4 + 3 + 10 + 2 + 1), (2, 4 + 3)])
 def test_a_width_of_four_bits_with_three_candidates(honest, bits, hidden, monkeypatch):
-    """Drawn are a mask of 4 bits, masks of 3 opened bits, and shares: 8 + 2 rows of tables, 2 products, an element."""
+    """CoinBit are a mask of 4 bits, masks of 3 opened bits, and shares: 8 + 2 rows of tables, 2 products, an element."""
     records = (hidden, 2, 1) if honest == 0 else (1, 2, hidden)
     sample = view(WIDE, records, honest, "wide", monkeypatch)
     assert len(sample) == 1 << bits and takes_every_value_once(sample)
@@ -204,8 +254,12 @@ def test_the_holders_of_a_key_are_the_owners_of_the_compared_number(degree):
         for pattern in patterns(degree):
             plan = program_of(of, RINGS[1], pattern).plans[pattern]
             check_keys(plan)
-            seen |= {(plan.parties, "key") for _ in plan.comparisons} | {(plan.parties, "table") for _ in plan.tables}
-    assert seen == {(n, "key") for n in range(2, degree + 1)} | {(n, "table") for n in range(3, degree + 1)}
+            seen |= {(plan.parties, "key") for _ in plan.comparisons} | {
+                (plan.parties, "table") for _ in plan.tables
+            }
+    assert seen == {(n, "key") for n in range(2, degree + 1)} | {
+        (n, "table") for n in range(3, degree + 1)
+    }
 
 
 def compare_with_keys(builder, difference, width, kind, layer):
@@ -226,7 +280,9 @@ def test_power_two_holders_of_a_key_for_three_owners_read_the_thirds_record(monk
     found = np.zeros(50, dtype=np.uint64)
     for point in range(1 << gate.width):
         guess, tree_hash = np.full(50, point, dtype=np.uint64), tree_hash_of("attack")
-        shares = [evaluate(side, keys, guess, run.seeded[side].roots[0], tree_hash)[1] for side in (0, 1)]
+        shares = [
+            evaluate(side, keys, guess, run.seeded[side].roots[0], tree_hash)[1] for side in (0, 1)
+        ]
         found[shares[0] ^ shares[1] == 1] = point
     masked = linear_value(gate.difference, run.inputs[0].places)
     difference = ((masked - found) & modulus(gate.width)).astype(np.int64)

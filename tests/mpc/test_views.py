@@ -13,15 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from umpc.mpc import compiler, dealing
-from umpc.mpc.material import SeededPart, Shares
-from umpc.mpc.plan import Pattern, RecordPlace
-from umpc.mpc.ring import RINGS
-from umpc.ustat.kernel import Kernel
-
-from . import studies
-from .coalition import views
-from .studies import (
+from tests.mpc.test_secrecy import compare_with_keys
+from tests.support import mpc_studies as studies
+from tests.support.coalition import views
+from tests.support.mpc_studies import (
     ALPHA,
     EDGES,
     ChunkRun,
@@ -33,7 +28,11 @@ from .studies import (
     tree_hash_of,
     uniformity,
 )
-from .test_secrecy import compare_with_keys
+from umpc.crypto.ring import RINGS
+from umpc.mpc.masked import compiler, dealing
+from umpc.mpc.masked.material import SeededPart, Shares
+from umpc.mpc.masked.plan import Pattern, RecordPlace
+from umpc.ustat.kernel import Kernel
 
 BITS = make_schema(x=("0", "1"), y=("0", "1"))
 
@@ -75,7 +74,9 @@ def runs(name: str, honest: int, label: str) -> list[ChunkRun]:
 
 
 def p_of(pair: list[ChunkRun], honest: int) -> float:
-    return min(homogeneity(*both) for both in zip(*(views(run, honest) for run in pair), strict=True))
+    return min(
+        homogeneity(*both) for both in zip(*(views(run, honest) for run in pair), strict=True)
+    )
 
 
 EVERY = [(name, honest) for name, (_, pattern) in CASES.items() for honest in sorted(set(pattern))]
@@ -85,7 +86,9 @@ EVERY = [(name, honest) for name, (_, pattern) in CASES.items() for honest in so
 def test_the_view_of_all_others_does_not_depend_on_an_owners_record(name, honest):
     label = f"view {name} {honest}"
     p = p_of(runs(name, honest, label), honest)
-    assert p > ALPHA, f"{name}: the others tell {honest}'s data sets apart, p = {p:.1e}, N = {EDGES}, {label!r}"
+    assert p > ALPHA, (
+        f"{name}: the others tell {honest}'s data sets apart, p = {p:.1e}, N = {EDGES}, {label!r}"
+    )
 
 
 @pytest.mark.parametrize(("name", "honest"), EVERY)
@@ -97,7 +100,11 @@ def test_opened_bits_and_words_are_uniform_to_whoever_lacks_one_mask(name, hones
     own = [n for n, place in enumerate(plan.places) if isinstance(place, RecordPlace)]
     own = [n for n in own if plan.pattern[plan.places[n].slot] == honest]
     samples = [(run.inputs[0].places[n] & np.uint64(3), 4) for n in own]
-    samples += [(value & np.uint64(3), 4) for n, value in words.items() if n in run.seeded[honest].place_masks]
+    samples += [
+        (value & np.uint64(3), 4)
+        for n, value in words.items()
+        if n in run.seeded[honest].place_masks
+    ]
     samples += [(value, 2) for n, value in bits.items() if honest in plan.contributors(n)]
     for layer in range(len(plan.layers)):
         samples += [(share, 2) for share in sent_shares(run, layer, EDGES)[honest].bits.values()]
@@ -110,13 +117,17 @@ def test_opened_bits_and_words_are_uniform_to_whoever_lacks_one_mask(name, hones
 
 def without_masks(monkeypatch) -> None:
     real = studies.wire_masks
-    monkeypatch.setattr(studies, "wire_masks", lambda *a: [mask * np.uint64(0) for mask in real(*a)])
+    monkeypatch.setattr(
+        studies, "wire_masks", lambda *a: [mask * np.uint64(0) for mask in real(*a)]
+    )
 
 
 def without_a_mask_bit(monkeypatch) -> None:
     """The lowest bit of every mask is 0."""
     real = studies.wire_masks
-    monkeypatch.setattr(studies, "wire_masks", lambda *a: [mask & ~np.uint64(1) for mask in real(*a)])
+    monkeypatch.setattr(
+        studies, "wire_masks", lambda *a: [mask & ~np.uint64(1) for mask in real(*a)]
+    )
 
 
 def without(what: str, number: int | None = None, party: int | None = None):

@@ -73,19 +73,23 @@ def test_an_evaluation_with_one_wrong_argument_is_refused(number):
         CHECKS.check_evaluate(**{**GOOD, name: value})
 
 
-@pytest.mark.parametrize("mask", [np.zeros(6, np.uint64), np.zeros(7, np.uint32), np.zeros(14, np.uint64)[::2]])
+@pytest.mark.parametrize(
+    "mask", [np.zeros(6, np.uint64), np.zeros(7, np.uint32), np.zeros(14, np.uint64)[::2]]
+)
 def test_a_generation_with_a_wrong_mask_is_refused(mask):
     with pytest.raises(ValueError):
         CHECKS.check_generate(bytes(16), 9, mask, blocks(2, 7))
 
 
-@pytest.mark.parametrize("roots", [blocks(7), blocks(3, 7), blocks(7, 2).swapaxes(0, 1), blocks(2, 7).view(np.int64)])
+@pytest.mark.parametrize(
+    "roots", [blocks(7), blocks(3, 7), blocks(7, 2).swapaxes(0, 1), blocks(2, 7).view(np.int64)]
+)
 def test_a_generation_with_wrong_roots_is_refused(roots):
     with pytest.raises(ValueError):
         CHECKS.check_generate(bytes(16), 9, GOOD["masked"], roots)
 
 
 def test_levels_are_those_of_the_numpy_path():
-    from umpc.mpc.tree import levels
+    from umpc.mpc.masked.dcf_tree import levels
 
     assert all(CHECKS.levels(width) == levels(width) for width in range(2, 65))

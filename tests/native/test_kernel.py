@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import umpc_native
 
-from umpc.mpc.prg import FixedKeyHash, Stream, derive
-from umpc.mpc.tree import evaluate_batches, generate_batches, levels
+from umpc.crypto.prg import FixedKeyHash, Stream, derive
+from umpc.mpc.masked.dcf_tree import evaluate_batches, generate_batches, levels
 
 SEED = bytes(range(32))
 KEY = derive(SEED, "tree")[:16]
@@ -65,7 +65,9 @@ def test_keys_that_begin_at_any_address(kind):
     expected = umpc_native.evaluate(KEY, 0, 18, *keys, masked, roots[0], kind)
     for offset in (1, 4, 12):
         corrections, leaves = (shifted(array, offset) for array in keys)
-        assert np.array_equal(expected, umpc_native.evaluate(KEY, 0, 18, corrections, leaves, masked, roots[0], kind))
+        assert np.array_equal(
+            expected, umpc_native.evaluate(KEY, 0, 18, corrections, leaves, masked, roots[0], kind)
+        )
 
 
 def shifted(array: np.ndarray, offset: int) -> np.ndarray:
@@ -79,7 +81,10 @@ def test_threads_do_not_disturb_each_other(kind):
     keys = generate_batches(18, mask, roots, HASH)
     expected = evaluate_batches(0, 18, *keys, masked, roots[0], HASH)
     with ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(umpc_native.evaluate, KEY, 0, 18, *keys, masked, roots[0], kind) for _ in range(16)]
+        runs = [
+            pool.submit(umpc_native.evaluate, KEY, 0, 18, *keys, masked, roots[0], kind)
+            for _ in range(16)
+        ]
         assert all(np.array_equal(expected, run.result()) for run in runs)
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.studies import make_study
 from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
 from umpc.node import approvals as module
 from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approvals_beside
-from umpc.study import Participant, Study, decode_study
-
-from ..studies import make_study
+from umpc.study.document import Study, decode_study
+from umpc.study.parts import Participant
 
 STUDY = make_study(name="first")
 PREFIX = STUDY.hash.hex()[:12]
@@ -57,8 +57,18 @@ def test_an_unknown_study_waits_and_is_kept_whole(approvals):
     )
     assert digits in caught.value.detail and caught.value.culprit == "north"
     (entry,) = approvals.entries()
-    assert (entry.hash, entry.state, entry.asked, entry.decided) == (STUDY.hash.hex(), PENDING, "time 0", "")
-    assert (entry.coordinator, entry.name, entry.statistic, entry.epsilon) == ("coordinator", "first", "custom", "1")
+    assert (entry.hash, entry.state, entry.asked, entry.decided) == (
+        STUDY.hash.hex(),
+        PENDING,
+        "time 0",
+        "",
+    )
+    assert (entry.coordinator, entry.name, entry.statistic, entry.epsilon) == (
+        "coordinator",
+        "first",
+        "custom",
+        "1",
+    )
     assert decode_study(entry.document) == STUDY
 
 
@@ -166,7 +176,10 @@ def test_a_prefix_that_several_studies_share_is_refused_and_they_are_named(appro
     shared = [h for h in hashes if h.startswith(digit)]
     with pytest.raises(ApprovalError) as caught:
         approvals.decide(digit, ACCEPTED)
-    assert f"{len(shared)} studies begin so: " in caught.value.message and "Give more digits" in caught.value.message
+    assert (
+        f"{len(shared)} studies begin so: " in caught.value.message
+        and "Give more digits" in caught.value.message
+    )
     assert all(h[:16] in caught.value.message for h in shared[: module.LISTED])
     assert set(states(approvals).values()) == {PENDING}
     assert approvals.find(shared[0].upper()).hash == shared[0]
@@ -219,7 +232,9 @@ def test_a_node_asks_while_another_process_decides_and_nothing_is_lost(approvals
     studies = [named(f"s{number}") for number in range(60)]
     documents = b"".join(study.encode() + b"\n" for study in studies)
     command = [sys.executable, "-c", ASKER, str(file)]
-    askers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    askers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)
+    ]
     for asker in askers:
         asker.stdin.write(documents)
         asker.stdin.close()
@@ -257,12 +272,15 @@ def test_a_process_that_is_killed_in_a_transaction_decides_nothing(approvals, fi
 
 
 @pytest.mark.parametrize(
-    "content", [b"no database, but as long as a header\n" * 99, b"SQLite format 3\0" + b"\xff" * 999]
+    "content",
+    [b"no database, but as long as a header\n" * 99, b"SQLite format 3\0" + b"\xff" * 999],
 )
 def test_a_damaged_file_refuses_every_study(approvals, file, content):
     file.write_bytes(content)
     for approval in (True, False):
-        with pytest.raises(ApprovalError, match="a readable and writable file was expected") as caught:
+        with pytest.raises(
+            ApprovalError, match="a readable and writable file was expected"
+        ) as caught:
             approvals.require(STUDY, "north", approval=approval)
         assert "DatabaseError" in caught.value.detail or "OperationalError" in caught.value.detail
     assert file.read_bytes() == content

@@ -37,7 +37,9 @@ def refused(site: Path, text: str, *parts: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(site, text)
     message = caught.value.message
-    assert message.startswith(f"{site / 'node.toml'}: ") and ("Correct" in message or "Add it" in message)
+    assert message.startswith(f"{site / 'node.toml'}: ") and (
+        "Correct" in message or "Add it" in message
+    )
     assert [part for part in parts if part not in message] == [], message
 
 
@@ -109,7 +111,12 @@ def test_epsilon_is_exact(site, written, value):
 
 @pytest.mark.parametrize(
     ("written", "most", "seconds"),
-    [("", 4, 86_400), ("most = 0", 0, 86_400), ("hours = 0.5", 4, 1800), ("most = 1\nhours = 168", 1, 604_800)],
+    [
+        ("", 4, 86_400),
+        ("most = 0", 0, 86_400),
+        ("hours = 0.5", 4, 1800),
+        ("most = 1\nhours = 168", 1, 604_800),
+    ],
 )
 def test_what_may_be_prepared(site, written, most, seconds):
     config = load(site, HEAD + DATA + BUDGET + f"[prepare]\n{written}")
@@ -118,12 +125,24 @@ def test_what_may_be_prepared(site, written, most, seconds):
 
 @pytest.mark.parametrize("written", ["0", "-1", "169", "nan", "inf", "true", '"1"'])
 def test_hours_refused(site, written):
-    refused(site, HEAD + DATA + BUDGET + f"[prepare]\nhours = {written}", "'prepare.hours'", "at most 168", "came")
+    refused(
+        site,
+        HEAD + DATA + BUDGET + f"[prepare]\nhours = {written}",
+        "'prepare.hours'",
+        "at most 168",
+        "came",
+    )
 
 
 @pytest.mark.parametrize("written", ["-1", "1.5", "true"])
 def test_numbers_of_prepared_studies_refused(site, written):
-    refused(site, HEAD + DATA + BUDGET + f"[prepare]\nmost = {written}", "'prepare.most'", "0 or more", "came")
+    refused(
+        site,
+        HEAD + DATA + BUDGET + f"[prepare]\nmost = {written}",
+        "'prepare.most'",
+        "0 or more",
+        "came",
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,14 +171,26 @@ def test_numbers_of_prepared_studies_refused(site, written):
     ],
 )
 def test_epsilon_refused(site, written):
-    refused(site, HEAD + DATA + f"[budget]\nepsilon = {written}", "'budget.epsilon'", "a number above 0", "came")
+    refused(
+        site,
+        HEAD + DATA + f"[budget]\nepsilon = {written}",
+        "'budget.epsilon'",
+        "a number above 0",
+        "came",
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        (HEAD + 'listn = "x:1"\n' + DATA + BUDGET, ["unknown key 'listn'", "did you mean 'listen'?"]),
-        (HEAD + DATA + "clips = true\n" + BUDGET, ["unknown key 'data.clips'", "did you mean 'clip'?"]),
+        (
+            HEAD + 'listn = "x:1"\n' + DATA + BUDGET,
+            ["unknown key 'listn'", "did you mean 'listen'?"],
+        ),
+        (
+            HEAD + DATA + "clips = true\n" + BUDGET,
+            ["unknown key 'data.clips'", "did you mean 'clip'?"],
+        ),
         (HEAD + DATA + BUDGET + "epsilom = 1\n", ["unknown key 'budget.epsilom'", "'epsilon'"]),
         (HEAD + DATA + BUDGET + "zzz = 1\n", ["unknown key 'budget.zzz'", "known are epsilon, "]),
         (HEAD + DATA + BUDGET + "[extra]\n", ["unknown key 'extra'"]),
@@ -184,7 +215,9 @@ def test_missing_keys(site, text, key):
     refused(site, text, f"key {key} is missing", "was expected")
 
 
-@pytest.mark.parametrize("written", ["5", '""', '"../a"', '"a b"', '"-a"', '"ä"', '"a\\n"', f'"{"a" * 64}"'])
+@pytest.mark.parametrize(
+    "written", ["5", '""', '"../a"', '"a b"', '"-a"', '"ä"', '"a\\n"', f'"{"a" * 64}"']
+)
 def test_names(site, written):
     refused(
         site,
@@ -199,7 +232,13 @@ def test_names(site, written):
     "listen", ["7001", "localhost", "localhost:", ":7001", "h:65536", "h:-1", "::1:70", "a b:1", ""]
 )
 def test_listen(site, listen):
-    refused(site, f'listen = "{listen}"\n' + HEAD + DATA + BUDGET, "key 'listen'", "host:port", repr(listen))
+    refused(
+        site,
+        f'listen = "{listen}"\n' + HEAD + DATA + BUDGET,
+        "key 'listen'",
+        "host:port",
+        repr(listen),
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,15 +256,28 @@ def test_listen(site, listen):
     ],
 )
 def test_values_under_data(site, line, key, came):
-    refused(site, HEAD + DATA + line + "\n" + BUDGET, f"key 'data.{key}'", "was expected", f"{came} came")
+    refused(
+        site,
+        HEAD + DATA + line + "\n" + BUDGET,
+        f"key 'data.{key}'",
+        "was expected",
+        f"{came} came",
+    )
 
 
 def test_sections_are_sections(site):
-    refused(site, HEAD + "data = 1\n" + BUDGET, "key 'data'", "a section [data] was expected", "1 came")
+    refused(
+        site, HEAD + "data = 1\n" + BUDGET, "key 'data'", "a section [data] was expected", "1 came"
+    )
 
 
 def test_the_data_file_exists(site):
-    refused(site, HEAD + '[data]\npath = "absent.csv"\n' + BUDGET, "'data.path'", str(site / "absent.csv"))
+    refused(
+        site,
+        HEAD + '[data]\npath = "absent.csv"\n' + BUDGET,
+        "'data.path'",
+        str(site / "absent.csv"),
+    )
     refused(site, HEAD + '[data]\npath = "id"\n' + BUDGET, "'data.path'", "an existing file")
 
 
@@ -236,8 +288,18 @@ def test_the_identity_is_complete(site, name):
 
 
 def test_the_ledger_has_a_folder(site):
-    refused(site, 'ledger = "absent/x"\n' + HEAD + DATA + BUDGET, "key 'ledger'", str(site / "absent" / "x"))
-    refused(site, 'ledger = "id"\n' + HEAD + DATA + BUDGET, "key 'ledger'", "a file in an existing folder")
+    refused(
+        site,
+        'ledger = "absent/x"\n' + HEAD + DATA + BUDGET,
+        "key 'ledger'",
+        str(site / "absent" / "x"),
+    )
+    refused(
+        site,
+        'ledger = "id"\n' + HEAD + DATA + BUDGET,
+        "key 'ledger'",
+        "a file in an existing folder",
+    )
 
 
 def test_no_toml(site):
@@ -257,19 +319,31 @@ def test_no_file(site):
 
 def test_no_rule_allows_anything_and_an_empty_list_nothing(site):
     assert load(site, HEAD + DATA + BUDGET + "[policy]\n").policy == ANYTHING == Policy()
-    assert load(site, HEAD + DATA + BUDGET + "[policy]\nfields = []\n").policy == Policy(fields=frozenset())
+    assert load(site, HEAD + DATA + BUDGET + "[policy]\nfields = []\n").policy == Policy(
+        fields=frozenset()
+    )
 
 
 def test_a_statistic_that_cannot_be_allowed_by_name_says_why(site):
     text = HEAD + DATA + BUDGET + '[policy]\nstatistics = ["uniformity"]\n'
-    refused(site, text, "can be allowed by its kernel's hash only", "kendall_tau, kendall_tau_b, mann_whitney_u")
+    refused(
+        site,
+        text,
+        "can be allowed by its kernel's hash only",
+        "kendall_tau, kendall_tau_b, mann_whitney_u",
+    )
 
 
 def test_which_keys_need_a_restart(site):
     before = load(site, HEAD + DATA + BUDGET)
-    assert before.needs_restart(load(site, HEAD + DATA + BUDGET + "[policy]\nmin_nodes = 3\n")) == []
+    assert (
+        before.needs_restart(load(site, HEAD + DATA + BUDGET + "[policy]\nmin_nodes = 3\n")) == []
+    )
     (site / "other.csv").write_text("age\n")
-    changed = load(site, HEAD + '[data]\npath = "other.csv"\nname = "bank"\nclip = true\n[budget]\nepsilon = 6\n')
+    changed = load(
+        site,
+        HEAD + '[data]\npath = "other.csv"\nname = "bank"\nclip = true\n[budget]\nepsilon = 6\n',
+    )
     assert before.needs_restart(changed) == [
         "data.path, data.delimiter or data.missing",
         "data.clip",
@@ -291,10 +365,14 @@ def test_what_the_template_comments_out_is_accepted_too(site):
     (site / "data.csv").write_text("age\n")
     (site / "id").rename(site / "site")
     lines = template("b").splitlines()
-    config = load(site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines))
+    config = load(
+        site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines)
+    )
     assert config.source == TableSource(site / "data.csv", ";", ("", "NA"))
     assert config.ledger == site / "b-ledger.sqlite"
-    assert [name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)] == []
+    assert [
+        name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)
+    ] == []
 
 
 def test_a_template_for_a_name_that_no_node_may_have():

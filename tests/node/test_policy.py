@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.central import central_study
+from tests.support.local import local_study
+from tests.support.studies import CLASSES, GINI, KENDALL, library_study, make_study
 from umpc.errors import ConfigError, PolicyRefused
 from umpc.node.config import IDENTITY_FILES, load_node_config
 from umpc.node.policy import ANYTHING, Policy, computes
-from umpc.study import FieldText, Study
+from umpc.study.document import Study
+from umpc.study.parts import FieldText
 from umpc.ustat.statistics import LIBRARY
-
-from ..central import central_study
-from ..local import local_study
-from ..studies import CLASSES, GINI, KENDALL, library_study, make_study
 
 XY = (FieldText("x", "0", "3"), FieldText("y", "0", "3"))
 CATEGORIES = (FieldText("x", "0", "3"), FieldText("y", "0", "2"), CLASSES)
@@ -35,7 +35,11 @@ def allows(policy: Policy, study: Study = TAU) -> bool:
 def refusal(policy: Policy, study: Study = TAU) -> str:
     with pytest.raises(PolicyRefused) as caught:
         policy.check(study, "north")
-    assert (caught.value.culprit, caught.value.step, caught.value.detail) == ("north", "propose", "")
+    assert (caught.value.culprit, caught.value.step, caught.value.detail) == (
+        "north",
+        "propose",
+        "",
+    )
     assert "\n" not in caught.value.message
     return caught.value.message
 
@@ -157,8 +161,14 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(noise=frozenset({"distributed", "in_mpc"})), make_study(noise="in_mpc")),
         (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
         (Policy(min_records=10, approval=True), TAU),
-        (Policy(protocol=frozenset({"bell-auc"}), statistics=frozenset({"auc"})), local_study("bell-auc")),
-        (Policy(statistics=frozenset({"kendall_tau"}), noise=frozenset({"local"})), local_study("bell-ldp")),
+        (
+            Policy(protocol=frozenset({"bell-auc"}), statistics=frozenset({"auc"})),
+            local_study("bell-auc"),
+        ),
+        (
+            Policy(statistics=frozenset({"kendall_tau"}), noise=frozenset({"local"})),
+            local_study("bell-ldp"),
+        ),
         (Policy(trusted_curator=True), central_study("hajek")),
         (Policy(trusted_curator=True), TAU),
     ],
@@ -315,7 +325,11 @@ def test_each_statistic_is_recognised_as_itself_alone(name):
 
 @pytest.mark.parametrize(
     ("name", "columns"),
-    [("kendall_tau", ["x", "y"]), ("ranking_hinge", ["y", "x"]), ("contrastive_loss", ["label", "y", "x"])],
+    [
+        ("kendall_tau", ["x", "y"]),
+        ("ranking_hinge", ["y", "x"]),
+        ("contrastive_loss", ["label", "y", "x"]),
+    ],
 )
 def test_any_fields_may_be_its_arguments(name, columns):
     assert same(of_library(name, columns)) == {name}

@@ -39,18 +39,24 @@ def load(path: Path, *fields: FieldSchema, clip: bool = False, **source: object)
 
 
 def columns(records: Records) -> dict[str, list[int]]:
-    assert all(c.dtype == np.int64 and c.shape == (records.count,) for c in records.columns.values())
+    assert all(
+        c.dtype == np.int64 and c.shape == (records.count,) for c in records.columns.values()
+    )
     return {name: column.tolist() for name, column in records.columns.items()}
 
 
-def refused(cls: type[errors.UmpcError], path: Path, *fields: FieldSchema, **options) -> errors.UmpcError:
+def refused(
+    cls: type[errors.UmpcError], path: Path, *fields: FieldSchema, **options
+) -> errors.UmpcError:
     """The refusal; checks what every public message owes: the node's name, an advice, no path, no value."""
     with pytest.raises(errors.UmpcError) as caught:
         load(path, *fields, **options)
     error = caught.value
     assert type(error) is cls
     assert error.message.startswith("node 'hospital-a': ") and error.culprit == "hospital-a"
-    assert re.search(r"\. (Correct|Put|Export|Rename|Remove|Widen|Take|The node's own log)", error.message)
+    assert re.search(
+        r"\. (Correct|Put|Export|Rename|Remove|Widen|Take|The node's own log)", error.message
+    )
     assert str(path.parent) not in error.message and path.name not in error.message
     assert str(path) in error.detail
     assert error.__cause__ is None
@@ -82,7 +88,10 @@ def test_quoted_names_with_spaces_and_any_delimiter(tmp_path, delimiter, newline
 def test_the_shape_of_the_bank_data(tmp_path):
     header = '"age";"job";"account balance";"y"\n'
     path = table(tmp_path, header + '30;"unemployed";1787;"no"\n33;"services";-88;"yes"\n')
-    assert columns(load(path, BALANCE, AGE)) == {"account balance": [178700, -8800], "age": [30, 33]}
+    assert columns(load(path, BALANCE, AGE)) == {
+        "account balance": [178700, -8800],
+        "age": [30, 33],
+    }
 
 
 def test_parquet(tmp_path):
@@ -97,15 +106,21 @@ def test_parquet(tmp_path):
     assert records.dropped == 1
 
 
-@pytest.mark.parametrize("name", ['a "quoted" name', "'; DROP TABLE t; --", "Größe $1 ?", " pad ", "select"])
+@pytest.mark.parametrize(
+    "name", ['a "quoted" name', "'; DROP TABLE t; --", "Größe $1 ?", " pad ", "select"]
+)
 def test_any_column_name(tmp_path, name):
     schema = FieldSchema(name, Fraction(0), Fraction(9), Fraction(1))
     escaped = name.replace('"', '""')
     assert columns(load(table(tmp_path, f'"other","{escaped}"\n1,2\n'), schema)) == {name: [2]}
-    assert columns(load(parquet(tmp_path, f'SELECT 1 AS other, 2 AS "{escaped}"'), schema)) == {name: [2]}
+    assert columns(load(parquet(tmp_path, f'SELECT 1 AS other, 2 AS "{escaped}"'), schema)) == {
+        name: [2]
+    }
 
 
-@pytest.mark.parametrize("name", ["a*.csv", "a[1].csv", "a?.csv", "it's.csv", "; x.CSV", "ü.tsv", "a\\b.csv"])
+@pytest.mark.parametrize(
+    "name", ["a*.csv", "a[1].csv", "a?.csv", "it's.csv", "; x.CSV", "ü.tsv", "a\\b.csv"]
+)
 def test_the_named_file_and_no_other(tmp_path, name):
     table(tmp_path, "age\n99\n", "a1.csv")
     table(tmp_path, "age\n99\n", "ab.csv")
@@ -265,7 +280,9 @@ def test_a_bad_value_is_shown_to_the_administrator_by_its_row(tmp_path, cls, bad
     assert "data rows 3, 5 " in error.detail
 
 
-@pytest.mark.parametrize(("cls", "bad"), [case for case in BAD if case[0] is not errors.OutOfBounds])
+@pytest.mark.parametrize(
+    ("cls", "bad"), [case for case in BAD if case[0] is not errors.OutOfBounds]
+)
 def test_clip_excuses_no_other_fault(tmp_path, cls, bad):
     refused(cls, table(tmp_path, f"age;b\n{bad};1\n"), clip=True)
 
@@ -293,13 +310,18 @@ def test_at_most_twenty_rows_are_listed(tmp_path):
 
 def test_out_of_bounds_says_both_remedies(tmp_path):
     message = refused(errors.OutOfBounds, table(tmp_path, "age\n200\n")).message
-    assert "Widen the bounds in the study, or set clip = true in the node's own configuration" in message
+    assert (
+        "Widen the bounds in the study, or set clip = true in the node's own configuration"
+        in message
+    )
 
 
 @pytest.mark.parametrize(("header", "hint"), [("Age,ward", "'Age'"), ("agee,ward", "'agee'")])
 def test_an_unknown_field_is_suggested_in_detail_only(tmp_path, header, hint):
     error = refused(errors.UnknownField, table(tmp_path, f"{header}\n1,2\n"))
-    assert "field 'age'" in error.message and "ward" not in error.message and hint not in error.message
+    assert (
+        "field 'age'" in error.message and "ward" not in error.message and hint not in error.message
+    )
     assert "'ward'" in error.detail and f"did the study mean {hint}?" in error.detail
     error = refused(errors.UnknownField, parquet(tmp_path, "SELECT 1 AS Age, 2 AS ward"))
     assert "ward" not in error.message and "'ward'" in error.detail
@@ -326,7 +348,10 @@ def test_no_file(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t.csv.gz", "no-suffix", "t.json"])
 def test_another_format(tmp_path, name):
-    assert ".csv, .tsv, .parquet" in refused(errors.DataError, table(tmp_path, "age\n1\n", name)).message
+    assert (
+        ".csv, .tsv, .parquet"
+        in refused(errors.DataError, table(tmp_path, "age\n1\n", name)).message
+    )
 
 
 @pytest.mark.parametrize(
@@ -349,7 +374,9 @@ def test_an_unreadable_file_shows_its_text_in_detail_only(tmp_path, name, conten
 
 def test_a_resolution_that_no_double_can_follow(tmp_path):
     tiny = Fraction(1, 10**400)
-    error = refused(errors.RangeError, table(tmp_path, "x\n0\n"), FieldSchema("x", Fraction(0), tiny, tiny))
+    error = refused(
+        errors.RangeError, table(tmp_path, "x\n0\n"), FieldSchema("x", Fraction(0), tiny, tiny)
+    )
     assert "field 'x'" in error.message
 
 
@@ -371,9 +398,14 @@ def test_parquet_holds_categories_too(tmp_path):
 
 
 @pytest.mark.parametrize("word", ["green", "Red", "0", "nan"])
-def test_an_unknown_category_is_refused_and_named_to_the_administrator_only_by_its_row(tmp_path, word):
+def test_an_unknown_category_is_refused_and_named_to_the_administrator_only_by_its_row(
+    tmp_path, word
+):
     path = table(tmp_path, f"colour\nred\n{word}\n")
     for clip in (False, True):
         error = refused(errors.OutOfBounds, path, COLOUR, clip=clip)
-        assert "one of 3 categories was expected" in error.message and word not in error.message.split("'colour'")[1]
+        assert (
+            "one of 3 categories was expected" in error.message
+            and word not in error.message.split("'colour'")[1]
+        )
         assert "data rows 2 " in error.detail

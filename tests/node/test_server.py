@@ -10,14 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.studies import make_study
 from umpc.errors import ApprovalPending, ConfigError, DataError, PolicyRefused, UmpcError
 from umpc.node.approvals import ACCEPTED
 from umpc.node.config import IDENTITY_FILES, load_node_config
 from umpc.node.policy import ANYTHING
 from umpc.node.server import SCHEMAS, NodeServer, _public
-from umpc.study import Study
-
-from ..studies import make_study
+from umpc.study.document import Study
 
 TAU = make_study()
 
@@ -31,7 +30,9 @@ class AtNode:
             (folder / name).write_text("pem")
         self.table.write_text("x,y\n1,2\n3,0\n,1\n")
         self.write("")
-        self.server = NodeServer(load_node_config(self.file), SimpleNamespace(name="north"), None, lambda error: None)
+        self.server = NodeServer(
+            load_node_config(self.file), SimpleNamespace(name="north"), None, lambda error: None
+        )
 
     def write(self, rules: str, budget: str = "5", more: str = "") -> None:
         top = f'name = "north"\nidentity = "."\n{more}[data]\npath = "t.csv"\n[budget]\nepsilon = {budget}\n'
@@ -73,7 +74,9 @@ def test_a_file_that_is_being_written_in_pieces_is_read_until_it_is_whole(node, 
 def test_other_changes_wait_for_a_restart_and_the_log_says_so(node, caplog):
     node.write("min_nodes = 3", budget="6", more='listen = "127.0.0.1:7000"\n')
     assert node.ask() == node.ask() == "PolicyRefused"
-    assert caplog.messages == [f"{node.file}: listen, budget.epsilon changed, and counts from the next start on"]
+    assert caplog.messages == [
+        f"{node.file}: listen, budget.epsilon changed, and counts from the next start on"
+    ]
     assert node.server.config.epsilon == 5
 
 

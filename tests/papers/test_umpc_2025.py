@@ -13,17 +13,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from umpc.agreement import noise_of
-from umpc.coordinator.report import noisy_sums
-from umpc.errors import KernelError
-from umpc.mpc.cost import predict
-from umpc.mpc.prg import Stream
-from umpc.mpc.sizes import Sizes
-from umpc.simulation import simulate
-from umpc.study import Study
-from umpc.ustat.sampling import balanced, max_degree
-
-from ..studies import (
+from tests.support.studies import (
     AUC,
     GINI,
     KENDALL,
@@ -38,6 +28,15 @@ from ..studies import (
     random_tables,
     table,
 )
+from umpc.crypto.prg import Stream
+from umpc.errors import KernelError
+from umpc.mpc.cost import predict
+from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.simulation import simulate
+from umpc.study.document import Study
+from umpc.study.report import noisy_sums
+from umpc.study.sizes import Sizes
+from umpc.ustat.sampling import balanced, max_degree
 
 
 def seed_of(label: str) -> bytes:
@@ -123,7 +122,9 @@ def test_correctness_shares_over_different_groups_may_be_mixed(kernel, degree, c
         run.attempt.study.parsed_kernels,
     )
     assert run.report.estimate == float(exact * kernel.unit / run.report.edges)
-    noisy = simulate(make_study(kernel.text, len(counts), edges="2n", degree=degree), tables, Entropy("exact"))
+    noisy = simulate(
+        make_study(kernel.text, len(counts), edges="2n", degree=degree), tables, Entropy("exact")
+    )
     (sum_of_e,) = clear_sums(noisy.attempt.study, tables, noisy.attempt.hypergraph)
     eta = noisy_sums(noisy.transcript.shares, 1)[0] - sum_of_e
     assert noisy.report.estimate == float((sum_of_e + eta) * kernel.unit / noisy.report.edges)
@@ -144,7 +145,9 @@ def test_privacy_one_record_changes_the_sum_by_at_most_its_degree_times_the_rang
             before, after = (total(study, attempt, r) for r in (rows, changed))
             hit = max(hit, abs(after - before))
             assert hit <= bound
-    assert attempt.sizes.max_degree == max(attempt.hypergraph.degrees(node).max() for node in (0, 1))
+    assert attempt.sizes.max_degree == max(
+        attempt.hypergraph.degrees(node).max() for node in (0, 1)
+    )
     assert 2 * hit >= bound, "the bound is far from what happens"
 
 
@@ -186,7 +189,9 @@ def test_fewer_bits_than_the_papers_accounting():
 # --- section 4 and appendix F: balanced sampling ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("records", "count"), [(5, 3), (9, 14), (12, 24), (16, 100), (30, 60), (7, 21)])
+@pytest.mark.parametrize(
+    ("records", "count"), [(5, 3), (9, 14), (12, 24), (16, 100), (30, 60), (7, 21)]
+)
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_all_vertices_have_nearly_the_same_degree(records, count, degree):
     """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; Algorithm 1 draws |E| = m edges."""
@@ -238,8 +243,12 @@ def test_a_5_3_the_area_under_the_roc_curve(seed):
     """A.5.3, with public labels and ties counted half: the share of pairs across the classes in the right order."""
     tables = random_tables([3, 5, 4], f"auc {seed}", classes=True)
     study = make_study(AUC, 3, sampling="two_sample", epsilon=LOUD)
-    rows = [(int(x), int(label)) for t in tables for x, label in zip(t["x"], t["label"], strict=True)]
-    pairs = [(p - q) for (p, first), (q, second) in product(rows, rows) if (first, second) == (0, 1)]
+    rows = [
+        (int(x), int(label)) for t in tables for x, label in zip(t["x"], t["label"], strict=True)
+    ]
+    pairs = [
+        (p - q) for (p, first), (q, second) in product(rows, rows) if (first, second) == (0, 1)
+    ]
     auc = Fraction(sum(1 + sign(difference) for difference in pairs), 2 * len(pairs))
     assert estimate(study, tables) == float(auc)
 
@@ -253,12 +262,19 @@ def test_departure_the_range_of_kendalls_kernel_is_two():
     (kernel,) = study.parsed_kernels
     every = list(product([0, 1], repeat=4))
     values = {
-        fixed: [int(kernel.evaluate([table([a], [b]), table([c], [d])])[0]) for a, b, c, d in every if (c, d) == fixed]
+        fixed: [
+            int(kernel.evaluate([table([a], [b]), table([c], [d])])[0])
+            for a, b, c, d in every
+            if (c, d) == fixed
+        ]
         for fixed in product([0, 1], repeat=2)
     }
     assert kernel.sensitivity_units == 2 == max(kernel.interval.high - kernel.interval.low, 0)
     wide = make_study(KENDALL, x=("0", "2"), y=("0", "2")).parsed_kernels[0]
-    middle = [int(wide.evaluate([table([x], [y]), table([1], [1])])[0]) for x, y in product(range(3), repeat=2)]
+    middle = [
+        int(wide.evaluate([table([x], [y]), table([1], [1])])[0])
+        for x, y in product(range(3), repeat=2)
+    ]
     assert max(middle) - min(middle) == 2 and all(len(v) == 4 for v in values.values())
 
 
@@ -268,7 +284,9 @@ def test_departure_noise_is_calibrated_to_the_honest_nodes():
     (noise,) = noise_of(Sizes(study, 20))
     assert (noise.nodes, noise.honest, noise.epsilon) == (5, 2, Fraction(1, 2))
     assert noise.sensitivity == 19 * 2 and noise.log_ratio == Fraction(1, 76)
-    assert noise.variance == pytest.approx(5 / 2 * noise_of(Sizes(make_study(nodes=1, epsilon="1/2"), 20))[0].variance)
+    assert noise.variance == pytest.approx(
+        5 / 2 * noise_of(Sizes(make_study(nodes=1, epsilon="1/2"), 20))[0].variance
+    )
 
 
 def test_departure_shares_are_uniform_by_zero_shares_not_by_e():
@@ -276,7 +294,9 @@ def test_departure_shares_are_uniform_by_zero_shares_not_by_e():
     noise when a party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
     study = make_study(nodes=2, epsilon=LOUD)
     tables = [table([0, 1, 2], [0, 1, 2]), table([], [])]
-    shares = {simulate(study, tables, Entropy(f"alone {i}")).transcript.shares[0] for i in range(20)}
+    shares = {
+        simulate(study, tables, Entropy(f"alone {i}")).transcript.shares[0] for i in range(20)
+    }
     assert len(shares) == 20 and (3).to_bytes(4, "little") not in shares
 
 
@@ -289,7 +309,12 @@ def test_departure_sums_are_of_integers():
 def test_departure_several_sums_share_epsilon():
     """Protocol 3.1 reveals one number. Ours may reveal several: each gets a part of ε, the parts add up to ε
     (sequential composition), and each has noise for its own range."""
-    study = make_study((KENDALL, "a.x == b.x"), 2, estimator="ratio", epsilon="1", split=("2/3", "1/3"))
+    study = make_study(
+        (KENDALL, "a.x == b.x"), 2, estimator="ratio", epsilon="1", split=("2/3", "1/3")
+    )
     first, second = noise_of(Sizes(study, 20))
-    assert first.epsilon + second.epsilon == 1 and (first.sensitivity, second.sensitivity) == (19 * 2, 19)
+    assert first.epsilon + second.epsilon == 1 and (first.sensitivity, second.sensitivity) == (
+        19 * 2,
+        19,
+    )
     assert (first.log_ratio, second.log_ratio) == (Fraction(1, 57), Fraction(1, 57))

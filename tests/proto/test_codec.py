@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
-from umpc.mpc import messages as m
-from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
-from umpc.mpc.sizes import Member
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.studies.local import MOST_CELLS
-from umpc.studies.rules import MAX_DEGREE, MAX_SUMS
+from umpc.protocols.local.settings import MOST_CELLS
+from umpc.study import messages as m
+from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
+from umpc.study.rules import MAX_DEGREE, MAX_SUMS
+from umpc.study.sizes import Member
 
 b32 = st.binary(min_size=32, max_size=32)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
@@ -32,7 +32,10 @@ shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, MAX_SUMS)).flatmap(
 def sent_in(steps: frozenset[str]) -> st.SearchStrategy:
     """Bytes by round of some of these steps."""
     return st.dictionaries(st.tuples(st.sampled_from(sorted(steps)), u32), u64, max_size=5).map(
-        lambda found: tuple(m.Sent(*place, found[place]) for place in sorted(found, key=lambda p: (STEPS[p[0]], p[1])))
+        lambda found: tuple(
+            m.StepBytes(*place, found[place])
+            for place in sorted(found, key=lambda p: (STEPS[p[0]], p[1]))
+        )
     )
 
 
@@ -57,7 +60,7 @@ node_messages = st.one_of(
     st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),
     st.builds(m.Ready, sent, u64, u32),
     released,
-    st.builds(m.Told, st.binary(max_size=50)),
+    st.builds(m.Answer, st.binary(max_size=50)),
     st.builds(m.Progress, line, u64, u64),
     st.builds(m.Failure, line, line, line, line),
 )
@@ -75,7 +78,12 @@ frames = st.tuples(st.integers(0, 40), st.integers(0, 64)).flatmap(
     )
 )
 KINDS = {
-    "coordinator": (pb.CoordinatorMessage, codec.decode_coordinator, codec.encode_coordinator, coordinator_messages),
+    "coordinator": (
+        pb.CoordinatorMessage,
+        codec.decode_coordinator,
+        codec.encode_coordinator,
+        coordinator_messages,
+    ),
     "node": (pb.NodeMessage, codec.decode_node, codec.encode_node, node_messages),
     "frame": (pb.Frame, codec.decode_frame, codec.encode_frame, frames),
     "member": (pb.Member, codec.decode_member, codec.encode_member, members),
@@ -151,7 +159,10 @@ def test_a_frame_that_announces_much_and_carries_little_takes_no_memory(step):
         (pb.Frame(step=2, owners=range(9)), "at most 8 records, 9 owners came"),
         (pb.Frame(step=3, owners=[0] * 1000), "at most 8 records, 1000 owners came"),
         (pb.Frame(step=2, count=1, width=8, payload=b"xy"), "do not take 2 bytes"),
-        (pb.Frame(step=4, count=8 * MAX_PAYLOAD + 8, width=1, payload=bytes(MAX_PAYLOAD + 1)), "at most"),
+        (
+            pb.Frame(step=4, count=8 * MAX_PAYLOAD + 8, width=1, payload=bytes(MAX_PAYLOAD + 1)),
+            "at most",
+        ),
         (pb.Frame(step=3, count=1, width=1, payload=bytes(MAX_PAYLOAD + 1)), "at most"),
     ],
 )
@@ -162,7 +173,12 @@ def test_a_frame_of_a_wrong_shape_is_refused(frame, reason):
 
 def test_the_largest_frame_is_taken():
     assert (
-        len(codec.decode_frame(pb.Frame(step=2, count=1, width=8 << 20, payload=bytes(MAX_PAYLOAD))).payload) == 1 << 20
+        len(
+            codec.decode_frame(
+                pb.Frame(step=2, count=1, width=8 << 20, payload=bytes(MAX_PAYLOAD))
+            ).payload
+        )
+        == 1 << 20
     )
 
 
@@ -184,7 +200,9 @@ def test_too_many_records_are_refused(count):
     with pytest.raises(EncodingError, match="at most"):
         codec.decode_member(pb.Member(records=count, commitment=bytes(32), public_key=bytes(32)))
     with pytest.raises(EncodingError, match="at most"):
-        codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(4), records=count)))
+        codec.decode_node(
+            pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(4), records=count))
+        )
 
 
 def test_too_many_members_or_openings_are_refused():
@@ -192,21 +210,33 @@ def test_too_many_members_or_openings_are_refused():
         codec.decode_members([MEMBER] * 4097)
     with pytest.raises(EncodingError, match="4096 nodes"):
         codec.decode_openings([bytes(32)] * 4097)
-    assert len(codec.decode_members([MEMBER] * 4096)) == len(codec.decode_openings([bytes(32)] * 4096)) == 4096
+    assert (
+        len(codec.decode_members([MEMBER] * 4096))
+        == len(codec.decode_openings([bytes(32)] * 4096))
+        == 4096
+    )
 
 
 @pytest.mark.parametrize(("records", "first"), [(0, 1), (5, 6), (5, 2**64 - 1)])
 def test_more_records_of_the_first_class_than_records_are_refused(records, first):
     doors = (
         lambda: codec.decode_member(
-            pb.Member(records=records, first_class=first, commitment=bytes(32), public_key=bytes(32))
+            pb.Member(
+                records=records, first_class=first, commitment=bytes(32), public_key=bytes(32)
+            )
         ),
         lambda: codec.decode_node(
-            pb.NodeMessage(released=pb.Released(attempt=bytes(32), share=bytes(4), records=records, first_class=first))
+            pb.NodeMessage(
+                released=pb.Released(
+                    attempt=bytes(32), share=bytes(4), records=records, first_class=first
+                )
+            )
         ),
     )
     for door in doors:
-        with pytest.raises(EncodingError, match=f"{records} records said that {first} are of the first class"):
+        with pytest.raises(
+            EncodingError, match=f"{records} records said that {first} are of the first class"
+        ):
             door()
 
 
@@ -247,10 +277,17 @@ def test_a_question_and_an_answer_have_a_largest_size():
         ask = pb.CoordinatorMessage(ask=pb.Ask(question=bytes(size)))
         assert len(codec.decode_coordinator(ask).question) == size
     with pytest.raises(EncodingError, match="a question has at most 16384 bytes, 16385 came"):
-        codec.decode_coordinator(pb.CoordinatorMessage(ask=pb.Ask(question=bytes(codec.MAX_QUESTION + 1))))
-    assert len(codec.decode_node(pb.NodeMessage(told=pb.Told(answer=bytes(MAX_PAYLOAD)))).answer) == MAX_PAYLOAD
-    with pytest.raises(EncodingError, match=f"a node tells at most {MAX_PAYLOAD} bytes, {MAX_PAYLOAD + 1} came"):
-        codec.decode_node(pb.NodeMessage(told=pb.Told(answer=bytes(MAX_PAYLOAD + 1))))
+        codec.decode_coordinator(
+            pb.CoordinatorMessage(ask=pb.Ask(question=bytes(codec.MAX_QUESTION + 1)))
+        )
+    assert (
+        len(codec.decode_node(pb.NodeMessage(answer=pb.Answer(answer=bytes(MAX_PAYLOAD)))).answer)
+        == MAX_PAYLOAD
+    )
+    with pytest.raises(
+        EncodingError, match=f"a node tells at most {MAX_PAYLOAD} bytes, {MAX_PAYLOAD + 1} came"
+    ):
+        codec.decode_node(pb.NodeMessage(answer=pb.Answer(answer=bytes(MAX_PAYLOAD + 1))))
 
 
 def test_the_limits_of_the_wire_are_those_of_a_study():
@@ -291,12 +328,19 @@ def test_bytes_that_are_no_message_are_refused_by_the_messages_name():
 
 @pytest.mark.parametrize("name", sorted(error_classes()))
 def test_a_failure_comes_back_as_its_class_and_never_with_its_detail(name):
-    error = error_classes()[name]("what happened", culprit="node-1", step="agree", detail="row 17 holds 42.5")
+    error = error_classes()[name](
+        "what happened", culprit="node-1", step="agree", detail="row 17 holds 42.5"
+    )
     raw = codec.encode_node(codec.failure_of(error)).SerializeToString()
     assert b"42.5" not in raw
     again = codec.error_of(codec.decode_node(codec.parse(pb.NodeMessage, raw)))
     assert type(again) is type(error)
-    assert (again.message, again.culprit, again.step, again.detail) == ("what happened", "node-1", "agree", "")
+    assert (again.message, again.culprit, again.step, again.detail) == (
+        "what happened",
+        "node-1",
+        "agree",
+        "",
+    )
 
 
 def test_a_failure_without_culprit_has_none_afterwards():
@@ -314,14 +358,19 @@ def test_text_from_outside_is_one_printable_line_of_bounded_length():
     hostile = "first\nsecond\x1b[31m\r" + "x" * 100_000
     abort = codec.decode_coordinator(codec.encode_coordinator(m.Abort("north", hostile)))
     assert abort.reason.isprintable() and len(abort.reason) == codec.MAX_TEXT
-    failure = codec.decode_node(codec.encode_node(m.Failure("StudyError", hostile, hostile, "prepare")))
+    failure = codec.decode_node(
+        codec.encode_node(m.Failure("StudyError", hostile, hostile, "prepare"))
+    )
     assert failure.message.startswith("first second [31m x")
 
 
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        ([(STEPS["open"], number) for number in range(codec.MAX_SENT + 1)], "at most 256 rounds, bytes of 257 came"),
+        (
+            [(STEPS["open"], number) for number in range(codec.MAX_SENT + 1)],
+            "at most 256 rounds, bytes of 257 came",
+        ),
         ([(STEPS["open"], 2), (STEPS["open"], 1)], "out of order"),
         ([(STEPS["open"], 1), (STEPS["open"], 1)], "a round twice"),
         ([(STEPS["open"], 1), (STEPS["masked_fields"], 0)], "out of order"),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpc.mpc.frames import MAX_PAYLOAD, STEPS, Frame, frame_bytes
 from umpc.proto import codec
+from umpc.study.frames import MAX_PAYLOAD, STEPS, Frame, frame_bytes
 
 u32 = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 frames = st.builds(
@@ -29,7 +29,13 @@ BYTES_OF_VARINT = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2*
 @given(frames)
 def test_a_frames_size_is_known_from_its_shape_alone(frame):
     predicted = frame_bytes(
-        frame.step, frame.owners, frame.chunk, frame.count, frame.width, len(frame.payload), frame.round
+        frame.step,
+        frame.owners,
+        frame.chunk,
+        frame.count,
+        frame.width,
+        len(frame.payload),
+        frame.round,
     )
     assert predicted == frame.wire_bytes == len(codec.encode_frame(frame).SerializeToString())
 
@@ -58,7 +64,9 @@ def test_payloads_of_any_size_are_counted(step, size):
     assert frame.wire_bytes == len(codec.encode_frame(frame).SerializeToString())
 
 
-@pytest.mark.parametrize("change", [{"owners": (0, 1, 3)}, {"owners": (0, 1)}, {"owners": (0, 2, 1)}, {"round": 2}])
+@pytest.mark.parametrize(
+    "change", [{"owners": (0, 1, 3)}, {"owners": (0, 1)}, {"owners": (0, 2, 1)}, {"round": 2}]
+)
 def test_frames_of_other_owners_or_rounds_are_other_frames(change):
     frame = Frame("open", (0, 1, 2), 0, 8, 1, b"x", 1)
     other = codec.decode_frame(codec.encode_frame(replace(frame, **change)))

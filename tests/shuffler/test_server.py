@@ -10,23 +10,30 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pytest
 
+from tests.support.local import local_tables
+from tests.support.shuffled import shuffled_study
+from tests.support.studies import Entropy
 from umpc.coordinator.shufflers import ShufflerLink
-from umpc.errors import PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, StudyError, UmpcError
-from umpc.mpc import messages as m
-from umpc.mpc.frames import Frame
-from umpc.node.delivery import Delivery, ShufflerStream
-from umpc.node.shuffling import ShuffledSession, frames_to
+from umpc.errors import (
+    PeerLost,
+    RemoteProtocolError,
+    StepTimeout,
+    StudyAborted,
+    StudyError,
+    UmpcError,
+)
+from umpc.node.attempts.delivery import ShufflerStream, ShufflerStreams
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.onemessage import one_message_of
+from umpc.protocols.ghazi_shuffle.node import ShuffledSession, frames_to
+from umpc.protocols.local.messages import one_message_of
 from umpc.shuffler.server import ALLOWED, ShufflerServer
-from umpc.study import Participant, Study
+from umpc.study import messages as m
+from umpc.study.document import Study
+from umpc.study.frames import Frame
+from umpc.study.parts import Participant
 from umpc.transport.authority import Authority, Identity, load_identity
 from umpc.transport.channels import bind, connect, make_server
 from umpc.transport.services import grpc, rpc
-
-from ..local import local_tables
-from ..shuffled import shuffled_study
-from ..studies import Entropy
 
 COUNTS = (20, 25)
 ROLES = {"node-0": "node", "node-1": "node", "coordinator": "coordinator", "stranger": "node"}
@@ -48,7 +55,7 @@ class Place:
 
     identities: dict[str, Identity]
     study: Study
-    deliveries: list[m.Delivery]
+    deliveries: list[m.ShufflerStreams]
     ended: dict[str, list[UmpcError | None]] = field(default_factory=dict)
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -56,9 +63,9 @@ class Place:
     def attempt(self) -> bytes:
         return self.deliveries[0].attempt
 
-    async def node(self, number: int, caller: str = "") -> Delivery:
+    async def node(self, number: int, caller: str = "") -> ShufflerStreams:
         kept = self.deliveries[number]
-        delivery = Delivery(self.study, kept.attempt, kept.members, kept.openings)
+        delivery = ShufflerStreams(self.study, kept.attempt, kept.members, kept.openings)
         self.closing.callback(delivery.close)
         await delivery.open(self.identities[caller or f"node-{number}"])
         return delivery
@@ -87,7 +94,9 @@ async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Pla
         for name in ("shuffler-1", "shuffler-2"):
             server = make_server(identities[name], ALLOWED)
             ended[name] = []
-            rpc.add_ShufflerServicer_to_server(ShufflerServer(identities[name], ended[name].append), server)
+            rpc.add_ShufflerServicer_to_server(
+                ShufflerServer(identities[name], ended[name].append), server
+            )
             shufflers.append(Participant(name, await bind(server, identities[name], "127.0.0.1:0")))
             await server.start()
             stack.push_async_callback(server.stop, 0)
@@ -97,7 +106,7 @@ async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Pla
         yield here
 
 
-def delivered(study: Study) -> list[m.Delivery]:
+def delivered(study: Study) -> list[m.ShufflerStreams]:
     nodes = [
         ShuffledSession(node.name, study, table, count, Entropy(node.name))
         for node, table, count in zip(study.nodes, local_tables(study, COUNTS), COUNTS, strict=True)
@@ -151,14 +160,16 @@ def test_nothing_leaves_before_all_nodes_have_delivered(identities):
 
 
 def test_large_messages_come_in_several_frames(identities, monkeypatch):
-    monkeypatch.setattr("umpc.protocols.shuffling.MAX_PAYLOAD", 1000)
+    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.messages.MAX_PAYLOAD", 1000)
 
     async def scenario(here: Place) -> None:
         links, counts = await here.coordinator(), [(0, count) for count in COUNTS]
         sent = [await (await here.node(number)).send(here.frames(number)) for number in (0, 1)]
         of = one_message_of(here.study, counts)
         for number, steps in enumerate(sent):
-            assert {each.step: each.bytes for each in steps} == of.sent_bytes(number, counts[number])
+            assert {each.step: each.bytes for each in steps} == of.sent_bytes(
+                number, counts[number]
+            )
         inboxes = [of.heap_inbox(place) for place in (0, 1)]
 
         def receive(place: int, frame: Frame) -> bool:
@@ -183,7 +194,9 @@ def test_a_node_that_delivers_the_same_twice_is_taken_and_the_run_can_be_repeate
             await (await here.node(number)).send(here.frames(number))
         second = await collect(again)
         assert [len(heap) for heap in first] == [len(heap) for heap in second] == [1, 1]
-        assert all(one[0].payload != other[0].payload for one, other in zip(first, second, strict=True)), "a new order"
+        assert all(
+            one[0].payload != other[0].payload for one, other in zip(first, second, strict=True)
+        ), "a new order"
 
     run(identities, scenario)
 
@@ -198,7 +211,9 @@ def test_a_node_that_delivers_something_else_is_named_to_all(identities, again):
             await collect(links)
             links = await here.coordinator()
         other = await here.node(0)
-        with pytest.raises(RemoteProtocolError, match="node-0 delivered two different messages in one attempt"):
+        with pytest.raises(
+            RemoteProtocolError, match="node-0 delivered two different messages in one attempt"
+        ):
             await other.send(here.frames(0, seed=bytes(32)))
         with pytest.raises(RemoteProtocolError, match="node-0 delivered two different messages"):
             await links[1].collect(lambda place, frame: True, 10)
@@ -280,11 +295,17 @@ def test_only_those_of_the_study_may_take_part_each_in_its_role(identities):
             await here.node(0, "stranger")
         address = here.study.shufflers[1].address
         order = pb.OrderRequest(study=here.study.encode(), attempt=here.attempt, seed=bytes(32))
-        for caller, call in (("node-0", "Order"), ("node-0", "Collect"), ("coordinator", "Deliver")):
+        for caller, call in (
+            ("node-0", "Order"),
+            ("node-0", "Collect"),
+            ("coordinator", "Deliver"),
+        ):
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await refused(identities[caller], address, call, order)
             assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
-        with pytest.raises(grpc.aio.AioRpcError, match="shuffler-2 draws no order for this shuffler"):
+        with pytest.raises(
+            grpc.aio.AioRpcError, match="shuffler-2 draws no order for this shuffler"
+        ):
             await refused(identities["shuffler-2"], address, "Order", order)
 
     async def refused(identity: Identity, address: str, call: str, order: pb.OrderRequest) -> None:
@@ -294,7 +315,9 @@ def test_only_those_of_the_study_may_take_part_each_in_its_role(identities):
             if call == "Order":
                 await stub.Order(order, timeout=10)
             elif call == "Collect":
-                await stub.Collect(pb.CollectRequest(study=order.study, attempt=order.attempt), timeout=10).read()
+                await stub.Collect(
+                    pb.CollectRequest(study=order.study, attempt=order.attempt), timeout=10
+                ).read()
             else:
                 await stub.Deliver(timeout=10).read()
         finally:
@@ -336,7 +359,7 @@ def test_a_first_shuffler_that_draws_no_order_is_not_waited_for_for_ever(identit
         begun = [link.begin(here.attempt, 10)]
         for number in (0, 1):
             kept = here.deliveries[number]
-            begin = Delivery(here.study, kept.attempt, kept.members, kept.openings)._begin
+            begin = ShufflerStreams(here.study, kept.attempt, kept.members, kept.openings)._begin
             stream = ShufflerStream(here.study.shufflers[1], kept.attempt, 10)
             here.closing.callback(stream.close)
             begun.append(stream.open(here.identities[f"node-{number}"], begin))

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import write_study_file
-from umpc.node.ledger import Ledger
-from umpc.study import FieldText
-
-from .forked import Forked
+from umpc.node.budget.ledger import Ledger
+from umpc.study.parts import FieldText
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Else each of the processes that these tests start compiles all of umpc, which takes as long as its other imports."""
@@ -50,9 +49,13 @@ class Outcome:
 
 def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess:
     """`umpc` with these arguments, run to its end."""
-    with Forked([*UMPC, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with Forked(
+        [*UMPC, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
-            ended = subprocess.CompletedProcess(process.args, None, *process.communicate(timeout=60))
+            ended = subprocess.CompletedProcess(
+                process.args, None, *process.communicate(timeout=60)
+            )
         finally:
             stop([process])
     ended.returncode = process.returncode
@@ -64,7 +67,9 @@ def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess
 class Lab:
     """Some nodes and a dealer that run, and studies over them."""
 
-    def __init__(self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None):
+    def __init__(
+        self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None
+    ):
         self.folder = folder
         self.deployment = Deployment(folder, environment)
         self.deployment.popen = Forked
@@ -72,7 +77,9 @@ class Lab:
         self.served: dict[str, Served] = {}
         self._environment = environment or {}
 
-    def start(self, epsilon: str = "10", more: str = "", *, dealer: bool = True, shufflers: bool = False) -> Lab:
+    def start(
+        self, epsilon: str = "10", more: str = "", *, dealer: bool = True, shufflers: bool = False
+    ) -> Lab:
         """more: sections of every node's configuration."""
         if dealer:
             self.deployment.start_dealer()
@@ -130,7 +137,9 @@ class Lab:
         """The process's log once it says the text. Fails after so many seconds."""
         deadline = time.monotonic() + seconds
         while text not in self.log(name):
-            assert time.monotonic() < deadline, f"{name} did not say {text!r} in {seconds} s: {self.log(name)}"
+            assert time.monotonic() < deadline, (
+                f"{name} did not say {text!r} in {seconds} s: {self.log(name)}"
+            )
             time.sleep(0.05)
         return self.log(name)
 
@@ -149,7 +158,9 @@ class Lab:
         """Open reservations in a running node's ledger, read beside it."""
         import sqlite3
 
-        with sqlite3.connect(f"file:{self.folder / f'{name}-ledger.sqlite'}?mode=ro", uri=True) as db:
+        with sqlite3.connect(
+            f"file:{self.folder / f'{name}-ledger.sqlite'}?mode=ro", uri=True
+        ) as db:
             kinds = [kind for (kind,) in db.execute("SELECT kind FROM ledger ORDER BY seq")]
         return kinds.count("reserve") - kinds.count("cancel") - kinds.count("charge")
 

@@ -28,13 +28,23 @@ from umpc.cli.deployment import UMPC
 
 PR_SET_CHILD_SUBREAPER = 36
 MOST_BYTES = 1 << 20
-COMMON = ("umpc.transport.services", "cryptography.hazmat.backends.openssl.backend", "umpc.cli.main", "umpc.failpoints")
+COMMON = (
+    "umpc.transport.services",
+    "cryptography.hazmat.backends.openssl.backend",
+    "umpc.cli.main",
+    "umpc.failpoints",
+)
 IMPORTED = {
     "approve": ("umpc.cli.approve", "umpc.node.config", "umpc.node.approvals"),
     "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
     "node": ("umpc.cli.serve", "umpc.node.server"),
     "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
-    "study": ("umpc.cli.study", "umpc.cli.show", "umpc.coordinator.client", "umpc.coordinator.studyfile"),
+    "study": (
+        "umpc.cli.study",
+        "umpc.cli.show",
+        "umpc.coordinator.client",
+        "umpc.coordinator.studyfile",
+    ),
 }
 """What the source of a command imports; each has its own, so that no process finds what only another needs."""
 
@@ -72,7 +82,9 @@ def _source(command: str) -> socket.socket:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, its):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
-    subprocess.Popen([sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()])
+    subprocess.Popen(
+        [sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()]
+    )
     its.close()
     return ours
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.test_garbled import PAIRS
-from tests.test_library import PARAMETERS, columns_of, fields_of
+from tests.protocols.u_mpc.test_garbled import PAIRS
+from tests.protocols.u_mpc.test_library import PARAMETERS, columns_of, fields_of
 from umpc.cli.table import exact_value, pooled
 from umpc.coordinator.studyfile import load_study_file
 from umpc.mpc.attempt import edges_of
@@ -28,11 +28,16 @@ def test_every_pair_statistic_is_the_same_by_both_backends_as_in_the_clear(lab):
         for table, count in zip(map(here.table, here.names), RECORDS, strict=True):
             write_table(table, name, count, rng)
         for way, facts in WAYS.items():
-            outcome = here.run(**study_facts(name), **SILENT, **facts, name=f"{name}-{way}".replace("_", "-"))
+            outcome = here.run(
+                **study_facts(name), **SILENT, **facts, name=f"{name}-{way}".replace("_", "-")
+            )
             assert outcome.code == 0, f"{name}, {way}: {outcome.error}"
             report = outcome.report
             assert report["estimate"] == in_the_clear(here, report), (name, way)
-            assert report["backend"] == way and report["bytes_online"] == report["bytes_online_predicted"]
+            assert (
+                report["backend"] == way
+                and report["bytes_online"] == report["bytes_online_predicted"]
+            )
 
 
 def write_table(path: Path, name: str, count: int, rng: np.random.Generator) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.system.test_demo import BANK, BANK_OPTIONS, demo, result
+from tests.system.test_faults import SURVIVE_SECONDS
 from umpc.errors import PeerLost, StudyError
-
-from .test_demo import BANK, BANK_OPTIONS, demo, result
-from .test_faults import SURVIVE_SECONDS
 
 BELL = ("--protocol", "bell-2pc")
 STUDY = {"protocol": "bell-2pc", "dealer": None, "edges": "1p"}
@@ -19,7 +18,11 @@ def check_cost(report: dict, rounds: int) -> None:
     assert report["bytes_online"] == report["bytes_online_predicted"] > 0
     assert report["bytes_offline"] == report["bytes_offline_predicted"] > 0
     assert report["rounds"] == report["rounds_predicted"] == rounds
-    assert (report["protocol"], report["backend"], report["preprocessing"]) == ("bell-2pc", "garbled", "none")
+    assert (report["protocol"], report["backend"], report["preprocessing"]) == (
+        "bell-2pc",
+        "garbled",
+        "none",
+    )
 
 
 if BANK.exists():
@@ -29,13 +32,24 @@ if BANK.exists():
         check_cost(report, rounds=4)
         assert (report["edges"], report["max_degree"], report["records"]) == (2260, 1, 4521)
         assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
-        assert report["noise_std"] == pytest.approx(2**1.5 / 2260**0.5, rel=0.03), "√2·Δf/ε of one pair"
+        assert report["noise_std"] == pytest.approx(2**1.5 / 2260**0.5, rel=0.03), (
+            "√2·Δf/ε of one pair"
+        )
         assert report["noise"] == "pair_laplace" and 0 < report["delta"] < 1e-10
 
 
 def test_responses_that_are_certain_are_exact_over_the_pairs_and_no_dealer_runs(tmp_path):
     kept = tmp_path / "kept"
-    certain = ("--noise", "randomised_response", "--epsilon", "1e9", "--permutations", "2", "--nodes", "3")
+    certain = (
+        "--noise",
+        "randomised_response",
+        "--epsilon",
+        "1e9",
+        "--permutations",
+        "2",
+        "--nodes",
+        "3",
+    )
     report = result(*BELL, *certain, "--keep", str(kept))
     check_cost(report, rounds=4)
     assert report["estimate"] == pytest.approx(report["exact_over_edges"], abs=1e-9)
@@ -61,7 +75,10 @@ def test_what_is_no_study_of_noisy_pairs_is_refused_before_any_process_starts(op
 def test_a_demo_of_a_large_epsilon_has_the_budget_that_its_finite_bits_take():
     """The demo's nodes allow as much δ as the study that they are started for costs."""
     report = result(*BELL, "--epsilon", "10", "--permutations", "1", "--nodes", "2")
-    assert report["delta"] < 1e-6 and abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+    assert (
+        report["delta"] < 1e-6
+        and abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+    )
 
 
 def test_a_node_that_is_killed_in_the_middle_is_named_and_nothing_is_charged(lab):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.system.conftest import Lab
+from tests.system.test_demo import BANK, BANK_OPTIONS, result
+from tests.system.test_policy import rules
 from umpc.errors import PeerLost, PolicyRefused
-
-from .conftest import Lab
-from .test_demo import BANK, BANK_OPTIONS, result
-from .test_policy import rules
 
 FAR = 12
 STUDY = {"protocol": "central", "dealer": None, "edges": None}
@@ -18,7 +17,11 @@ ALLOWED = "[policy]\ntrusted_curator = true\n"
 
 def value(here: Lab) -> float:
     """Kendall's tau of both tables together, without noise."""
-    lines = [line.split(",") for name in here.names for line in here.table(name).read_text().splitlines()[1:]]
+    lines = [
+        line.split(",")
+        for name in here.names
+        for line in here.table(name).read_text().splitlines()[1:]
+    ]
     rows = [(float(age), float(balance)) for age, balance in lines]
     sign = lambda number: (number > 0) - (number < 0)  # noqa: E731
     pairs = [(one, other) for i, one in enumerate(rows) for other in rows[:i]]
@@ -42,7 +45,10 @@ def test_the_same_study_asked_again_gives_the_same_number_and_pays_once(lab, noi
         assert here.log(name).count(said) == 3
     rules(here, "node-2", "trusted_curator = false")
     refused = here.run(**study)
-    assert refused.code == PolicyRefused.exit_code and "node-2 allows no trusted curator" in refused.last_line
+    assert (
+        refused.code == PolicyRefused.exit_code
+        and "node-2 allows no trusted curator" in refused.last_line
+    )
     here.wait_for_log("node-2", "ended in step release")
     assert here.log("node-2").count("RAW RECORDS leave") == 3
     here.stop()
@@ -52,8 +58,14 @@ def test_the_same_study_asked_again_gives_the_same_number_and_pays_once(lab, noi
 def test_no_site_does_it_unless_its_administrator_says_so(lab):
     here = lab(2).start(dealer=False)
     outcome = here.run(**STUDY)
-    assert outcome.code == PolicyRefused.exit_code and "trusted_curator under [policy]" in outcome.last_line
-    assert "show all records of these fields to the coordinator 'coordinator': 'age', 'balance'" in outcome.last_line
+    assert (
+        outcome.code == PolicyRefused.exit_code
+        and "trusted_curator under [policy]" in outcome.last_line
+    )
+    assert (
+        "show all records of these fields to the coordinator 'coordinator': 'age', 'balance'"
+        in outcome.last_line
+    )
     assert outcome.last_line.endswith("no epsilon was charged.")
     rules(here, "node-1", "trusted_curator = true")
     outcome = here.run(**STUDY)
@@ -64,7 +76,9 @@ def test_no_site_does_it_unless_its_administrator_says_so(lab):
 
 
 def test_a_run_that_fails_before_the_charge_costs_nothing_and_shows_nothing(lab):
-    here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-ready:kill"}}).start(dealer=False, more=ALLOWED)
+    here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-ready:kill"}}).start(
+        dealer=False, more=ALLOWED
+    )
     outcome = here.run(**STUDY)
     assert outcome.code == PeerLost.exit_code and "no epsilon was charged" in outcome.last_line
     here.wait_for_log("node-1", "ended in step")
@@ -78,7 +92,11 @@ if BANK.exists():
     def test_a_demo_on_the_bank_data():
         """All 10.2 million pairs, and all of it in less than a minute."""
         report = result(*BANK_OPTIONS, "--nodes", "2", "--protocol", "central", "--noise", "hajek")
-        assert report["exact"] == report["exact_over_edges"] == pytest.approx(0.05058429394389604, abs=1e-12)
+        assert (
+            report["exact"]
+            == report["exact_over_edges"]
+            == pytest.approx(0.05058429394389604, abs=1e-12)
+        )
         assert abs(report["estimate"] - report["exact"]) < FAR * report["noise_std"] < FAR * 0.005
         assert report["bytes_online"] == report["bytes_online_predicted"] < 14_000
         assert (report["rounds"], report["edges"], report["max_degree"]) == (1, 10_217_460, 4520)

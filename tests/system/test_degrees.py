@@ -8,20 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.system.conftest import FIELDS as LAB_FIELDS
+from tests.system.conftest import Lab
 from umpc.cli.table import exact_over_all, pooled
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, PolicyRefused
-from umpc.study import FieldText
+from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
 
-from .conftest import FIELDS as LAB_FIELDS
-from .conftest import Lab
-
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CLASS = FieldText.of_categories("class", ("case", "control"), public=True)
-FIELDS = (FieldText("x", "0", "20"), FieldText("y", "-5", "5", "0.5"), FieldText("label", "0", "2"), CLASS)
+FIELDS = (
+    FieldText("x", "0", "20"),
+    FieldText("y", "-5", "5", "0.5"),
+    FieldText("label", "0", "2"),
+    CLASS,
+)
 NOISELESS = "1e12"
 STATISTICS = {
     "mean": ["x"],
@@ -60,7 +64,12 @@ def five(tmp_path_factory):
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_every_degree_is_exact_without_noise(five, statistic):
-    settings = {"statistic": statistic, "columns": STATISTICS[statistic], "fields": FIELDS, "edges": "all"}
+    settings = {
+        "statistic": statistic,
+        "columns": STATISTICS[statistic],
+        "fields": FIELDS,
+        "edges": "all",
+    }
     outcome = five.run(name=statistic.replace("_", "-"), epsilon=NOISELESS, **settings)
     assert outcome.code == 0, outcome.error
     report = outcome.report
@@ -100,7 +109,9 @@ def test_kendalls_sum_over_four_hospitals_is_exact(lab):
     """trestbps and chol of the heart data, one hospital per node, all pairs."""
     here = lab(4).start(epsilon="9" + "0" * 13)
     with (DATA / "heart" / "heart_sites.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["trestbps"].strip() and row["chol"].strip()]
+        rows = [
+            row for row in csv.DictReader(file) if row["trestbps"].strip() and row["chol"].strip()
+        ]
     sites = sorted({row["site"] for row in rows})
     for name, site in zip(here.names, sites, strict=True):
         lines = [f"{row['trestbps']},{row['chol']}" for row in rows if row["site"] == site]

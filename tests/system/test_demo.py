@@ -18,7 +18,17 @@ from umpc.errors import DataError, InvalidEpsilon, StudyError
 BANK = Path(__file__).resolve().parents[3] / "shared" / "data" / "bank" / "bank.csv"
 BANK_OPTIONS = ("--csv", str(BANK), "--delimiter", ";", "--fields", "age,balance")
 KEYS = {
-    *("statistic", "estimate", "epsilon", "delta", "edges", "max_degree", "noise_std", "nodes", "rounds"),
+    *(
+        "statistic",
+        "estimate",
+        "epsilon",
+        "delta",
+        "edges",
+        "max_degree",
+        "noise_std",
+        "nodes",
+        "rounds",
+    ),
     *("bytes_online", "bytes_online_predicted", "bytes_offline", "bytes_offline_predicted"),
     *("seconds_online", "seconds_offline", "seconds_total", "exact", "exact_over_edges"),
 }
@@ -61,7 +71,12 @@ def test_the_noise_of_a_private_demo_is_what_the_report_says(nodes):
     assert report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
     assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
-    assert (report["nodes"], report["rounds"], report["edges"], report["max_degree"]) == (nodes, 3, 1138, 4)
+    assert (report["nodes"], report["rounds"], report["edges"], report["max_degree"]) == (
+        nodes,
+        3,
+        1138,
+        4,
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +113,10 @@ def test_without_noise_the_sum_over_e_is_exact(options):
 
 
 def test_an_impossible_request_is_refused_before_any_process_starts():
-    cases = [(("--epsilon", "0"), InvalidEpsilon), (("--fields", "mean radius,shoe size"), DataError)]
+    cases = [
+        (("--epsilon", "0"), InvalidEpsilon),
+        (("--fields", "mean radius,shoe size"), DataError),
+    ]
     cases.append((("--edges", "many"), StudyError))
     for options, error in cases:
         ended = demo(*options)
@@ -109,7 +127,9 @@ def test_an_impossible_request_is_refused_before_any_process_starts():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_stops_every_process_it_started(number, tmp_path):
     kept = tmp_path / "kept"
-    process = subprocess.Popen([*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        [*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.PIPE, start_new_session=True
+    )
     try:
         started = _started(process.pid)
         os.kill(process.pid, number)

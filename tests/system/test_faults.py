@@ -78,7 +78,9 @@ def test_a_node_that_dies_at_the_release_leaves_no_result(lab, point):
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": f"{point}:kill"}}).start()
     outcome = here.run()
     assert outcome.code == PeerLost.exit_code, outcome.error
-    assert "node-2" in outcome.last_line and "some nodes may have charged epsilon" in outcome.last_line
+    assert (
+        "node-2" in outcome.last_line and "some nodes may have charged epsilon" in outcome.last_line
+    )
     assert outcome.output == ""
     assert outcome.seconds < SURVIVE_SECONDS
     here.stop()
@@ -118,7 +120,9 @@ def test_a_node_that_is_away_is_named(lab):
 def test_every_node_tells_of_its_charge_and_ends_well(lab):
     """The coordinator hangs up as soon as it has all shares; no node may take that for an abort."""
     here = lab(3)
-    outcomes = [here.start().run(name="first")] + [here.run(name=f"study-{number}") for number in range(8)]
+    outcomes = [here.start().run(name="first")] + [
+        here.run(name=f"study-{number}") for number in range(8)
+    ]
     assert [outcome.code for outcome in outcomes] == [0] * 9
     for name in here.names:
         assert here.log(name).count("charged, the share leaves") == 9

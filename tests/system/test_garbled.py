@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.system.test_demo import BANK, BANK_OPTIONS, FAR, demo, result
+from tests.system.test_faults import SURVIVE_SECONDS
 from umpc.errors import PeerLost, StudyError
-
-from .test_demo import BANK, BANK_OPTIONS, FAR, demo, result
-from .test_faults import SURVIVE_SECONDS
 
 GARBLED = ("--backend", "garbled", "--preprocessing", "none")
 STUDY = {"backend": "garbled", "preprocessing": "none", "dealer": None, "noise": "distributed"}
@@ -36,7 +35,10 @@ def test_a_demo_without_a_dealer_is_exact_over_e_at_its_predicted_cost(options, 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ((*GARBLED, "--statistic", "triples_skewness", "--fields", "mean radius"), "edges of three and more"),
+        (
+            (*GARBLED, "--statistic", "triples_skewness", "--fields", "mean radius"),
+            "edges of three and more",
+        ),
     ],
     ids=str,
 )

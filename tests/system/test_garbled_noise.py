@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from tests.system.test_demo import FAR, result
+from tests.system.test_faults import SURVIVE_SECONDS
+from tests.system.test_garbled import GARBLED
 from umpc.errors import PeerLost
-
-from .test_demo import FAR, result
-from .test_faults import SURVIVE_SECONDS
-from .test_garbled import GARBLED
 
 STUDY = {"backend": "garbled", "preprocessing": "none", "dealer": None}
 
 
-@pytest.mark.parametrize("options", [("--nodes", "2"), ("--nodes", "3", "--statistic", "kendall_tau_b")], ids=str)
+@pytest.mark.parametrize(
+    "options", [("--nodes", "2"), ("--nodes", "3", "--statistic", "kendall_tau_b")], ids=str
+)
 def test_a_demo_without_a_dealer_draws_noise_that_nobody_knows_at_its_predicted_cost(options):
     report = result(*GARBLED, *options)
     assert report["noise"] == "in_mpc" and 0 < report["delta"] < 1e-16

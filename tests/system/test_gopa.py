@@ -6,16 +6,21 @@ from fractions import Fraction
 
 import pytest
 
+from tests.system.conftest import Lab
+from tests.system.test_demo import BANK, result
+from tests.system.test_ledger_crash import beside, start_again
 from umpc.errors import AlreadyReleased, InsufficientBudget, PeerLost
-
-from .conftest import Lab
-from .test_demo import BANK, result
-from .test_ledger_crash import beside, start_again
 
 FAR = 6
 """Standard deviations of the noise, which is normal."""
 STUDY = {
-    **{"protocol": "gopa", "dealer": None, "edges": None, "statistic": "mean", "columns": ["balance"]},
+    **{
+        "protocol": "gopa",
+        "dealer": None,
+        "edges": None,
+        "statistic": "mean",
+        "columns": ["balance"],
+    },
     **{"delta": "1e-10", "max_colluding": 1},
 }
 EXACT = sum((13 * i) % 90 - 20.5 for i in range(60)) / 60
@@ -23,15 +28,37 @@ EXACT = sum((13 * i) % 90 - 20.5 for i in range(60)) / 60
 if BANK.exists():
 
     def test_a_demo_on_the_bank_data():
-        options = ("--csv", str(BANK), "--delimiter", ";", "--fields", "balance", "--statistic", "mean")
+        options = (
+            "--csv",
+            str(BANK),
+            "--delimiter",
+            ";",
+            "--fields",
+            "balance",
+            "--statistic",
+            "mean",
+        )
         report = result(*options, "--protocol", "gopa", "--delta", "1e-9", "--max-colluding", "1")
         assert report["exact"] == report["exact_over_edges"] == pytest.approx(1422.6578, abs=1e-3)
         assert abs(report["estimate"] - report["exact"]) < FAR * report["noise_std"] < FAR * 130
-        assert report["bytes_online"] == report["bytes_online_predicted"] == sum(report["bytes_online_by_node"])
+        assert (
+            report["bytes_online"]
+            == report["bytes_online_predicted"]
+            == sum(report["bytes_online_by_node"])
+        )
         assert report["rounds"] == report["rounds_predicted"] == 1
         assert report["bytes_offline"] == report["bytes_offline_predicted"] == 0
-        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (1, 1e-9, "gopa", 4521)
-        assert (report["nodes"], report["max_colluding"], len(report["records_by_node"])) == (4, 1, 4)
+        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (
+            1,
+            1e-9,
+            "gopa",
+            4521,
+        )
+        assert (report["nodes"], report["max_colluding"], len(report["records_by_node"])) == (
+            4,
+            1,
+            4,
+        )
 
 
 def spent(lab: Lab) -> list[tuple[Fraction, Fraction]]:
@@ -58,11 +85,17 @@ def test_a_node_that_dies_is_named_and_what_is_charged_is_said(lab):
     outcome = here.run(**STUDY)
     assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error
     assert "no epsilon was charged" in outcome.last_line
-    assert here.wait_for_log("node-1", "ended in step") and here.reserved_by_the_living("node-1") == 0
+    assert (
+        here.wait_for_log("node-1", "ended in step") and here.reserved_by_the_living("node-1") == 0
+    )
     start_again(here, "node-2", "before-charge")
     outcome = here.run(**STUDY)
-    assert outcome.code == PeerLost.exit_code and "some nodes may have charged" in outcome.last_line, outcome.error
+    assert (
+        outcome.code == PeerLost.exit_code and "some nodes may have charged" in outcome.last_line
+    ), outcome.error
     start_again(here, "node-2")
     outcome = here.run(**STUDY)
-    assert outcome.code == AlreadyReleased.exit_code and "new name" in outcome.last_line, outcome.error
+    assert outcome.code == AlreadyReleased.exit_code and "new name" in outcome.last_line, (
+        outcome.error
+    )
     assert here.run(**STUDY, name="anew").code == 0

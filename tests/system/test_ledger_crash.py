@@ -12,12 +12,11 @@ from fractions import Fraction
 
 import pytest
 
+from tests.system.conftest import Lab, Outcome
 from umpc.cli.deployment import stop
 from umpc.errors import AlreadyReleased, InsufficientBudget, PeerLost
-from umpc.node.ledger import Ledger
-from umpc.node.ledgerfile import Place, Snapshot, read_beside
-
-from .conftest import Lab, Outcome
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledgerfile import Place, Snapshot, read_beside
 
 EPSILON = Fraction(1, 10)
 BEFORE = [
@@ -61,10 +60,14 @@ def here(tmp_path_factory) -> Iterator[Lab]:
         lab.stop()
 
 
-def start_again(lab: Lab, name: str, failpoint: str = "", epsilon: str = "10", more: str = "") -> None:
+def start_again(
+    lab: Lab, name: str, failpoint: str = "", epsilon: str = "10", more: str = ""
+) -> None:
     if name in lab.served:
         stop([lab.served[name].process])
-    lab.deployment._environment = {name: {"UMPC_FAILPOINT": f"{failpoint}:kill"}} if failpoint else {}
+    lab.deployment._environment = (
+        {name: {"UMPC_FAILPOINT": f"{failpoint}:kill"}} if failpoint else {}
+    )
     lab.deployment.start_node(name, lab.table(name), epsilon, more=more)
     lab.served.update(lab.deployment.wait_until_ready())
 
@@ -86,7 +89,9 @@ def share_of(lab: Lab, name: str, study: str) -> bytes | None:
 def settled(lab: Lab) -> None:
     """No node has a study open: they have noticed its end, and returned what it had reserved."""
     for name in lab.names:
-        assert wait_until(lambda name=name: not beside(lab, name).account.open), f"{name} keeps a reservation"
+        assert wait_until(lambda name=name: not beside(lab, name).account.open), (
+            f"{name} keeps a reservation"
+        )
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
@@ -104,7 +109,9 @@ def test_killed_at(here, point):
     start_again(here, "node-2", point)
     first = here.run(name=point, epsilon="0.1")
     assert here.served["node-2"].process.wait(10) == -signal.SIGKILL, "the point was not reached"
-    assert first.code == 0 or (first.code == PeerLost.exit_code and "node-2" in first.last_line), first.error
+    assert first.code == 0 or (first.code == PeerLost.exit_code and "node-2" in first.last_line), (
+        first.error
+    )
 
     stored = share_of(here, "node-2", point)
     assert (stored is not None) == (point in AFTER)
@@ -150,7 +157,9 @@ def test_stopped_between_charge_and_send_nothing_left(lab):
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "missing"), [("1.5", "1e-9", "epsilon"), ("10", None, "delta")], ids=["epsilon", "delta"]
+    ("epsilon", "delta", "missing"),
+    [("1.5", "1e-9", "epsilon"), ("10", None, "delta")],
+    ids=["epsilon", "delta"],
 )
 def test_two_studies_at_once_against_a_budget_for_one(lab, epsilon, delta, missing):
     """node-2 can pay for one of the two, node-1 for both: exactly one runs, and the other says why not."""
@@ -165,7 +174,9 @@ def test_two_studies_at_once_against_a_budget_for_one(lab, epsilon, delta, missi
     here.deployment.start_node("node-2", here.table("node-2"), epsilon, more=f'delta = "{delta}"\n')
     here.served.update(here.deployment.wait_until_ready())
     before = beside(here, "node-2").account.spent
-    files = [here.study_file(name=name).rename(here.folder / f"{name}.toml") for name in ("one", "two")]
+    files = [
+        here.study_file(name=name).rename(here.folder / f"{name}.toml") for name in ("one", "two")
+    ]
     running = [here.coordinate(file) for file in files]
     try:
         ended = [process.communicate(timeout=60) for process in running]
@@ -173,7 +184,9 @@ def test_two_studies_at_once_against_a_budget_for_one(lab, epsilon, delta, missi
         stop(running)
     codes = sorted(process.returncode for process in running)
     assert codes == [0, InsufficientBudget.exit_code], ended
-    refusal = next(error for process, (_, error) in zip(running, ended, strict=True) if process.returncode)
+    refusal = next(
+        error for process, (_, error) in zip(running, ended, strict=True) if process.returncode
+    )
     assert f"asks for {missing} " in refusal.strip().splitlines()[-1]
     settled(here)
     after = beside(here, "node-2").account

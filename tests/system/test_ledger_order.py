@@ -15,18 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from umpc.cli.deployment import UMPC
-from umpc.node.ledgerfile import Place, read_beside
+from umpc.node.budget.ledgerfile import Place, read_beside
 
 SHARE_BYTES = 32 + 12 + 9 + 5 + 22
 """At least: the attempt, three sums of 4 bytes; the frame of HTTP/2, gRPC's prefix, the record of TLS 1.3."""
 CALLS = "fsync,fdatasync,rename,sendmsg,sendto,write,writev"
-LINE = re.compile(r"(?P<pid>\d+) +(?:<\.\.\. (?P<resumed>\w+) resumed>|(?P<call>\w+)\()(?P<rest>.*)")
+LINE = re.compile(
+    r"(?P<pid>\d+) +(?:<\.\.\. (?P<resumed>\w+) resumed>|(?P<call>\w+)\()(?P<rest>.*)"
+)
 
 
 def can_trace() -> bool:
     if shutil.which("strace") is None:
         return False
-    return subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+    return (
+        subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode == 0
+    )
 
 
 @dataclass
@@ -58,7 +62,9 @@ def calls_of(trace: str) -> list[Call]:
 
 def one(calls: list[Call], name: str, text: str, after: int) -> Call:
     """The first such call that began after a line, and succeeded."""
-    return next(c for c in calls if c.name == name and text in c.text and c.began > after and c.result >= 0)
+    return next(
+        c for c in calls if c.name == name and text in c.text and c.began > after and c.result >= 0
+    )
 
 
 def end_traced(strace: subprocess.Popen) -> None:
@@ -77,7 +83,18 @@ def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
     here = lab(1)
     path, trace = here.folder / "node-1-ledger.sqlite", tmp_path / "trace"
     here.table("node-1").write_text("age,balance\n1,2\n2,3\n3,5\n5,4\n")
-    here.deployment.command = ("strace", "-f", "-yy", "-s", "200", "-o", str(trace), "-e", f"trace={CALLS}", *UMPC)
+    here.deployment.command = (
+        "strace",
+        "-f",
+        "-yy",
+        "-s",
+        "200",
+        "-o",
+        str(trace),
+        "-e",
+        f"trace={CALLS}",
+        *UMPC,
+    )
     here.deployment.start_node("node-1", here.table("node-1"), "10")
     here.served.update(here.deployment.wait_until_ready())
     outcome = here.run(statistic="kendall_tau_b", noise="distributed", max_colluding=0)
@@ -97,17 +114,23 @@ def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
     written, durable = anchored(rows["charge"])
     committed = one(calls, "fdatasync", f"{path}-wal>", prepared.ended)
     # The kernel cannot always tell strace which socket it is, so every socket counts.
-    sent = [call for call in calls if call.name in ("sendmsg", "sendto") and call.began > durable.ended]
+    sent = [
+        call for call in calls if call.name in ("sendmsg", "sendto") and call.began > durable.ended
+    ]
     after = [call for call in sent if call.result >= SHARE_BYTES]
     assert after, f"nothing as long as the share was sent after the charge was on disk, only {sent}"
     share = after[0]
     assert prepared.ended < committed.ended < written.began < durable.ended < share.began
     wal = [call for call in calls if call.name == "fdatasync" and f"{path}-wal>" in call.text]
-    assert not [call for call in wal if written.began < call.began < share.began], "the anchor came before the row"
+    assert not [call for call in wal if written.began < call.began < share.began], (
+        "the anchor came before the row"
+    )
 
 
 if can_trace():
-    test_the_charge_is_on_disk_before_the_share_is_sent = the_charge_is_on_disk_before_the_share_is_sent
+    test_the_charge_is_on_disk_before_the_share_is_sent = (
+        the_charge_is_on_disk_before_the_share_is_sent
+    )
 
 
 def test_the_reader_of_traces_puts_interrupted_calls_together():

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests.system.test_demo import BANK, BANK_OPTIONS, demo, result
 from umpc.errors import PeerLost, StudyError
-
-from .test_demo import BANK, BANK_OPTIONS, demo, result
 
 FAR = 6
 """Standard deviations of the randomisation."""
 AUC = (*BANK_OPTIONS[:-1], "balance", "--statistic", "auc", "--label", "y=yes")
-STUDY = {"protocol": "bell-ldp", "dealer": None, "edges": None, "bins": {"age": 2, "balance": ["0", "30"]}}
+STUDY = {
+    "protocol": "bell-ldp",
+    "dealer": None,
+    "edges": None,
+    "bins": {"age": 2, "balance": ["0", "30"]},
+}
 
 if BANK.exists():
 
@@ -19,7 +23,11 @@ if BANK.exists():
         ("options", "sent", "exact"),
         [
             ((*BANK_OPTIONS, "--protocol", "bell-ldp"), 1130 + 1131, 0.05058429394389604),
-            ((*BANK_OPTIONS, "--protocol", "ghazi-ldp", "--bins", "balance=100,500,1500"), 2 * (32 + 283), 0.05058),
+            (
+                (*BANK_OPTIONS, "--protocol", "ghazi-ldp", "--bins", "balance=100,500,1500"),
+                2 * (32 + 283),
+                0.05058,
+            ),
             ((*AUC, "--protocol", "bell-auc", "--levels", "2"), None, 0.571387),
         ],
         ids=lambda value: value[-1] if isinstance(value, tuple) else "",
@@ -32,7 +40,12 @@ if BANK.exists():
         assert sent in (None, report["bytes_online"])
         assert report["rounds"] == report["rounds_predicted"] == 1
         assert report["bytes_offline"] == report["bytes_offline_predicted"] == 0
-        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (1, 0, "local", report["sets"])
+        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (
+            1,
+            0,
+            "local",
+            report["sets"],
+        )
 
 
 def test_what_cannot_be_is_refused_before_any_process_starts():
@@ -46,7 +59,9 @@ def test_nodes_pay_once_and_nothing_for_a_run_that_failed(lab):
     outcome = here.run(**STUDY)
     assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error
     assert "no epsilon was charged" in outcome.last_line
-    assert here.wait_for_log("node-1", "ended in step") and here.reserved_by_the_living("node-1") == 0
+    assert (
+        here.wait_for_log("node-1", "ended in step") and here.reserved_by_the_living("node-1") == 0
+    )
     here.stop()
     assert [here.spent(name) for name in here.names] == [0, 0]
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.conftest import Lab, Outcome, command
 from umpc.errors import ApprovalPending, ConfigError, PolicyRefused
-
-from .conftest import Lab, Outcome, command
 
 NEEDS_APPROVAL = "[policy]\napproval = true\n"
 
@@ -24,7 +23,9 @@ def rules(here: Lab, name: str, text: str) -> None:
 
 
 def approve(here: Lab, name: str, what: str, *arguments: str) -> str:
-    return command("approve", what, "--config", str(config(here, name)), *arguments, check=True).stdout
+    return command(
+        "approve", what, "--config", str(config(here, name)), *arguments, check=True
+    ).stdout
 
 
 def refused(outcome: Outcome, error: type, *words: str) -> None:
@@ -102,8 +103,12 @@ def test_a_file_that_is_broken_meanwhile_refuses_and_tells_only_the_administrato
     try:
         rules(running, "node-1", 'statistics = ["kendal_tau"]')
         outcome = running.run(name="broken", epsilon="0.001")
-        refused(outcome, ConfigError, "node-1: its configuration has an error", "see the node's own log")
-        assert "kendal_tau" not in outcome.last_line and str(running.folder) not in outcome.last_line
+        refused(
+            outcome, ConfigError, "node-1: its configuration has an error", "see the node's own log"
+        )
+        assert (
+            "kendal_tau" not in outcome.last_line and str(running.folder) not in outcome.last_line
+        )
         running.wait_for_log("node-1", "key 'policy.statistics'")
     finally:
         rules(running, "node-1", "")

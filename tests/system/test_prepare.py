@@ -15,16 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.conftest import TABLE, Lab
+from tests.system.test_ledger_crash import beside, kinds, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
 from umpc.coordinator import links
 from umpc.coordinator.client import Preparation, prepare_study, run_study
-from umpc.coordinator.report import Report
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
+from umpc.study.report import Report
 from umpc.transport.authority import load_identity
-
-from .conftest import TABLE, Lab
-from .test_ledger_crash import beside, kinds, share_of, start_again, wait_until
 
 LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
@@ -68,7 +67,9 @@ def files(lab: Lab) -> set[str]:
 
 def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
     for name in names or lab.names:
-        assert wait_until(lambda name=name: not beside(lab, name).account.open), f"{name} keeps a reservation"
+        assert wait_until(lambda name=name: not beside(lab, name).account.open), (
+            f"{name} keeps a reservation"
+        )
         assert waiting_files(lab, name) == []
 
 
@@ -165,7 +166,9 @@ def test_the_rules_are_asked_again_at_the_run(here):
     assert not run(here, name="ruled").prepared
 
 
-def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here, caplog, monkeypatch):
+def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(
+    here, caplog, monkeypatch
+):
     monkeypatch.setattr(links, "CONNECT_SECONDS", 1)
     before = {name: spent(here, name) for name in here.names}
     names = files(here)
@@ -198,7 +201,9 @@ def test_an_evaluation_that_fails_uses_it_up(here):
     assert not run(here, name="failed").prepared
 
 
-@pytest.mark.parametrize(("point", "charged"), [("charge-before-commit", False), ("after-charge", True)])
+@pytest.mark.parametrize(
+    ("point", "charged"), [("charge-before-commit", False), ("after-charge", True)]
+)
 def test_a_prepared_run_is_charged_before_its_share_leaves(here, point, charged):
     """As any run (`test_ledger_crash.py`): killed before the charge is on disk a node has released nothing."""
     before = spent(here, "node-2")
@@ -240,7 +245,9 @@ def test_limits_of_number_and_time(here):
     again(here, "node-2", more="[prepare]\nmost = 1\nhours = 1e-3")
     started = time.monotonic()
     assert prepare(here, name="timed").seconds == 3
-    with pytest.raises(PreparationError, match=r"node-2: 1 prepared studies wait there.*run one of them"):
+    with pytest.raises(
+        PreparationError, match=r"node-2: 1 prepared studies wait there.*run one of them"
+    ):
         prepare(here, name="one-too-many")
     assert len(beside(here, "node-1").account.open) == 1, "node-1 keeps what nobody else has"
     assert wait_until(lambda: not beside(here, "node-2").account.open)
@@ -254,7 +261,9 @@ def test_limits_of_number_and_time(here):
 def test_without_the_dealer_and_in_bounded_memory(here):
     """More material than the window goes to disk; then the dealer ends, and the run does not miss it."""
     for name in here.names:
-        here.table(name).write_text("age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700)))
+        here.table(name).write_text(
+            "age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700))
+        )
     again(here, "node-1")
     again(here, "node-2")
     memory = {name: peak_memory(here, name) for name in here.names}
@@ -271,4 +280,6 @@ def test_without_the_dealer_and_in_bounded_memory(here):
 
 def peak_memory(lab: Lab, name: str) -> int:
     status = Path(f"/proc/{lab.served[name].process.pid}/status").read_text()
-    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:"))
+    return next(
+        int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:")
+    )

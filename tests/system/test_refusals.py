@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.system.conftest import FIELDS, TABLE, Lab, command
 from umpc import errors as e
 from umpc.cli.deployment import Deployment
-from umpc.study import FieldText
+from umpc.study.parts import FieldText
 from umpc.transport.authority import Authority
-
-from .conftest import FIELDS, TABLE, Lab, command
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +88,15 @@ def test_an_epsilon_that_is_not_positive_is_refused(running, epsilon):
 
 def test_a_budget_that_is_too_small_says_spent_reserved_left_and_asked(running):
     line = refused(
-        running, e.InsufficientBudget, "node-", "spent", "reserved", "left", "epsilon 2", epsilon="2", name="dear"
+        running,
+        e.InsufficientBudget,
+        "node-",
+        "spent",
+        "reserved",
+        "left",
+        "epsilon 2",
+        epsilon="2",
+        name="dear",
     )
     assert "3/2" in line
 
@@ -115,22 +122,36 @@ def test_a_sum_that_does_not_fit_the_ring_is_refused_and_says_what_to_change(run
 
 def test_two_nodes_with_one_name_are_refused(running):
     address = running.served["node-1"].address
-    refused(running, e.DuplicateParticipant, "node-1", nodes=[("node-1", address), ("node-1", address)])
+    refused(
+        running, e.DuplicateParticipant, "node-1", nodes=[("node-1", address), ("node-1", address)]
+    )
 
 
 def test_a_node_that_answers_under_another_name_is_refused(running):
     address = running.served["node-1"].address
-    line = refused(running, e.CertificateError, "node-2", nodes=[("node-1", address), ("node-2", address)])
+    line = refused(
+        running, e.CertificateError, "node-2", nodes=[("node-1", address), ("node-2", address)]
+    )
     assert "node-1" in line
 
 
 def test_a_node_where_the_dealer_should_be_is_refused(running):
-    refused(running, e.CertificateError, "dealer", dealer=("dealer", running.served["node-1"].address), name="wrong")
+    refused(
+        running,
+        e.CertificateError,
+        "dealer",
+        dealer=("dealer", running.served["node-1"].address),
+        name="wrong",
+    )
 
 
 def test_a_kernel_of_ones_own_runs_and_nodes_get_its_expression(running):
-    (running.folder / "kernels.py").write_text("def apart(a, b):\n    return abs(a.age - b.age) + 1\n")
-    outcome = running.run(name="own", epsilon="1/1000", statistic=None, columns=None, kernel="kernels.py:apart")
+    (running.folder / "kernels.py").write_text(
+        "def apart(a, b):\n    return abs(a.age - b.age) + 1\n"
+    )
+    outcome = running.run(
+        name="own", epsilon="1/1000", statistic=None, columns=None, kernel="kernels.py:apart"
+    )
     assert outcome.code == 0, outcome.error
     assert outcome.report["statistic"] == "apart"
     log = running.log("node-1")
@@ -149,7 +170,9 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
     ):
         assert words in ended.stdout
     answers = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines()[-3:])
-    assert answers["dealer"].startswith("answers, umpc") and answers["node-1"].startswith("answers, umpc")
+    assert answers["dealer"].startswith("answers, umpc") and answers["node-1"].startswith(
+        "answers, umpc"
+    )
     assert "127.0.0.1:1" in answers["node-2"]
 
 
@@ -160,7 +183,10 @@ def test_a_check_predicts_what_a_run_over_these_records_costs(running):
     report = running.run(name="predicted", epsilon="1/1000", edges="all").report
     assert f"sets         {report['edges']:,} of 120 records, a record in at most 119" in said
     assert f"standard deviation {report['noise_std']:.4g} of a mean" in said
-    assert f"bytes        {report['bytes_online']:,} online, {report['bytes_offline']:,} before" in said
+    assert (
+        f"bytes        {report['bytes_online']:,} online, {report['bytes_offline']:,} before"
+        in said
+    )
     wrong = command(*check, "60")
     assert wrong.returncode == e.StudyError.exit_code and "one number per node" in wrong.stderr
 
@@ -188,7 +214,14 @@ def test_a_node_with_another_version_is_refused(lab):
     refused(here, e.VersionMismatch, "node-2", "9.9.9", "same version")
 
 
-def issued(tmp_path, role: str, *, authority: Authority | None = None, days: int = 90, now: datetime | None = None):
+def issued(
+    tmp_path,
+    role: str,
+    *,
+    authority: Authority | None = None,
+    days: int = 90,
+    now: datetime | None = None,
+):
     authority = authority or Authority.create(tmp_path / "another-authority")
     authority.issue("coordinator", role, tmp_path / "other", days, **({"now": now} if now else {}))
     return tmp_path / "other"
@@ -196,7 +229,9 @@ def issued(tmp_path, role: str, *, authority: Authority | None = None, days: int
 
 def run_as(here: Lab, identity) -> subprocess.CompletedProcess:
     file = here.study_file(name="as-another")
-    file.write_text(file.read_text().replace('identity = "coordinator"', f'identity = "{identity}"'))
+    file.write_text(
+        file.read_text().replace('identity = "coordinator"', f'identity = "{identity}"')
+    )
     return command("study", "run", str(file))
 
 
@@ -209,7 +244,9 @@ def test_a_coordinator_of_another_authority_is_refused(running, tmp_path):
 def test_a_coordinator_with_an_expired_certificate_is_refused(running, tmp_path):
     long_ago = datetime.now(UTC) - timedelta(days=3)
     authority = Authority.create(tmp_path / "old-authority", now=long_ago)
-    ended = run_as(running, issued(tmp_path, "coordinator", authority=authority, days=1, now=long_ago))
+    ended = run_as(
+        running, issued(tmp_path, "coordinator", authority=authority, days=1, now=long_ago)
+    )
     assert ended.returncode == e.CertificateError.exit_code, ended.stderr
     assert "expired" in ended.stderr.splitlines()[-1]
 
@@ -223,7 +260,9 @@ def test_a_node_certificate_cannot_coordinate(running, tmp_path):
 
 def test_a_port_in_use_is_refused(running, tmp_path):
     address = running.served["dealer"].address
-    ended = command("dealer", "start", "--identity", str(running.folder / "dealer"), "--listen", address)
+    ended = command(
+        "dealer", "start", "--identity", str(running.folder / "dealer"), "--listen", address
+    )
     assert ended.returncode == e.AddressInUse.exit_code
     assert address in ended.stderr.splitlines()[-1]
 

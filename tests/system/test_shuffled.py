@@ -9,10 +9,9 @@ import signal
 
 import pytest
 
+from tests.system.conftest import SHUFFLERS, Lab, command
+from tests.system.test_demo import BANK, BANK_OPTIONS, result
 from umpc.errors import PeerLost, PeerUnavailable, RemoteProtocolError, TooFewRecords
-
-from .conftest import SHUFFLERS, Lab, command
-from .test_demo import BANK, BANK_OPTIONS, result
 
 FAR = 8
 """Standard deviations of the noise."""
@@ -21,7 +20,12 @@ SURVIVE_SECONDS = 10
 
 def run(here: Lab, **changes):
     shufflers = [(name, here.served[name].address) for name in SHUFFLERS]
-    facts = {"protocol": "ghazi-shuffle", "dealer": None, "edges": None, "bins": {"age": 2, "balance": ["0", "30"]}}
+    facts = {
+        "protocol": "ghazi-shuffle",
+        "dealer": None,
+        "edges": None,
+        "bins": {"age": 2, "balance": ["0", "30"]},
+    }
     return here.run(**{**facts, "shufflers": shufflers, **changes})
 
 
@@ -42,12 +46,23 @@ if BANK.exists():
     def test_a_demo_on_the_bank_data():
         report = result(*BANK_OPTIONS, "--protocol", "ghazi-shuffle", "--nodes", "2")
         assert report["exact"] == pytest.approx(0.05058429394389604, abs=1e-5)
-        assert abs(report["estimate"] - report["quantised"]) < FAR * report["noise_std"] < FAR * 0.02
-        for what in ("bytes_online", "bytes_online_by_node", "bytes_online_by_step", "bytes_online_by_shuffler"):
+        assert (
+            abs(report["estimate"] - report["quantised"]) < FAR * report["noise_std"] < FAR * 0.02
+        )
+        for what in (
+            "bytes_online",
+            "bytes_online_by_node",
+            "bytes_online_by_step",
+            "bytes_online_by_shuffler",
+        ):
             assert report[what] == report[f"{what}_predicted"] != 0
-        assert report["bytes_online"] == sum(report["bytes_online_by_node"] + report["bytes_online_by_shuffler"])
+        assert report["bytes_online"] == sum(
+            report["bytes_online_by_node"] + report["bytes_online_by_shuffler"]
+        )
         assert (report["rounds"], report["rounds_predicted"], report["bytes_offline"]) == (2, 2, 0)
-        assert (report["noise"], report["edges"]) == ("shuffled", report["sets"]) and 0 < report["delta"] < 1e-11
+        assert (report["noise"], report["edges"]) == ("shuffled", report["sets"]) and 0 < report[
+            "delta"
+        ] < 1e-11
 
 
 def test_the_same_study_is_shuffled_again_from_what_is_stored_and_costs_nothing(lab):
@@ -65,7 +80,11 @@ def test_the_same_study_is_shuffled_again_from_what_is_stored_and_costs_nothing(
 
 @pytest.mark.parametrize(
     ("shuffler", "point"),
-    [("shuffler-1", "before-open:kill"), ("shuffler-1", "greeted:kill"), ("shuffler-2", "greeted:stop")],
+    [
+        ("shuffler-1", "before-open:kill"),
+        ("shuffler-1", "greeted:kill"),
+        ("shuffler-2", "greeted:stop"),
+    ],
 )
 def test_a_shuffler_that_fails_before_the_charge_is_named_and_costs_nothing(lab, shuffler, point):
     here = start(lab, 2, {shuffler: {"UMPC_FAILPOINT": point}})
@@ -82,13 +101,21 @@ def test_a_shuffler_that_fails_before_the_charge_is_named_and_costs_nothing(lab,
 
 @pytest.mark.parametrize(
     ("shuffler", "point"),
-    [("shuffler-2", "during-deliver:kill"), ("shuffler-1", "before-heap:kill"), ("shuffler-1", "during-deliver:stop")],
+    [
+        ("shuffler-2", "during-deliver:kill"),
+        ("shuffler-1", "before-heap:kill"),
+        ("shuffler-1", "during-deliver:stop"),
+    ],
 )
-def test_after_a_shuffler_died_with_the_messages_another_run_gives_the_result_at_no_further_cost(lab, shuffler, point):
+def test_after_a_shuffler_died_with_the_messages_another_run_gives_the_result_at_no_further_cost(
+    lab, shuffler, point
+):
     here = start(lab, 2, {shuffler: {"UMPC_FAILPOINT": point}})
     outcome = run(here)
     assert outcome.code == PeerLost.exit_code, outcome.error
-    assert shuffler in outcome.last_line and "some nodes may have charged epsilon" in outcome.last_line
+    assert (
+        shuffler in outcome.last_line and "some nodes may have charged epsilon" in outcome.last_line
+    )
     assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
     for name in here.names:
         here.wait_for_log(name, "charged, the share leaves")
@@ -124,7 +151,10 @@ def test_a_shuffler_that_is_away_and_one_that_is_another_are_named(lab):
     assert outcome.code == PeerUnavailable.exit_code, outcome.error
     assert "shuffler-2" in outcome.last_line and "127.0.0.1:1" in outcome.last_line
     exchanged = run(here, shufflers=[("shuffler-1", second[1]), ("shuffler-2", first[1])])
-    assert exchanged.code not in (0, RemoteProtocolError.exit_code) and "shuffler" in exchanged.last_line
+    assert (
+        exchanged.code not in (0, RemoteProtocolError.exit_code)
+        and "shuffler" in exchanged.last_line
+    )
     assert run(here).code == 0
     here.stop()
     assert [here.spent(name) for name in here.names] == [1, 1]
@@ -137,7 +167,10 @@ def test_a_check_says_which_shuffler_answers(lab):
     said = command("study", "check", str(file), "--contact", "--records", "60,60").stdout
     for name in (*SHUFFLERS, *here.names):
         assert re.search(rf"^{name} +answers, umpc", said, re.MULTILINE), said
-    assert re.search(r"^shufflers +shuffler-1 and shuffler-2$", said, re.MULTILINE) and "delta        3.38e-12" in said
+    assert (
+        re.search(r"^shufflers +shuffler-1 and shuffler-2$", said, re.MULTILINE)
+        and "delta        3.38e-12" in said
+    )
     os.kill(here.served["shuffler-2"].process.pid, signal.SIGKILL)
     ended = command("study", "check", str(file), "--contact")
     assert ended.returncode == PeerUnavailable.exit_code and "'shuffler-2' at" in ended.stdout
@@ -149,7 +182,9 @@ def test_too_few_records_to_shuffle_are_refused_before_the_charge(lab):
     here.start(dealer=False, shufflers=True)
     here.names = names
     for name, rows in zip(names, (61, 19), strict=True):
-        here.table(name).write_text("\n".join(["age,balance", *(f"{i},{i}" for i in range(rows - 1))]) + "\n")
+        here.table(name).write_text(
+            "\n".join(["age,balance", *(f"{i},{i}" for i in range(rows - 1))]) + "\n"
+        )
         here.deployment.start_node(name, here.table(name), "10")
     here.served.update(here.deployment.wait_until_ready())
     outcome = run(here)

@@ -10,21 +10,26 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.system.conftest import Lab
+from tests.system.test_demo import BANK, BANK_OPTIONS, result
+from tests.system.test_ledger_crash import beside, settled, start_again
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
-from umpc.coordinator.tworounds import TwoRoundsCoordinator
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
-from umpc.mpc import messages as m
+from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
+from umpc.study import messages as m
 from umpc.transport.authority import load_identity
-
-from .conftest import Lab
-from .test_demo import BANK, BANK_OPTIONS, result
-from .test_ledger_crash import beside, settled, start_again
 
 FAR = 6
 """Standard deviations of the randomisation."""
 SURVIVE_SECONDS = 10
-STUDY = {"protocol": "ghazi-rounds", "dealer": None, "edges": None, "epsilon": "0.1", "bins": {"age": 2, "balance": 2}}
+STUDY = {
+    "protocol": "ghazi-rounds",
+    "dealer": None,
+    "edges": None,
+    "epsilon": "0.1",
+    "bins": {"age": 2, "balance": 2},
+}
 NOT_ANSWERED = ["after-send", "after-record-release", "before-answer", "answer-before-commit"]
 """Killed here, the node has charged, and has no answer."""
 ANSWERED = ["answer-after-commit", "answer-anchored", "after-answer", "after-told"]
@@ -60,12 +65,29 @@ def lead(lab: Lab, **changes):
 if BANK.exists():
 
     def test_a_demo_on_the_bank_data():
-        report = result(*BANK_OPTIONS, "--protocol", "ghazi-rounds", "--nodes", "2", "--bins", "balance=100,500,1500")
+        report = result(
+            *BANK_OPTIONS,
+            "--protocol",
+            "ghazi-rounds",
+            "--nodes",
+            "2",
+            "--bins",
+            "balance=100,500,1500",
+        )
         assert abs(report["estimate"] - report["quantised"]) < FAR * report["noise_std"]
-        assert report["bytes_online"] == report["bytes_online_predicted"] == 2 * (32 + 283 + 1) + 2 * 8 * 16
+        assert (
+            report["bytes_online"]
+            == report["bytes_online_predicted"]
+            == 2 * (32 + 283 + 1) + 2 * 8 * 16
+        )
         assert report["bytes_online_by_step"] == {"reveal": 2 * 316, "question": 256}
         assert report["rounds"] == report["rounds_predicted"] == 2
-        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (1, 0, "local", report["sets"])
+        assert (report["epsilon"], report["delta"], report["noise"], report["edges"]) == (
+            1,
+            0,
+            "local",
+            report["sets"],
+        )
 
 
 def test_the_same_study_asked_again_gets_the_same_answers_at_no_cost(here):
@@ -80,7 +102,9 @@ def test_the_same_study_asked_again_gets_the_same_answers_at_no_cost(here):
 
 
 @pytest.mark.parametrize("point", [*NOT_ANSWERED, *ANSWERED])
-def test_a_node_killed_between_its_messages_is_named_charged_once_and_answers_no_other_question(here, point):
+def test_a_node_killed_between_its_messages_is_named_charged_once_and_answers_no_other_question(
+    here, point
+):
     before = spent(here)
     start_again(here, "node-2", point)
     outcome = here.run(**STUDY, name=point)
@@ -122,7 +146,9 @@ def test_nodes_wait_for_no_coordinator_that_fails_before_its_question(here, acti
         coordinator.communicate()
         here._environment = {}
     again = here.run(**STUDY, name=name)
-    assert again.code == AlreadyReleased.exit_code and "never answered" in again.last_line, again.error
+    assert again.code == AlreadyReleased.exit_code and "never answered" in again.last_line, (
+        again.error
+    )
     assert spent(here) == pytest.approx([value + 0.1 for value in before])
     assert here.run(**STUDY, name=f"{name}-anew").code == 0
 

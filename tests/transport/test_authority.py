@@ -12,7 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.authority import Authority, fingerprint, load_identity, load_key, names_of, request
+from umpc.transport.authority import (
+    Authority,
+    fingerprint,
+    load_identity,
+    load_key,
+    names_of,
+    request,
+)
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -22,7 +29,9 @@ def csr_of(name, dns, key=None):
         x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     )
     if dns:
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(d) for d in dns]), False)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(d) for d in dns]), False
+        )
     signed = builder.sign(key or ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
     return signed.public_bytes(serialization.Encoding.PEM)
 
@@ -67,7 +76,9 @@ def test_the_default_life_is_90_days_and_never_beyond_the_authority(authority, t
     csr = request("a", "node", tmp_path / "a").read_bytes()
 
     def until(**kw):
-        return x509.load_pem_x509_certificate(authority.sign(csr, name="a", role="node", **kw)).not_valid_after_utc
+        return x509.load_pem_x509_certificate(
+            authority.sign(csr, name="a", role="node", **kw)
+        ).not_valid_after_utc
 
     assert until(now=NOW) == NOW + timedelta(days=90)
     assert until(now=NOW, days=36500) == authority.cert.not_valid_after_utc
@@ -115,7 +126,9 @@ def test_a_dns_label_is_a_name(name, tmp_path):
 
 
 def test_an_unknown_role_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="role 'admin' is unknown: expected one of node, dealer, shuffler, coord"):
+    with pytest.raises(
+        ConfigError, match="role 'admin' is unknown: expected one of node, dealer, shuffler, coord"
+    ):
         request("a", "admin", tmp_path)
 
 
@@ -129,12 +142,18 @@ BAD_REQUESTS = {
         lambda: csr_of("b", ["b.node.umpc", "any.node.umpc"]),
         "asks for node 'b', expected node 'a'",
     ),
-    "another role": (lambda: csr_of("a", ["a.dealer.umpc", "any.dealer.umpc"]), "asks for dealer 'a'"),
+    "another role": (
+        lambda: csr_of("a", ["a.dealer.umpc", "any.dealer.umpc"]),
+        "asks for dealer 'a'",
+    ),
     "a name too many": (lambda: csr_of("a", [*GOOD_DNS, "b.node.umpc"]), "expected exactly"),
     "a name too few": (lambda: csr_of("a", GOOD_DNS[:1]), "expected exactly"),
     "no names": (lambda: csr_of("a", []), "expected exactly"),
     "CN and names differ": (lambda: csr_of("b", GOOD_DNS), "expected exactly"),
-    "an RSA key": (lambda: csr_of("a", GOOD_DNS, rsa.generate_private_key(65537, 2048)), "not ECDSA P-256"),
+    "an RSA key": (
+        lambda: csr_of("a", GOOD_DNS, rsa.generate_private_key(65537, 2048)),
+        "not ECDSA P-256",
+    ),
     "another curve": (
         lambda: csr_of("a", GOOD_DNS, ec.generate_private_key(ec.SECP384R1())),
         "not ECDSA P-256",
@@ -200,7 +219,9 @@ def test_expired_and_not_yet_valid_are_told_apart_to_the_second(site, tmp_path):
 
 def test_an_expired_authority_signs_nothing(authority):
     with pytest.raises(CertificateError, match=r"ca.pem expired"):
-        authority.sign(csr_of("a", GOOD_DNS), name="a", role="node", now=datetime(2035, 1, 1, tzinfo=UTC))
+        authority.sign(
+            csr_of("a", GOOD_DNS), name="a", role="node", now=datetime(2035, 1, 1, tzinfo=UTC)
+        )
 
 
 def test_the_wrong_role_says_both(site, tmp_path):
@@ -211,7 +232,11 @@ def test_the_wrong_role_says_both(site, tmp_path):
 
 def test_the_key_loads_only_from_a_p256_file(tmp_path):
     key = rsa.generate_private_key(65537, 2048)
-    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
     (tmp_path / "key.pem").write_bytes(key.private_bytes(*form))
     with pytest.raises(CertificateError, match="not an unencrypted ECDSA P-256 key"):
         load_key(tmp_path / "key.pem")

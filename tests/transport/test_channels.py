@@ -43,7 +43,9 @@ def code_of(client, server, method, request=b"x", kind="unary_unary"):
             channel = await connect(client, server.name, server.role, address, 15)
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 call = getattr(channel, kind)(method)
-                await (call(request, timeout=10) if kind == "unary_unary" else call(timeout=10).read())
+                await (
+                    call(request, timeout=10) if kind == "unary_unary" else call(timeout=10).read()
+                )
             await channel.close()
             return caught.value, echo.ran
 
@@ -70,7 +72,9 @@ def test_any_name_of_a_role_can_be_dialled(site):
     async def scenario():
         async with serving(site("a")) as (address, _):
             await (await connect(site("b"), "any", "node", address, 15)).close()
-            with pytest.raises(CertificateError, match=re.escape("is a.node.umpc, expected any.dealer.umpc")):
+            with pytest.raises(
+                CertificateError, match=re.escape("is a.node.umpc, expected any.dealer.umpc")
+            ):
                 await connect(site("b"), "any", "dealer", address, 15)
 
     asyncio.run(scenario())
@@ -93,7 +97,9 @@ def test_an_absent_server_is_reported_in_time(site):
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     start = time.monotonic()
-    with pytest.raises(PeerUnavailable, match=f"node 'a' at {address} cannot be reached, connection refused") as caught:
+    with pytest.raises(
+        PeerUnavailable, match=f"node 'a' at {address} cannot be reached, connection refused"
+    ) as caught:
         asyncio.run(connect(site("b"), "a", "node", address, 1))
     assert 1 <= time.monotonic() - start < 5
     assert caught.value.culprit == "a"
@@ -101,14 +107,19 @@ def test_an_absent_server_is_reported_in_time(site):
 
 def test_a_server_of_another_authority_is_refused(site, other_authority):
     error = refusal(site("b"), site("a", signer=other_authority))
-    assert isinstance(error, CertificateError) and "that our authority did not sign" in error.message
+    assert (
+        isinstance(error, CertificateError) and "that our authority did not sign" in error.message
+    )
 
 
 def test_a_client_that_only_the_server_distrusts_is_refused(site, other_authority):
     """The client trusts the server's authority, but its own certificate is of another one."""
     server, stranger = site("a"), site("b", signer=other_authority)
     error = refusal(dataclasses.replace(stranger, ca_pem=server.ca_pem), server)
-    assert isinstance(error, CertificateError) and "refused our certificate (node 'b')" in error.message
+    assert (
+        isinstance(error, CertificateError)
+        and "refused our certificate (node 'b')" in error.message
+    )
 
 
 def test_an_expired_server_is_refused(site):
@@ -119,10 +130,15 @@ def test_an_expired_server_is_refused(site):
 
 def test_an_expired_client_is_refused_here_and_by_the_server(site):
     client, server = site("b", now=LONG_AGO), site("a")
-    assert "our own certificate (node 'b') expired, at 2020-07-30" in refusal(client, server).message
+    assert (
+        "our own certificate (node 'b') expired, at 2020-07-30" in refusal(client, server).message
+    )
     wrong_clock = dataclasses.replace(client, not_after=server.not_after + timedelta(days=1))
     error = refusal(wrong_clock, server)
-    assert isinstance(error, CertificateError) and "refused our certificate (node 'b')" in error.message
+    assert (
+        isinstance(error, CertificateError)
+        and "refused our certificate (node 'b')" in error.message
+    )
 
 
 def test_a_server_of_the_wrong_role_is_refused(site):
@@ -162,7 +178,9 @@ def test_a_method_of_another_role_is_denied(site):
     assert error.details() == f"node 'a' does not let node 'b' call {DEALERS_ONLY}"
 
 
-@pytest.mark.parametrize("method", [NOT_LISTED, "/umpc.test.Echo/Absent", "/grpc.health.v1.Health/Check"])
+@pytest.mark.parametrize(
+    "method", [NOT_LISTED, "/umpc.test.Echo/Absent", "/grpc.health.v1.Health/Check"]
+)
 @pytest.mark.parametrize("kind", ["unary_unary", "stream_stream"])
 def test_a_method_that_is_not_listed_is_denied_to_everybody(site, method, kind):
     error, ran = code_of(site("b", "dealer"), site("a"), method, kind=kind)
@@ -175,7 +193,9 @@ def test_every_kind_of_method_is_guarded(site, method, kind):
     assert (error.code(), ran) == (CODES.PERMISSION_DENIED, [])
 
 
-@pytest.mark.parametrize(("size", "code"), [(MAX_FRAME, None), (MAX_MESSAGE + 1, CODES.RESOURCE_EXHAUSTED)])
+@pytest.mark.parametrize(
+    ("size", "code"), [(MAX_FRAME, None), (MAX_MESSAGE + 1, CODES.RESOURCE_EXHAUSTED)]
+)
 def test_a_message_is_a_frame_and_no_more(site, size, code):
     async def scenario():
         async with serving(site("a")) as (address, _):
@@ -196,7 +216,9 @@ def test_a_port_in_use_is_refused(site, host):
         identity = site("a")
         async with serving(identity) as (address, _):
             listen = f"{host}:{address.rpartition(':')[2]}"
-            with pytest.raises(AddressInUse, match=f"cannot listen on {listen}: another process .*choose another"):
+            with pytest.raises(
+                AddressInUse, match=f"cannot listen on {listen}: another process .*choose another"
+            ):
                 await bind(make_server(identity, ALLOWED), identity, listen)
 
     asyncio.run(scenario())
@@ -215,7 +237,9 @@ def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site, monkeyp
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("listen", ["192.0.2.1:7443", "no-such-host.invalid:7443", "localhost", "::1:7443", "a:x"])
+@pytest.mark.parametrize(
+    "listen", ["192.0.2.1:7443", "no-such-host.invalid:7443", "localhost", "::1:7443", "a:x"]
+)
 def test_an_address_that_is_not_ours_is_refused(site, listen):
     async def scenario():
         await bind(make_server(site("a"), ALLOWED), site("a"), listen)

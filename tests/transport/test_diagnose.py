@@ -82,7 +82,10 @@ def test_tls_1_2_is_told_apart(site, tmp_path):
 
 def test_a_name_that_does_not_resolve(site):
     error = explain(site("b"), "a", "node", "no-such-host.invalid:7443")
-    assert type(error) is PeerUnavailable and "'no-such-host.invalid' does not resolve" in error.message
+    assert (
+        type(error) is PeerUnavailable
+        and "'no-such-host.invalid' does not resolve" in error.message
+    )
 
 
 def test_a_closed_port(site):
@@ -124,7 +127,9 @@ def test_a_server_that_is_not_yet_valid(site):
     assert type(error) is CertificateError and "is not yet valid, only from" in error.message
 
 
-def test_a_certificate_that_the_server_refuses_without_knowing_ours_is_no_secret(site, other_authority):
+def test_a_certificate_that_the_server_refuses_without_knowing_ours_is_no_secret(
+    site, other_authority
+):
     error = at_server(site("a", signer=other_authority), site("b"))
     assert type(error) is CertificateError and "our authority did not sign" in error.message
     assert "PRIVATE" not in error.message + error.detail
@@ -151,7 +156,9 @@ def test_an_address_is_split(address, host, port):
     assert split_address(address) == (host, port)
 
 
-@pytest.mark.parametrize("address", ["", "a", ":1", "a:", "a:b", "a:65536", "::1:7443", "a:-1", "a:٣"])
+@pytest.mark.parametrize(
+    "address", ["", "a", ":1", "a:", "a:b", "a:65536", "::1:7443", "a:-1", "a:٣"]
+)
 def test_a_wrong_address_is_refused_with_an_example(address):
     with pytest.raises(ConfigError, match=r"expected .* as in"):
         split_address(address)

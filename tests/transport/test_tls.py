@@ -36,7 +36,9 @@ def rsa_identity():
     """TLS 1.2 has suites for RSA that it has not for ECDSA: the refusal must not hang on the kind of key."""
     key, now = rsa.generate_private_key(65537, 2048), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
-    names = x509.SubjectAlternativeName([x509.DNSName("a.node.umpc"), x509.DNSName("any.node.umpc")])
+    names = x509.SubjectAlternativeName(
+        [x509.DNSName("a.node.umpc"), x509.DNSName("any.node.umpc")]
+    )
     start, end = now - timedelta(hours=1), now + timedelta(days=1)
     cert = (
         x509.CertificateBuilder(name, name, key.public_key(), 1, start, end)
@@ -45,7 +47,11 @@ def rsa_identity():
         .sign(key, hashes.SHA256())
         .public_bytes(serialization.Encoding.PEM)
     )
-    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
     return Identity("a", "node", cert, cert, key.private_bytes(*form), end)
 
 
@@ -63,7 +69,9 @@ def context_of(identity, version, tmp_path, kind):
 async def version_spoken(port, context):
     """The TLS version in which a server sends its first byte, or None if it refuses."""
     try:
-        streams = asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="a.node.umpc")
+        streams = asyncio.open_connection(
+            "127.0.0.1", port, ssl=context, server_hostname="a.node.umpc"
+        )
         reader, writer = await asyncio.wait_for(streams, 10)
     except OSError:  # ssl.SSLError is one
         return None
@@ -102,7 +110,10 @@ def test_our_client_speaks_tls_1_3_only(identity, version, spoken, tmp_path):
         server = await asyncio.start_server(accepted, "127.0.0.1", 0, ssl=context)
         port = server.sockets[0].getsockname()[1]
         options = [("grpc.ssl_target_name_override", "a.node.umpc")]
-        async with server, dial(f"127.0.0.1:{port}", channel_credentials(identity), options) as channel:
+        async with (
+            server,
+            dial(f"127.0.0.1:{port}", channel_credentials(identity), options) as channel,
+        ):
             failed = asyncio.create_task(connecting_failed(channel))
             await asyncio.wait({seen, failed}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
             assert seen.done() or failed.done(), "neither a handshake nor a refusal"
@@ -113,7 +124,9 @@ def test_our_client_speaks_tls_1_3_only(identity, version, spoken, tmp_path):
 
 
 async def connecting_failed(channel):
-    while (state := channel.get_state(try_to_connect=True)) is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+    while (
+        state := channel.get_state(try_to_connect=True)
+    ) is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
         await channel.wait_for_state_change(state)
 
 
@@ -124,7 +137,10 @@ def dial(address, credentials, options):
 def test_without_our_cipher_list_grpc_would_accept_tls_1_2(site, tmp_path):
     """The power of the tests above: they do see a server that speaks TLS 1.2."""
     identity = site()
-    (tmp_path / "cert").write_bytes(identity.cert_pem), (tmp_path / "key").write_bytes(identity.key_pem)
+    (
+        (tmp_path / "cert").write_bytes(identity.cert_pem),
+        (tmp_path / "key").write_bytes(identity.key_pem),
+    )
     command = [sys.executable, "-c", UNRESTRICTED, tmp_path / "cert", tmp_path / "key"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={}, text=True) as server:
         try:
@@ -152,7 +168,9 @@ def test_grpc_imported_too_early_is_refused(site, tmp_path):
 
 def test_the_authority_works_without_grpc():
     program = "import umpc.transport.authority, umpc.transport.diagnose, sys; print('grpc' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
 
 

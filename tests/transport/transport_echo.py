@@ -17,7 +17,9 @@ from umpc.transport.tls import grpc, peer_of
 
 CALL, CHAT, WATCH, BUSY = (f"/umpc.test.Echo/{name}" for name in ("Call", "Chat", "Watch", "Busy"))
 DEALERS_ONLY, NOT_LISTED = "/umpc.test.Echo/DealersOnly", "/umpc.test.Echo/NotListed"
-ALLOWED = {method: ("node", "coordinator") for method in (CALL, CHAT, WATCH, BUSY)} | {DEALERS_ONLY: ("dealer",)}
+ALLOWED = {method: ("node", "coordinator") for method in (CALL, CHAT, WATCH, BUSY)} | {
+    DEALERS_ONLY: ("dealer",)
+}
 BUSY_SECONDS = 7
 
 

@@ -37,12 +37,17 @@ def values_of(field: FieldSchema) -> list[Fraction]:
 
 def all_records(schema: Schema = SCHEMA) -> list[Record]:
     fields = list(schema)
-    return [dict(zip([f.name for f in fields], row, strict=True)) for row in product(*(values_of(f) for f in fields))]
+    return [
+        dict(zip([f.name for f in fields], row, strict=True))
+        for row in product(*(values_of(f) for f in fields))
+    ]
 
 
 def columns(schema: Schema, records: Sequence[Record]) -> dict[str, np.ndarray]:
     return {
-        field.name: np.array([int(record[field.name] / field.resolution) for record in records], dtype=np.int64)
+        field.name: np.array(
+            [int(record[field.name] / field.resolution) for record in records], dtype=np.int64
+        )
         for field in schema
     }
 
@@ -92,7 +97,9 @@ SMALL = st.integers(0, 11)
 
 
 @st.composite
-def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAMES, size: int = 8) -> ex.Expression:
+def numbers(
+    draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAMES, size: int = 8
+) -> ex.Expression:
     """A random kernel of two records of about `size` nodes: all fourteen kinds, conditions where they belong."""
     name = names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
 
@@ -105,7 +112,11 @@ def numbers(draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAM
             return kind(number(size // 2), number(size - 1 - size // 2))
         if choice < 10:
             return (ex.Sign, ex.Absolute)[choice % 2](number(size - 1))
-        return bit(size) if choice == 10 else ex.Select(bit(size // 3), number(size // 3), number(size // 3))
+        return (
+            bit(size)
+            if choice == 10
+            else ex.Select(bit(size // 3), number(size // 3), number(size // 3))
+        )
 
     def bit(size: int) -> ex.Expression:
         choice = draw(SMALL) if size > 4 else 0

@@ -39,16 +39,27 @@ def expressions(name: str, parameters: tuple = ()) -> tuple[Expression, ...]:
     return LIBRARY[name].expressions(columns_of(name), dict(parameters or CELLS.get(name, ())))
 
 
-def values(name: str, records: Sequence[Mapping[str, np.ndarray]], parameters: tuple = ()) -> list[np.ndarray]:
+def values(
+    name: str, records: Sequence[Mapping[str, np.ndarray]], parameters: tuple = ()
+) -> list[np.ndarray]:
     """Each sum's kernel on a batch of edges: (edges,) int64, in UNIT."""
-    return [evaluate_clear(expression, SCHEMA, records, UNIT) for expression in expressions(name, parameters)]
+    return [
+        evaluate_clear(expression, SCHEMA, records, UNIT)
+        for expression in expressions(name, parameters)
+    ]
 
 
-def means(name: str, table: Table, second: Table | None = None, parameters: tuple = ()) -> list[Fraction]:
+def means(
+    name: str, table: Table, second: Table | None = None, parameters: tuple = ()
+) -> list[Fraction]:
     """Each sum's mean over all edges; of two samples over all pairs of a record of each."""
     tables = [table] * LIBRARY[name].degree if second is None else [table, second]
     sizes = [len(next(iter(side.values()))) for side in tables]
-    sets = list(product(*map(range, sizes)) if second is not None else combinations(range(sizes[0]), len(sizes)))
+    sets = list(
+        product(*map(range, sizes))
+        if second is not None
+        else combinations(range(sizes[0]), len(sizes))
+    )
     index = np.array(sets).reshape(-1, len(sizes)).T
     records = [
         {column: np.array(side[column], dtype=np.int64)[rows] for column in side}

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, fits, numbers
 from umpc.errors import LocalProtocolError, RangeError
 from umpc.ustat import expression as ex
 from umpc.ustat.clear import Exact, evaluate_clear, fits_words
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
-
-from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, fits, numbers
 
 RECORDS = all_records()
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
@@ -37,14 +36,18 @@ def test_every_node_kind_is_right_on_all_pairs_of_records(kind):
 def test_random_kernels_are_right_with_ties_and_bounds(node):
     expected = [by_hand(node, pair) for pair in FEW]
     unit = Fraction(1, lcm(*(value.denominator for value in expected)))
-    assert evaluate_clear(node, SCHEMA, FEW_COLUMNS, unit).tolist() == [value / unit for value in expected]
+    assert evaluate_clear(node, SCHEMA, FEW_COLUMNS, unit).tolist() == [
+        value / unit for value in expected
+    ]
 
 
 @settings(max_examples=100, deadline=None)
 @given(numbers().filter(fits))
 def test_the_unit_of_the_normal_form_divides_every_value(node):
     unit = polynomial_of(node, SCHEMA).unit
-    assert (evaluate_clear(node, SCHEMA, FEW_COLUMNS, unit) * unit).tolist() == [by_hand(node, pair) for pair in FEW]
+    assert (evaluate_clear(node, SCHEMA, FEW_COLUMNS, unit) * unit).tolist() == [
+        by_hand(node, pair) for pair in FEW
+    ]
 
 
 def test_a_unit_that_does_not_divide_a_value_is_refused():
@@ -53,7 +56,9 @@ def test_a_unit_that_does_not_divide_a_value_is_refused():
 
 
 def test_a_constant_kernel_has_one_value_per_edge():
-    assert evaluate_clear(ex.Constant(Fraction(3)), SCHEMA, FEW_COLUMNS, Fraction(1)).tolist() == [3] * len(FEW)
+    assert evaluate_clear(ex.Constant(Fraction(3)), SCHEMA, FEW_COLUMNS, Fraction(1)).tolist() == [
+        3
+    ] * len(FEW)
 
 
 def test_no_edges_no_values():
@@ -90,7 +95,9 @@ X, Y = ex.Field(0, "x"), ex.Field(1, "y")
 def test_values_inside_a_kernel_never_wrap_around(build, left, right):
     node = build(left, right)
     tables = [columns(WIDE, TOP)] * 2
-    assert evaluate_clear(node, WIDE, tables, Fraction(1)).tolist() == [by_hand(node, (edge, edge)) for edge in TOP]
+    assert evaluate_clear(node, WIDE, tables, Fraction(1)).tolist() == [
+        by_hand(node, (edge, edge)) for edge in TOP
+    ]
 
 
 def test_bits_stay_bits_however_they_are_nested():
@@ -100,7 +107,9 @@ def test_bits_stay_bits_however_they_are_nested():
     assert fits_words(node, WIDE)
     pairs = [(first, second) for first in TOP for second in TOP]
     tables = [columns(WIDE, [pair[side] for pair in pairs]) for side in (0, 1)]
-    assert evaluate_clear(node, WIDE, tables, Fraction(1)).tolist() == [by_hand(node, pair) for pair in pairs]
+    assert evaluate_clear(node, WIDE, tables, Fraction(1)).tolist() == [
+        by_hand(node, pair) for pair in pairs
+    ]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,13 @@ def test_numbers_are_read_in_any_order():
 def test_large_numbers_are_exact(size, taken):
     total = comb(size, taken)
     assert total < 1 << 62
-    numbers = [0, 1, total - 2, total - 1, *np.random.default_rng(taken).integers(0, total, 50).tolist()]
+    numbers = [
+        0,
+        1,
+        total - 2,
+        total - 1,
+        *np.random.default_rng(taken).integers(0, total, 50).tolist(),
+    ]
     subsets = unrank(np.array(numbers), size, taken).T.tolist()
     for number, subset in zip(numbers, subsets, strict=True):
         assert all(0 <= record < size for record in subset) and subset == sorted(set(subset))

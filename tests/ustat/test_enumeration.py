@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, by_hand, numbers
 from umpc.errors import LocalProtocolError
 from umpc.ustat import enumeration
 from umpc.ustat import expression as ex
@@ -20,15 +21,15 @@ from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text, to_text
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
 
-from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, numbers
-
 RECORDS = all_records()
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
 
 
 def schema(size: int, lower: int = 0) -> Schema:
     """The fields x and y, each with `size` values."""
-    return Schema([FieldSchema(n, Fraction(lower), Fraction(lower + size - 1), Fraction(1)) for n in "xy"])
+    return Schema(
+        [FieldSchema(n, Fraction(lower), Fraction(lower + size - 1), Fraction(1)) for n in "xy"]
+    )
 
 
 def reached(node: ex.Expression, edges) -> Interval:
@@ -52,7 +53,12 @@ def test_a_random_kernels_range_is_reached_and_lies_in_interval_arithmetics(node
 
 def comparisons(records: int) -> st.SearchStrategy[ex.Expression]:
     """A comparison of one field between two records, in any of the spellings that count."""
-    fields = [(ex.Field(i, n), ex.Field(j, n)) for n in "xy" for i in range(records) for j in range(records)]
+    fields = [
+        (ex.Field(i, n), ex.Field(j, n))
+        for n in "xy"
+        for i in range(records)
+        for j in range(records)
+    ]
     factor, zero = ex.Constant(Fraction(3, 2)), ex.Constant(Fraction(0))
     spellings = [
         ex.Less,
@@ -62,7 +68,9 @@ def comparisons(records: int) -> st.SearchStrategy[ex.Expression]:
         lambda x, y: ex.Sign(ex.Subtract(x, y)),
         lambda x, y: ex.Sign(ex.Subtract(ex.Multiply(factor, x), ex.Multiply(y, factor))),
     ]
-    return st.builds(lambda build, pair: build(*pair), st.sampled_from(spellings), st.sampled_from(fields))
+    return st.builds(
+        lambda build, pair: build(*pair), st.sampled_from(spellings), st.sampled_from(fields)
+    )
 
 
 def order_only(records: int) -> st.SearchStrategy[ex.Expression]:
@@ -82,7 +90,10 @@ def test_the_order_of_few_values_stands_for_all_of_a_larger_domain(node, size):
     wide = schema(size, -1)
     assert all(len(domain) <= 3 for domain in domains_of(node, wide).values())
     occurring = sorted({field.name for field in ex.fields_of(node)})
-    rows = [dict(zip(occurring, row, strict=True)) for row in product(range(-1, size - 1), repeat=len(occurring))]
+    rows = [
+        dict(zip(occurring, row, strict=True))
+        for row in product(range(-1, size - 1), repeat=len(occurring))
+    ]
     assert exact_interval(node, wide) == reached(node, product(rows, repeat=3))
 
 
@@ -124,7 +135,12 @@ def test_a_small_domain_stays_as_small_as_it_is():
 def test_categories_are_enumerated_by_their_labels_or_by_equality_alone():
     colours = Schema([FieldSchema("x", Fraction(0), Fraction(4), Fraction(1), tuple("abcde"))])
     assert [len(d) for d in domains_of(trace(lambda a, b: a.x == b.x), colours).values()] == [2, 2]
-    assert exact_interval(trace(lambda a, b, c: (a.x == b.x) + (b.x == c.x) + (a.x == c.x)), colours).high == 3
+    assert (
+        exact_interval(
+            trace(lambda a, b, c: (a.x == b.x) + (b.x == c.x) + (a.x == c.x)), colours
+        ).high
+        == 3
+    )
 
 
 def test_too_many_points_are_not_enumerated():
@@ -144,12 +160,16 @@ def test_chunks_leave_out_no_point(monkeypatch, chunk):
 
 
 def test_a_constant_has_one_value():
-    assert exact_interval(trace(lambda a: Fraction(-2, 3)), SCHEMA) == Interval(Fraction(-2, 3), Fraction(-2, 3))
+    assert exact_interval(trace(lambda a: Fraction(-2, 3)), SCHEMA) == Interval(
+        Fraction(-2, 3), Fraction(-2, 3)
+    )
 
 
 def test_values_beyond_63_bits_are_exact():
     node = trace(lambda a, b: (a.x - b.x) * 10**30 + Fraction(1, 7))
-    assert exact_interval(node, schema(4)) == Interval(Fraction(1, 7) - 3 * 10**30, Fraction(1, 7) + 3 * 10**30)
+    assert exact_interval(node, schema(4)) == Interval(
+        Fraction(1, 7) - 3 * 10**30, Fraction(1, 7) + 3 * 10**30
+    )
 
 
 def test_wide_values_are_enumerated_on_fewer_points():
@@ -162,7 +182,11 @@ def test_equality_on_all_records_is_decided_both_ways():
     least = trace(lambda a, b: minimum(a.x, b.x))
     assert always_equal(least, trace(lambda a, b: a.x + b.x - maximum(a.x, b.x)), schema(9)) is True
     assert (
-        always_equal(least, trace(lambda a, b: select((a.x == 8) & (b.x == 8), 0, minimum(a.x, b.x))), schema(9))
+        always_equal(
+            least,
+            trace(lambda a, b: select((a.x == 8) & (b.x == 8), 0, minimum(a.x, b.x))),
+            schema(9),
+        )
         is False
     )
 

@@ -40,8 +40,12 @@ def draw(rng: np.random.Generator, shape: float, std: float) -> np.ndarray:
 
 def test_every_estimator_is_tested_and_takes_as_many_sums():
     assert ESTIMATORS.keys() == MEANS.keys() == VALUES.keys()
-    assert {name: len(means) for name, means in MEANS.items()} == {n: e.sums for n, e in ESTIMATORS.items()}
-    assert all(name == estimator.name and estimator.formula for name, estimator in ESTIMATORS.items())
+    assert {name: len(means) for name, means in MEANS.items()} == {
+        n: e.sums for n, e in ESTIMATORS.items()
+    }
+    assert all(
+        name == estimator.name and estimator.formula for name, estimator in ESTIMATORS.items()
+    )
 
 
 @pytest.mark.parametrize("name", MEANS)
@@ -68,8 +72,12 @@ def test_the_sampling_bound_adds_the_absolute_effects_of_all_sums(name):
     step, expected = 1e-6, 0.0
     for number, bound in enumerate(bounds):
         shift = step * (np.arange(len(means)) == number)
-        expected += abs(VALUES[name](means + shift) - VALUES[name](means - shift)) / (2 * step) * bound
-    assert run(name, means, [0.0] * len(means), list(bounds)).sampling_std_bound == pytest.approx(expected)
+        expected += (
+            abs(VALUES[name](means + shift) - VALUES[name](means - shift)) / (2 * step) * bound
+        )
+    assert run(name, means, [0.0] * len(means), list(bounds)).sampling_std_bound == pytest.approx(
+        expected
+    )
 
 
 @pytest.mark.parametrize("shape", [1, 2, 8], ids="N/h = {}".format)
@@ -80,7 +88,9 @@ def test_intervals_hold_the_value_without_noise(name, relative, shape):
     rng = np.random.default_rng(SEED)
     means = np.array(MEANS[name])
     noise = relative * means
-    drawn = np.column_stack([mean + draw(rng, shape, std) for mean, std in zip(means, noise, strict=True)])
+    drawn = np.column_stack(
+        [mean + draw(rng, shape, std) for mean, std in zip(means, noise, strict=True)]
+    )
     released = [result for row in drawn if (result := run(name, row, noise)).value is not None]
     value = VALUES[name](means)
     covered = np.mean([result.low <= value <= result.high for result in released])
@@ -100,7 +110,11 @@ def test_the_quantile_is_the_laplace_laws_and_enough_for_more_nodes(shape):
     """Noise is normal given its variance, which is gamma distributed."""
 
     def missed(variance: float) -> float:
-        return stats.gamma.pdf(variance, shape, scale=1 / shape) * 2 * stats.norm.sf(QUANTILE / sqrt(variance))
+        return (
+            stats.gamma.pdf(variance, shape, scale=1 / shape)
+            * 2
+            * stats.norm.sf(QUANTILE / sqrt(variance))
+        )
 
     outside = integrate.quad(missed, 0, inf, limit=400)[0]
     assert outside <= 0.05 + 1e-9
@@ -128,13 +142,17 @@ def test_the_ratio_is_fiellers(s0, s1, noise0, relative):
     """The textbook: θ solves (s1² − z²σ1²)θ² − 2·s0·s1·θ + s0² − z²σ0² = 0."""
     noise1 = relative * s1
     result = run("ratio", [s0, s1], [noise0, noise1])
-    roots = np.roots([s1**2 - (QUANTILE * noise1) ** 2, -2 * s0 * s1, s0**2 - (QUANTILE * noise0) ** 2])
+    roots = np.roots(
+        [s1**2 - (QUANTILE * noise1) ** 2, -2 * s0 * s1, s0**2 - (QUANTILE * noise0) ** 2]
+    )
     assert [result.low, result.high] == pytest.approx(sorted(roots.real), rel=1e-6, abs=1e-9)
     assert result.low <= result.value <= result.high
 
 
 def test_the_mean_and_the_total_have_the_laplace_interval():
-    assert run("mean", [0.25], [0.1], [0.02]) == Estimate(0.25, 0.1, 0.25 - QUANTILE * 0.1, 0.25 + QUANTILE * 0.1, 0.02)
+    assert run("mean", [0.25], [0.1], [0.02]) == Estimate(
+        0.25, 0.1, 0.25 - QUANTILE * 0.1, 0.25 + QUANTILE * 0.1, 0.02
+    )
     total = estimate("total", [0.25], [0.1], [0.02], 12)
     assert (total.value, total.noise_std, total.sampling_std_bound) == pytest.approx((3, 1.2, 0.24))
 
@@ -142,7 +160,9 @@ def test_the_mean_and_the_total_have_the_laplace_interval():
 def test_the_entropy_of_a_fair_coin_is_one_bit():
     result = run("collision_entropy", [0.5], [0.05])
     assert result.value == 1 and result.noise_std == pytest.approx(0.1 / log(2))
-    assert (result.low, result.high) == pytest.approx((-log2(0.5 + QUANTILE * 0.05), -log2(0.5 - QUANTILE * 0.05)))
+    assert (result.low, result.high) == pytest.approx(
+        (-log2(0.5 + QUANTILE * 0.05), -log2(0.5 - QUANTILE * 0.05))
+    )
     assert str(run("collision_entropy", [1.0], [0.0]).value) == "0.0"
 
 
@@ -152,16 +172,34 @@ def test_the_entropy_of_a_fair_coin_is_one_bit():
         ("ratio", [0.3, 0.1], [0.01, 0.05], "sum 2, 0.1 ± 0.05", "more epsilon"),
         ("ratio", [0.3, -0.6], [0.01, 0.01], "sum 2, -0.6 ± 0.01", "more epsilon"),
         ("ratio", [0.3, QUANTILE], [0.01, 1.0], "sum 2, 2.12 ± 1", "more epsilon"),
-        ("geometric_ratio", [0.3, 0.6, 0.1], [0.01, 0.01, 0.05], "sum 3, 0.1 ± 0.05", "more epsilon"),
-        ("geometric_ratio", [0.3, -0.6, -0.4], [0.01, 0.01, 0.01], "sum 2, -0.6 ± 0.01", "more epsilon"),
+        (
+            "geometric_ratio",
+            [0.3, 0.6, 0.1],
+            [0.01, 0.01, 0.05],
+            "sum 3, 0.1 ± 0.05",
+            "more epsilon",
+        ),
+        (
+            "geometric_ratio",
+            [0.3, -0.6, -0.4],
+            [0.01, 0.01, 0.01],
+            "sum 2, -0.6 ± 0.01",
+            "more epsilon",
+        ),
         ("collision_entropy", [0.001], [0.002], "sum 1, 0.001 ± 0.002", "more epsilon"),
         ("ratio", [0.0, 0.0], [0.0, 0.0], "sum 2, 0,", "more edges"),
     ],
 )
-def test_a_denominator_that_drowns_withholds_the_value_and_says_what_to_do(name, means, noise, which, cure):
+def test_a_denominator_that_drowns_withholds_the_value_and_says_what_to_do(
+    name, means, noise, which, cure
+):
     result = run(name, means, noise)
-    assert (result.value, result.noise_std, result.low, result.high, result.sampling_std_bound) == (None,) * 5
-    assert which in result.note and "cannot be told from zero" in result.note and cure in result.note, result.note
+    assert (result.value, result.noise_std, result.low, result.high, result.sampling_std_bound) == (
+        None,
+    ) * 5
+    assert (
+        which in result.note and "cannot be told from zero" in result.note and cure in result.note
+    ), result.note
 
 
 def test_a_denominator_just_above_its_noise_is_enough():
@@ -172,7 +210,12 @@ def test_a_denominator_just_above_its_noise_is_enough():
 @pytest.mark.parametrize(
     ("name", "means", "noise", "words"),
     [
-        ("median", [0.1], [0.1], "no estimator 'median'; there are collision_entropy, geometric_ratio, mean"),
+        (
+            "median",
+            [0.1],
+            [0.1],
+            "no estimator 'median'; there are collision_entropy, geometric_ratio, mean",
+        ),
         ("mean", [0.1, 0.2], [0.1, 0.1], r"of 1 sum\(s\); got 2"),
         ("ratio", [0.1], [0.1], r"sum 1 / sum 2, of 2 sum\(s\); got 1"),
         ("ratio", [0.1, 0.2], [0.1], "got 2"),

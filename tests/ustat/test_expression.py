@@ -7,9 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 
+from tests.ustat.expressions import EVERY_KIND, all_records, by_hand, numbers
 from umpc.ustat import expression as ex
-
-from .expressions import EVERY_KIND, all_records, by_hand, numbers
 
 RECORDS = all_records()
 x, y, ONE = ex.Field(0, "age"), ex.Field(1, "age"), ex.Constant(Fraction(1))
@@ -67,7 +66,9 @@ def test_equal_subexpressions_are_evaluated_once():
 
 
 SMALLER, LARGER = (
-    ex.Select(ex.Less(ex.Field(0, "age"), ex.Field(1, "age")), ex.Field(i, "age"), ex.Field(1 - i, "age"))
+    ex.Select(
+        ex.Less(ex.Field(0, "age"), ex.Field(1, "age")), ex.Field(i, "age"), ex.Field(1 - i, "age")
+    )
     for i in (0, 1)
 )
 
@@ -83,7 +84,11 @@ def test_the_smaller_and_the_larger_of_two_are_recognised():
     a, b = RECORDS[5], RECORDS[40]
     assert ex.interpret(SMALLER, Ends((a, b))) == ("minimum", a["age"], b["age"])
     assert ex.interpret(LARGER, Ends((a, b))) == ("maximum", a["age"], b["age"])
-    for node in (ex.Select(ex.Equal(x, y), x, y), ex.Select(ex.Less(x, y), y, y), ex.Select(ex.Less(y, x), ONE, y)):
+    for node in (
+        ex.Select(ex.Equal(x, y), x, y),
+        ex.Select(ex.Less(x, y), y, y),
+        ex.Select(ex.Less(y, x), ONE, y),
+    ):
         assert isinstance(ex.interpret(node, Ends((a, b))), Fraction)
 
 

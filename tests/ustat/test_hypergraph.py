@@ -8,11 +8,19 @@ from math import comb
 import numpy as np
 import pytest
 
+from umpc.crypto.prg import Stream, derive
 from umpc.errors import RangeError, TooFewRecords
 from umpc.mpc.attempt import edges_of
-from umpc.mpc.prg import Stream, derive
-from umpc.study import FieldText, Participant, Study
-from umpc.ustat.hypergraph import Block, CompleteCell, Hypergraph, SampledCell, expand, expand_two_sample
+from umpc.study.document import Study
+from umpc.study.parts import FieldText, Participant
+from umpc.ustat.hypergraph import (
+    CompleteCell,
+    Hypergraph,
+    RecordBlock,
+    SampledCell,
+    expand,
+    expand_two_sample,
+)
 from umpc.ustat.sampling import balanced, biregular, two_sample_max_degree
 
 
@@ -79,7 +87,10 @@ def check_counts(graph: Hypergraph) -> None:
         assert cell.count == len(edges) > 0 and len(owners) == graph.degree
         for slot, node in enumerate(owners):
             rows = [edge[slot] for edge in edges]
-            assert cell.records(slot).tolist() == sorted(set(rows)) and cell.records(slot).dtype == np.int64
+            assert (
+                cell.records(slot).tolist() == sorted(set(rows))
+                and cell.records(slot).dtype == np.int64
+            )
             occurrences = cell.occurrences(slot, graph.counts[node])
             assert occurrences.tolist() == [rows.count(row) for row in range(graph.counts[node])]
             assert occurrences.dtype == np.int64
@@ -93,7 +104,9 @@ def check_counts(graph: Hypergraph) -> None:
         for other in set(nodes) - {node}:
             assert graph.shared_records(node, other).tolist() == sorted(together[node, other])
             assert graph.shared_records(node, other).dtype == np.int64
-    assert list(graph.shared_cells) == sorted(owners for owners in graph.cells if len(set(owners)) > 1)
+    assert list(graph.shared_cells) == sorted(
+        owners for owners in graph.cells if len(set(owners)) > 1
+    )
     assert all(graph.shared_cells[owners] is graph.cells[owners] for owners in graph.shared_cells)
     assert graph.shared_cells is graph.shared_cells
 
@@ -132,14 +145,18 @@ def test_degrees_records_and_neighbours_equal_counting(degree, rule):
 
 def test_pairs_are_the_default_and_owners_are_plain_numbers():
     graph = expand("3", (2, 2), words())
-    assert graph.degree == 2 and all(type(owner) is int for owners in graph.cells for owner in owners)
+    assert graph.degree == 2 and all(
+        type(owner) is int for owners in graph.cells for owner in owners
+    )
 
 
 def test_too_few_records_and_too_many_edges_are_refused():
     with pytest.raises(TooFewRecords, match="at least 3 records"):
         expand("all", (1, 1), words(), 3)
     for rule in ("all", str(10**17) + "n"):
-        with pytest.raises(RangeError, match=r"all sets of 4 of 200000 records are \d+ edges, more than can"):
+        with pytest.raises(
+            RangeError, match=r"all sets of 4 of 200000 records are \d+ edges, more than can"
+        ):
             expand(rule, (100_000, 100_000), words(), 4)
     with pytest.raises(RangeError, match="all pairs of 2147483648 and 2147483648 records"):
         expand_two_sample("all", [(1 << 31, 1), (0, (1 << 31) - 1)], words())
@@ -147,7 +164,9 @@ def test_too_few_records_and_too_many_edges_are_refused():
 
 # --- two samples ----------------------------------------------------------------------------------------------
 
-CLASSES = [pairs for nodes in (1, 2) for pairs in product(product(range(3), repeat=2), repeat=nodes)]
+CLASSES = [
+    pairs for nodes in (1, 2) for pairs in product(product(range(3), repeat=2), repeat=nodes)
+]
 CLASSES += [((1, 2), (0, 3), (2, 1)), ((0, 1), (0, 0), (2, 0), (1, 1)), ((4, 4), (1, 2))]
 CLASSES = [pairs for pairs in CLASSES if all(map(sum, zip(*pairs, strict=True)))]
 
@@ -159,7 +178,11 @@ def test_two_sample_cells_partition_the_edges(class_counts):
         graph = expand_two_sample(str(count), class_counts, words(count))
         expected = by_cell_of_classes(biregular(*sizes, count, words(count)).tolist(), class_counts)
         assert cells_of(graph) == expected and list(graph.cells) == sorted(expected)
-        assert (graph.counts, graph.degree, graph.edge_count) == (tuple(map(sum, class_counts)), 2, count)
+        assert (graph.counts, graph.degree, graph.edge_count) == (
+            tuple(map(sum, class_counts)),
+            2,
+            count,
+        )
         check_counts(graph)
         largest = max(graph.degrees(node).max(initial=0) for node in range(len(class_counts)))
         assert largest == two_sample_max_degree(count, *sizes)
@@ -183,27 +206,42 @@ def test_the_two_directions_between_two_nodes_are_two_cells():
 
 # --- cells ----------------------------------------------------------------------------------------------------
 
-SHAPES = [(Block(0, 7, 2),), (Block(3, 5, 3),), (Block(0, 4, 1), Block(0, 3, 1)), (Block(0, 1, 1), Block(1, 4, 2))]
-SHAPES += [(Block(2, 4, 2), Block(0, 3, 1), Block(0, 3, 2)), (Block(0, 1, 2),), (Block(0, 2, 1), Block(0, 0, 1))]
+SHAPES = [
+    (RecordBlock(0, 7, 2),),
+    (RecordBlock(3, 5, 3),),
+    (RecordBlock(0, 4, 1), RecordBlock(0, 3, 1)),
+    (RecordBlock(0, 1, 1), RecordBlock(1, 4, 2)),
+]
+SHAPES += [
+    (RecordBlock(2, 4, 2), RecordBlock(0, 3, 1), RecordBlock(0, 3, 2)),
+    (RecordBlock(0, 1, 2),),
+    (RecordBlock(0, 2, 1), RecordBlock(0, 0, 1)),
+]
 
 
 @pytest.mark.parametrize("blocks", SHAPES, ids=str)
 def test_a_complete_cell_hands_out_any_range_of_its_edges(blocks):
-    parts = [list(combinations(range(block.first, block.first + block.size), block.taken)) for block in blocks]
+    parts = [
+        list(combinations(range(block.first, block.first + block.size), block.taken))
+        for block in blocks
+    ]
     colex = [sorted(part, key=lambda subset: subset[::-1]) for part in parts]
     every = [sum(edge, ()) for edge in product(*colex)]
     cell = CompleteCell(blocks)
     assert cell.count == len(every)
     for start in range(cell.count + 1):
         for stop in range(start, min(cell.count, start + 9) + 1):
-            assert cell.edges(start, stop).shape == (sum(block.taken for block in blocks), stop - start)
+            assert cell.edges(start, stop).shape == (
+                sum(block.taken for block in blocks),
+                stop - start,
+            )
             assert listed(cell, start, stop) == every[start:stop]
     if not every:
         assert cell.records(0).tolist() == [] and cell.occurrences(0, 2).tolist() == [0, 0]
 
 
 def test_a_large_complete_cell_is_exact_at_its_ends():
-    cell = CompleteCell((Block(5, 100_000, 2), Block(0, 900_000_000, 1)))
+    cell = CompleteCell((RecordBlock(5, 100_000, 2), RecordBlock(0, 900_000_000, 1)))
     assert listed(cell, 899_999_999, 900_000_001) == [(5, 6, 899_999_999), (5, 7, 0)]
     assert listed(cell, cell.count - 1, cell.count) == [(100_003, 100_004, 899_999_999)]
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 
+from tests.ustat.expressions import SCHEMA, all_records, by_hand, columns, fits, numbers
 from umpc.errors import KernelError, UnknownField
 from umpc.ustat import expression as ex
 from umpc.ustat.kernel import Kernel
@@ -15,8 +16,6 @@ from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.ranges import interval_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
-
-from .expressions import SCHEMA, all_records, by_hand, columns, fits, numbers
 
 RECORDS = all_records()[::2]
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
@@ -35,7 +34,9 @@ def kernel(function, schema: Schema = SCHEMA, degree: int = 2) -> Kernel:
         lambda a, b: sign(a.age - b.age) * sign(a.half - b.half),
         lambda a, b: (a.age - b.age) * (a.half - b.half),
         lambda a, b: (a.age == b.age) == (a.half == b.half),
-        lambda a, b: ((a.age == b.age) & (a.half == b.half)) | ((a.age != b.age) & (a.half != b.half)),
+        lambda a, b: (
+            ((a.age == b.age) & (a.half == b.half)) | ((a.age != b.age) & (a.half != b.half))
+        ),
         lambda a, b: select(a.age < b.age, b.age - a.age, a.age - b.age),
         lambda a, b: (a.age < b.age) + (b.age < a.age),
         lambda a, b: ((a.age < b.half) + (b.age < a.half)) * Fraction(1, 2),
@@ -74,7 +75,9 @@ def test_an_accepted_kernel_is_symmetric_and_an_averaged_one_is_accepted(node):
         accepted = Kernel(node, SCHEMA)
     except KernelError:
         return
-    assert all(by_hand(accepted.expression, (a, b)) == by_hand(node, (b, a)) for a, b in PAIRS[::17])
+    assert all(
+        by_hand(accepted.expression, (a, b)) == by_hand(node, (b, a)) for a, b in PAIRS[::17]
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -83,13 +86,20 @@ def test_no_edge_changes_by_more_than_the_sensitivity_nor_exceeds_the_magnitude(
     symmetric = Kernel(ex.Add(node, ex.permute_records(node, (1, 0))), SCHEMA)
     chosen = PAIRS[::13]
     got = symmetric.evaluate([columns(SCHEMA, [pair[side] for pair in chosen]) for side in (0, 1)])
-    assert (got * symmetric.unit).tolist() == [by_hand(symmetric.expression, pair) for pair in chosen]
+    assert (got * symmetric.unit).tolist() == [
+        by_hand(symmetric.expression, pair) for pair in chosen
+    ]
     assert got.max() - got.min() <= symmetric.sensitivity_units
     assert abs(got).max() <= symmetric.magnitude_units
 
 
 def one(lower: str, upper: str, resolution: str) -> Schema:
-    return Schema([FieldSchema(name, Fraction(lower), Fraction(upper), Fraction(resolution)) for name in ("x", "y")])
+    return Schema(
+        [
+            FieldSchema(name, Fraction(lower), Fraction(upper), Fraction(resolution))
+            for name in ("x", "y")
+        ]
+    )
 
 
 def test_kendalls_sensitivity_is_two_not_one():
@@ -101,16 +111,24 @@ def test_kendalls_sensitivity_is_two_not_one():
 def test_ginis_sensitivity_is_the_width_of_the_field_in_steps():
     gini = kernel(lambda a, b: abs(a.x - b.x), one("-5", "20", "0.01"))
     assert (gini.interval.low, gini.interval.high) == (0, 25)
-    assert (gini.unit, gini.sensitivity_units, gini.magnitude_units) == (Fraction(1, 100), 2500, 2500)
+    assert (gini.unit, gini.sensitivity_units, gini.magnitude_units) == (
+        Fraction(1, 100),
+        2500,
+        2500,
+    )
 
 
 def test_a_bound_between_two_steps_is_rounded_up():
     mixed = kernel(lambda a, b: 3 * a.x * b.x, one("0.5", "1.5", "0.5"))
     assert mixed.unit == Fraction(3, 4)
     assert mixed.sensitivity_units == 8 and mixed.magnitude_units == 9
-    wide = kernel(lambda a, b: 4000 * abs(a.x - b.x) + (a.x * b.x - b.x * a.x), one("0", "2000", "1"))
+    wide = kernel(
+        lambda a, b: 4000 * abs(a.x - b.x) + (a.x * b.x - b.x * a.x), one("0", "2000", "1")
+    )
     assert (wide.interval.low, wide.interval.high, wide.unit) == (-4_000_000, 12_000_000, 4000)
-    narrow = kernel(lambda a, b: 4 * abs(a.x - b.x) + (a.x * b.x - b.x * a.x) * 3, one("0", "1", "1"))
+    narrow = kernel(
+        lambda a, b: 4 * abs(a.x - b.x) + (a.x * b.x - b.x * a.x) * 3, one("0", "1", "1")
+    )
     assert (narrow.interval.low, narrow.interval.high, narrow.unit) == (0, 4, 4)
 
 
@@ -119,7 +137,9 @@ def test_a_range_is_exact_where_few_points_allow_it_and_a_bound_elsewhere():
         return kernel(lambda a, b: (a.x - b.x) * (a.x + b.x) * (a.x - b.x), one("-1", size, "1"))
 
     assert (kernel_of("1").interval.low, kernel_of("1").interval.high) == (-1, 1)
-    assert kernel_of("2000").interval == interval_of(kernel_of("2000").expression, one("-1", "2000", "1"))
+    assert kernel_of("2000").interval == interval_of(
+        kernel_of("2000").expression, one("-1", "2000", "1")
+    )
 
 
 def test_the_range_is_found_when_it_is_asked_for_and_once(monkeypatch):
@@ -130,7 +150,9 @@ def test_the_range_is_found_when_it_is_asked_for_and_once(monkeypatch):
     assert gini.interval.high == gini.interval.high == 5 and len(asked) == 1
 
 
-@pytest.mark.parametrize("text", ["abs(a.x - b.x) + c.x", "abs(a.x - b.x) + c.x * 0", "abs(a.x - b.x) + (c.x == c.x)"])
+@pytest.mark.parametrize(
+    "text", ["abs(a.x - b.x) + c.x", "abs(a.x - b.x) + c.x * 0", "abs(a.x - b.x) + (c.x == c.x)"]
+)
 def test_a_record_that_the_edge_lacks_is_refused_even_where_it_cancels(text):
     with pytest.raises(KernelError, match="uses record 3 of an edge of 2 records"):
         Kernel.from_text(text, one("0", "1", "1"))
@@ -147,10 +169,15 @@ def test_degree_three_is_symmetric_under_all_six_exchanges():
 
     schema, large = one("0", "3", "1"), one("0", "3000", "1")
     assert kernel(lambda a, b, c: a.x * b.x * c.x, schema, 3).sensitivity_units == 27
-    assert kernel(lambda a, b, c: abs(a.x - b.x) + abs(b.x - c.x) + abs(c.x - a.x), schema, 3).degree == 3
+    assert (
+        kernel(lambda a, b, c: abs(a.x - b.x) + abs(b.x - c.x) + abs(c.x - a.x), schema, 3).degree
+        == 3
+    )
     with pytest.raises(KernelError, match="not symmetric"):
         kernel(lambda a, b, c: abs(a.x - b.x) * c.x, schema, 3)
-    assert kernel(spread, schema, 3).sensitivity_units == 3  # the normal form does not prove it, all 64 points do
+    assert (
+        kernel(spread, schema, 3).sensitivity_units == 3
+    )  # the normal form does not prove it, all 64 points do
     with pytest.raises(KernelError, match="not symmetric"):  # it is, but here are too many points
         kernel(spread, large, 3)
 
@@ -168,7 +195,10 @@ def test_points_decide_where_an_exchanged_kernel_has_no_normal_form(monkeypatch)
 
     monkeypatch.setattr("umpc.ustat.kernel.polynomial_of", too_large_if_exchanged)
     assert kernel(lambda a, b: abs(a.x - b.x), one("0", "9", "1"))
-    for function, top in ((lambda a, b: abs(a.x - 2 * b.x), "9"), (lambda a, b: abs(a.x - b.x), "2000")):
+    for function, top in (
+        (lambda a, b: abs(a.x - 2 * b.x), "9"),
+        (lambda a, b: abs(a.x - b.x), "2000"),
+    ):
         with pytest.raises(KernelError, match="not symmetric"):
             kernel(function, one("0", top, "1"))
 
@@ -180,7 +210,9 @@ def test_an_exchange_that_only_the_last_records_show_is_found():
         kernel(lambda a, b, c: a.x * (b.x + c.x), one("0", "3", "1"), 3)
 
 
-@pytest.mark.parametrize("function", [lambda a, b: a.x < b.x, lambda a, b: a.x - 2 * b.y, lambda a, b: a.x])
+@pytest.mark.parametrize(
+    "function", [lambda a, b: a.x < b.x, lambda a, b: a.x - 2 * b.y, lambda a, b: a.x]
+)
 def test_symmetry_is_not_asked_of_arguments_from_different_classes(function):
     with pytest.raises(KernelError, match="not symmetric"):
         Kernel(trace(function), one("0", "3", "1"))
@@ -188,13 +220,19 @@ def test_symmetry_is_not_asked_of_arguments_from_different_classes(function):
 
 
 def test_the_fields_are_those_that_occur_in_order():
-    assert Kernel.from_text("abs(a.y - b.y) * abs(a.x - b.x)", one("0", "3", "1")).fields == ("x", "y")
+    assert Kernel.from_text("abs(a.y - b.y) * abs(a.x - b.x)", one("0", "3", "1")).fields == (
+        "x",
+        "y",
+    )
     assert Kernel.from_text("abs(a.y - b.y)", one("0", "3", "1")).fields == ("y",)
 
 
 def test_the_hash_covers_the_text_the_degree_and_what_the_occurring_fields_hold():
     def of(text="abs(a.x - b.x)", degree=2, x=("x", 0, 3, 1), other=("y", 0, 3, 1)):
-        fields = [FieldSchema(name, Fraction(low), Fraction(up), Fraction(step)) for name, low, up, step in (x, other)]
+        fields = [
+            FieldSchema(name, Fraction(low), Fraction(up), Fraction(step))
+            for name, low, up, step in (x, other)
+        ]
         return Kernel.from_text(text, Schema(fields), degree).hash
 
     assert of() == of(other=("z", 1, 2, 1)) == of(x=("x", "0", "3.0", "1"))
@@ -228,7 +266,9 @@ COLOURS = Schema(
 )
 
 
-@pytest.mark.parametrize("text", ["(a.colour == b.colour)", "select((a.colour == b.colour), abs(a.age - b.age), 0)"])
+@pytest.mark.parametrize(
+    "text", ["(a.colour == b.colour)", "select((a.colour == b.colour), abs(a.age - b.age), 0)"]
+)
 def test_categories_are_compared_for_equality(text):
     assert Kernel.from_text(text, COLOURS).text == text
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, fits, numbers
 from umpc.errors import RangeError
 from umpc.ustat import expression as ex
 from umpc.ustat.local import bound, evaluate_local, relabel
@@ -16,8 +17,6 @@ from umpc.ustat.polynomial import constant, polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import select, trace
-
-from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, fits, numbers
 
 RECORDS = all_records()
 COLUMNS = columns(SCHEMA, RECORDS)
@@ -48,7 +47,10 @@ def test_random_kernels_of_one_record_equal_the_plain_value_and_keep_their_bound
     assert low <= min(expected) and max(expected) <= high
 
 
-FIRST, SECOND = ({name: column[rows] for name, column in COLUMNS.items()} for rows in np.divmod(np.arange(48**2), 48))
+FIRST, SECOND = (
+    {name: column[rows] for name, column in COLUMNS.items()}
+    for rows in np.divmod(np.arange(48**2), 48)
+)
 """Every record with every other and itself."""
 THREE = [
     lambda a, b: (a.age < b.age) & (a.half < b.half) & ~(a.third == b.third),
@@ -68,7 +70,10 @@ def test_two_records_of_one_owner_equal_the_plain_value(node):
 def test_only_records_that_occur_are_read():
     form = polynomial_of(trace(lambda a, b, c: c.age * (a.half == 1) * 2), SCHEMA)
     values = evaluate_local(form, {0: FIRST, 2: SECOND}, 48**2)
-    assert form.records == {0, 2} and values.tolist() == (2 * SECOND["age"] * (FIRST["half"] == 2)).tolist()
+    assert (
+        form.records == {0, 2}
+        and values.tolist() == (2 * SECOND["age"] * (FIRST["half"] == 2)).tolist()
+    )
     assert evaluate_local(constant(3), {}, 2).tolist() == [3, 3]
 
 
@@ -134,7 +139,9 @@ def test_a_value_of_62_bits_or_more_is_refused_by_its_field():
         bound(polynomial_of(trace(lambda a: (a.x < 5) * (1 << 62)), wide(3)), wide(3))
 
 
-@pytest.mark.parametrize("kernel", [lambda a: a.x * a.x < 3, lambda a: (a.x * a.x < 3) & (a.x < 3) & (a.x == 5)])
+@pytest.mark.parametrize(
+    "kernel", [lambda a: a.x * a.x < 3, lambda a: (a.x * a.x < 3) & (a.x < 3) & (a.x == 5)]
+)
 def test_what_a_bit_compares_must_fit_too(kernel):
     inner = polynomial_of(trace(kernel), wide(31))
     assert bound(inner, wide(30)) == (0, 1)

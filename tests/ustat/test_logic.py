@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ustat.expressions import SCHEMA
 from umpc.errors import KernelError
 from umpc.ustat import logic
 from umpc.ustat.kernel import Kernel
@@ -31,8 +32,6 @@ from umpc.ustat.polynomial import (
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text
 from umpc.ustat.tracing import trace
-
-from .expressions import SCHEMA
 
 FORMS = [atom(FieldAtom(record, "age")) for record in range(4)]
 ATOMS = [BitAtom(kind, form) for form in FORMS for kind in ("less", "equal")]
@@ -98,13 +97,18 @@ def test_logic_over_more_comparisons_than_two_is_one_atom_without_a_constant(fun
     atoms = {factor for monomial, _ in logic_of(function).terms for factor, _ in monomial}
     large = {factor for factor in atoms if isinstance(factor, LogicAtom)}
     assert bool(large) == (len(logic.forms(function)) > WRITTEN_OUT)
-    assert not large or (atoms == large and len(large) == 1 and frozenset() not in large.pop().function)
+    assert not large or (
+        atoms == large and len(large) == 1 and frozenset() not in large.pop().function
+    )
 
 
 def test_below_and_equal_exclude_each_other():
     assert logic.conjunction(logic.single(LESS), logic.single(EQUAL)) == logic.FALSE
     rest = logic.single(ATOMS[2])
-    assert logic.conjunction(logic.conjunction(logic.single(LESS), rest), logic.single(EQUAL)) == logic.FALSE
+    assert (
+        logic.conjunction(logic.conjunction(logic.single(LESS), rest), logic.single(EQUAL))
+        == logic.FALSE
+    )
     assert logic.conjunction(logic.single(LESS), logic.single(LESS)) == logic.single(LESS)
 
 
@@ -136,7 +140,9 @@ def normal(kernel) -> Polynomial:
         ),
         (
             lambda a, b, c: (a.age == b.age) & ((b.half < c.half) | (a.third == c.third)),
-            lambda a, b, c: ((b.age == a.age) & (c.half > b.half)) | ((a.age == b.age) & (c.third == a.third)),
+            lambda a, b, c: (
+                ((b.age == a.age) & (c.half > b.half)) | ((a.age == b.age) & (c.third == a.third))
+            ),
         ),
     ],
 )
@@ -164,15 +170,20 @@ def test_symmetric_logic_is_canonical_under_every_exchange_of_records(order):
 def test_turned_around_a_comparison_is_neither_below_nor_equal():
     form = normal(lambda a, b: a.age - b.age)
     above = function_of(less_than_zero(form.scaled(-1)))
-    assert above == logic.TRUE ^ logic.single(BitAtom("less", form)) ^ logic.single(BitAtom("equal", form))
-    assert add(less_than_zero(form), less_than_zero(form.scaled(-1)), atom(BitAtom("equal", form))) == constant(1)
+    assert above == logic.TRUE ^ logic.single(BitAtom("less", form)) ^ logic.single(
+        BitAtom("equal", form)
+    )
+    assert add(
+        less_than_zero(form), less_than_zero(form.scaled(-1)), atom(BitAtom("equal", form))
+    ) == constant(1)
 
 
 @pytest.mark.parametrize("join", [" & ~", " | "])
 def test_logic_of_too_many_cases_is_refused(join):
     """A conjunction of n complements, or a disjunction, is 2^n conjunctions."""
     text = [
-        "~" * ("~" in join) + join.join(f"(a.age == {number} * b.age + 1)" for number in range(count))
+        "~" * ("~" in join)
+        + join.join(f"(a.age == {number} * b.age + 1)" for number in range(count))
         for count in (6, 12)
     ]
     assert polynomial_of(from_text(text[0]), SCHEMA)
@@ -181,7 +192,9 @@ def test_logic_of_too_many_cases_is_refused(join):
 
 
 def test_more_conjunctions_than_4096_are_refused():
-    complements = [logic.TRUE ^ logic.single(BitAtom("less", atom(FieldAtom(0, f"x{n}")))) for n in range(13)]
+    complements = [
+        logic.TRUE ^ logic.single(BitAtom("less", atom(FieldAtom(0, f"x{n}")))) for n in range(13)
+    ]
     function = reduce(logic.conjunction, complements[:12])
     assert len(function) == 4096
     with pytest.raises(KernelError, match="more than 4096 cases"):
@@ -190,7 +203,9 @@ def test_more_conjunctions_than_4096_are_refused():
 
 def test_an_and_that_takes_too_long_is_refused_before_it_is_computed():
     """f & f is f, but 4096² pairs of conjunctions would take half a minute."""
-    complements = [logic.TRUE ^ logic.single(BitAtom("less", atom(FieldAtom(0, f"x{n}")))) for n in range(12)]
+    complements = [
+        logic.TRUE ^ logic.single(BitAtom("less", atom(FieldAtom(0, f"x{n}")))) for n in range(12)
+    ]
     function = reduce(logic.conjunction, complements)
     assert logic.conjunction(complements[0], complements[0]) == complements[0]
     with pytest.raises(KernelError, match="combine fewer comparisons"):
@@ -203,4 +218,7 @@ def test_a_symmetric_kernel_that_is_too_large_is_refused_for_its_size():
     schema = Schema([FieldSchema(name, Fraction(0), Fraction(3), Fraction(1)) for name in names])
     with pytest.raises(KernelError) as caught:
         Kernel.from_text(" | ".join(f"(a.{name} == b.{name})" for name in names), schema)
-    assert "expands into more than" in caught.value.message and "not symmetric" not in caught.value.message
+    assert (
+        "expands into more than" in caught.value.message
+        and "not symmetric" not in caught.value.message
+    )

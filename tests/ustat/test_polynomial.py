@@ -9,13 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ustat.expressions import EVERY_KIND, SCHEMA, Record, all_records, by_hand, fits, numbers
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
-from umpc.ustat.polynomial import BitAtom, FieldAtom, LogicAtom, Polynomial, constant, orient, polynomial_of
+from umpc.ustat.polynomial import (
+    BitAtom,
+    FieldAtom,
+    LogicAtom,
+    Polynomial,
+    constant,
+    orient,
+    polynomial_of,
+)
 from umpc.ustat.text import from_text
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
-
-from .expressions import EVERY_KIND, SCHEMA, Record, all_records, by_hand, fits, numbers
 
 RECORDS = all_records()
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
@@ -29,7 +36,10 @@ def value(of: Polynomial, records: Sequence[Record]) -> Fraction:
             if isinstance(factor, FieldAtom):
                 step = records[factor.record][factor.name] / SCHEMA[factor.name].resolution
             elif isinstance(factor, LogicAtom):
-                step = Fraction(sum(all(bit_value(bit, records) for bit in bits) for bits in factor.function) % 2)
+                step = Fraction(
+                    sum(all(bit_value(bit, records) for bit in bits) for bits in factor.function)
+                    % 2
+                )
             else:
                 step = Fraction(bit_value(factor, records))
             coefficient *= step**power
@@ -67,7 +77,9 @@ def test_terms_are_sorted_without_zeros_and_bits_without_powers(node):
     form = polynomial_of(node, SCHEMA)
     assert all(coefficient != 0 for _, coefficient in form.terms)
     assert len({monomial for monomial, _ in form.terms}) == len(form.terms)
-    orders = [tuple((factor.order, power) for factor, power in monomial) for monomial, _ in form.terms]
+    orders = [
+        tuple((factor.order, power) for factor, power in monomial) for monomial, _ in form.terms
+    ]
     assert orders == sorted(orders)
     for monomial, _ in form.terms:
         assert all(power == 1 for factor, power in monomial if not isinstance(factor, FieldAtom))
@@ -77,7 +89,10 @@ def test_terms_are_sorted_without_zeros_and_bits_without_powers(node):
     ("left", "right"),
     [
         (lambda a, b: a.age - b.age, lambda a, b: -(b.age - a.age)),
-        (lambda a, b: (a.age + b.half) * (a.age - b.half), lambda a, b: a.age * a.age - b.half * b.half),
+        (
+            lambda a, b: (a.age + b.half) * (a.age - b.half),
+            lambda a, b: a.age * a.age - b.half * b.half,
+        ),
         (lambda a, b: a.age < b.age, lambda a, b: ~(b.age <= a.age)),
         (lambda a, b: a.age < b.half, lambda a, b: 2 * a.age < 2 * b.half),
         (lambda a, b: a.age == b.age, lambda a, b: b.age == a.age),
@@ -88,10 +103,19 @@ def test_terms_are_sorted_without_zeros_and_bits_without_powers(node):
         (lambda a, b: (a.age < b.age) & (b.age < a.age), lambda a, b: 0),
         (lambda a, b: (a.age < b.age) * (a.age < b.age), lambda a, b: a.age < b.age),
         (lambda a, b: (a.age < b.age) | (a.age == b.age), lambda a, b: a.age <= b.age),
-        (lambda a, b: select(a.age == b.age, a.age, 0), lambda a, b: select(b.age == a.age, b.age, 0)),
+        (
+            lambda a, b: select(a.age == b.age, a.age, 0),
+            lambda a, b: select(b.age == a.age, b.age, 0),
+        ),
         (lambda a, b: sign(a.age - b.age) + sign(b.age - a.age), lambda a, b: 0),
-        (lambda a, b: a.age * a.age * (a.age == b.age), lambda a, b: b.age * b.age * (a.age == b.age)),
-        (lambda a, b: a.age * a.age * (2 * a.age == 3), lambda a, b: (2 * a.age == 3) * Fraction(9, 4)),
+        (
+            lambda a, b: a.age * a.age * (a.age == b.age),
+            lambda a, b: b.age * b.age * (a.age == b.age),
+        ),
+        (
+            lambda a, b: a.age * a.age * (2 * a.age == 3),
+            lambda a, b: (2 * a.age == 3) * Fraction(9, 4),
+        ),
     ],
 )
 def test_equal_kernels_have_one_normal_form(left, right):
@@ -102,7 +126,9 @@ LOGIC = [
     lambda a, b: (a.age < b.age) & (a.half < b.half) & (a.third < b.third),
     lambda a, b: (a.age < b.age) | (a.half == b.half) | ~(a.third < b.third),
     lambda a, b: (a.age < b.age) ^ (b.half < a.half) ^ (a.third == b.third) ^ (a.age < b.half),
-    lambda a, b: ~((a.age <= b.age) & (b.half <= a.half) & (a.third != b.third)) * 3 + a.age * ~(b.age < 0),
+    lambda a, b: (
+        ~((a.age <= b.age) & (b.half <= a.half) & (a.third != b.third)) * 3 + a.age * ~(b.age < 0)
+    ),
     lambda a, b: ((a.age < b.age) & (b.age <= a.half) & (a.half < b.half)) == (a.age < 0),
 ]
 
@@ -118,7 +144,12 @@ def test_logic_over_three_comparisons_has_its_values_on_all_pairs_of_records(ker
 def logic_atoms(of: Polynomial) -> list[LogicAtom]:
     """Those in it, also inside what it compares."""
     factors = [factor for monomial, _ in of.terms for factor, _ in monomial]
-    inner = [atom for factor in factors if isinstance(factor, BitAtom) for atom in logic_atoms(factor.form)]
+    inner = [
+        atom
+        for factor in factors
+        if isinstance(factor, BitAtom)
+        for atom in logic_atoms(factor.form)
+    ]
     return [factor for factor in factors if isinstance(factor, LogicAtom)] + inner
 
 
@@ -128,7 +159,9 @@ def test_logic_over_two_comparisons_is_written_out():
 
 
 def test_the_records_of_logic_are_those_of_its_comparisons():
-    form = normal(lambda a, b, c: (a.age < b.age) & (a.half < 1) & (b.third < 1) & (c.age == c.half))
+    form = normal(
+        lambda a, b, c: (a.age < b.age) & (a.half < 1) & (b.third < 1) & (c.age == c.half)
+    )
     assert form.records == {0, 1, 2} and len(logic_atoms(form)) == 1
 
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, by_hand, numbers
 from umpc.ustat import expression as ex
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.tracing import clamp, maximum, minimum, select, sign, trace
-
-from .expressions import EVERY_KIND, SCHEMA, all_records, by_hand, numbers
 
 RECORDS = all_records()
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
@@ -103,7 +102,11 @@ def test_known_intervals(kernel, expected):
 
 
 def test_width_and_magnitude():
-    assert interval(-3, 2).width == 5 and interval(-3, 2).magnitude == 3 and interval(1, 4).magnitude == 4
+    assert (
+        interval(-3, 2).width == 5
+        and interval(-3, 2).magnitude == 3
+        and interval(1, 4).magnitude == 4
+    )
 
 
 def test_an_interval_is_of_the_fields_bounds_not_of_its_steps():

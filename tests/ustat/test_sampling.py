@@ -10,11 +10,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from umpc.crypto.prg import Stream
 from umpc.errors import RangeError, StudyError, TooFewRecords
-from umpc.mpc.prg import Stream
 from umpc.ustat import sampling
 from umpc.ustat.combinations import every_subset
-from umpc.ustat.sampling import _biregular, _circulant, balanced, below, biregular, edge_count, edge_keys, max_degree
+from umpc.ustat.sampling import (
+    _biregular,
+    _circulant,
+    balanced,
+    below,
+    biregular,
+    edge_count,
+    edge_keys,
+    max_degree,
+)
 
 ALPHA = 1e-6
 """Chance that a test of a right sampler fails, had its seed been chosen at random."""
@@ -31,9 +40,13 @@ def check(edges: np.ndarray, records: int, count: int, degree: int, seed: int) -
     assert edges.shape == (count, degree), where
     rows = [tuple(edge) for edge in edges.tolist()]
     assert len(set(rows)) == len(rows), f"not distinct: {where}"
-    assert all(edge == tuple(sorted(set(edge))) for edge in rows), f"a record twice in an edge: {where}"
+    assert all(edge == tuple(sorted(set(edge))) for edge in rows), (
+        f"a record twice in an edge: {where}"
+    )
     occurrences = np.bincount(edges.ravel().astype(np.int64), minlength=records)
-    assert len(occurrences) == records and occurrences.max(initial=0) <= max_degree(count, records, degree), where
+    assert len(occurrences) == records and occurrences.max(initial=0) <= max_degree(
+        count, records, degree
+    ), where
     assert occurrences.max() - occurrences.min() <= 1, f"degrees {occurrences}: {where}"
 
 
@@ -48,7 +61,14 @@ def test_every_small_size_is_distinct_and_balanced(seed, degree):
         check(balanced(records, count, stream(seed), degree), records, count, degree, seed)
 
 
-LARGER = [(1000, 2000, 2), (101, 2525, 2), (101, 4000, 2), (500, 1, 2), (3000, 2_000_000, 2), (1000, 300, 1)]
+LARGER = [
+    (1000, 2000, 2),
+    (101, 2525, 2),
+    (101, 4000, 2),
+    (500, 1, 2),
+    (3000, 2_000_000, 2),
+    (1000, 300, 1),
+]
 LARGER += [(60, 500, 3), (60, 17_110, 3), (60, 34_219, 3), (10_000, 20_001, 3)]
 LARGER += [(40, 30_000, 4), (1000, 3001, 4), (9, 4, 8), (20, 40_000, 8)]
 
@@ -86,7 +106,9 @@ def test_the_same_stream_gives_the_same_edges_and_another_stream_others():
     assert np.array_equal(first, again) and not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize(("records", "degree", "most"), [(1 << 32, 2, 31), ((1 << 21) + 1, 3, 21), (55_109, 4, 15)])
+@pytest.mark.parametrize(
+    ("records", "degree", "most"), [(1 << 32, 2, 31), ((1 << 21) + 1, 3, 21), (55_109, 4, 15)]
+)
 def test_too_many_records_for_the_keys_are_refused(records, degree, most):
     with pytest.raises(RangeError, match=f"at most 2\\^{most}"):
         balanced(records, 10, stream(0), degree)
@@ -115,10 +137,14 @@ def check_biregular(edges: np.ndarray, sizes: tuple[int, int], where: str) -> No
     assert len(set(map(tuple, edges.tolist()))) == len(edges), f"not distinct: {where}"
     for side, size in enumerate(sizes):
         degrees = np.bincount(edges[:, side], minlength=size)
-        assert len(degrees) == size and degrees.max() - degrees.min() <= 1, f"degrees {degrees}: {where}"
+        assert len(degrees) == size and degrees.max() - degrees.min() <= 1, (
+            f"degrees {degrees}: {where}"
+        )
         assert degrees.max() <= sampling.two_sample_max_degree(len(edges), *sizes), where
     largest = max(np.bincount(edges[:, side]).max() for side in (0, 1))
-    assert largest == sampling.two_sample_max_degree(len(edges), *sizes), f"the bound is not reached: {where}"
+    assert largest == sampling.two_sample_max_degree(len(edges), *sizes), (
+        f"the bound is not reached: {where}"
+    )
 
 
 @pytest.mark.parametrize("sizes", list(product(range(1, 9), repeat=2)), ids=str)
@@ -131,7 +157,9 @@ def test_every_small_two_sample_size_is_distinct_and_balanced(sizes):
 
 def test_larger_two_sample_sizes_are_distinct_and_balanced():
     for sizes, count in (((1000, 1500), 5001), ((999, 1), 500), ((600, 600), 359_999)):
-        check_biregular(biregular(*sizes, count, stream(3)), sizes, f"classes {sizes}, edges {count}")
+        check_biregular(
+            biregular(*sizes, count, stream(3)), sizes, f"classes {sizes}, edges {count}"
+        )
 
 
 def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance():
@@ -143,7 +171,9 @@ def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance
     numberings = [np.array(order) for order in permutations(range(4))]
 
     def moments(edges: np.ndarray) -> tuple[int, int]:
-        sums = [int(value[p[edges[:, 0]], q[edges[:, 1]]].sum()) for p in numberings for q in numberings]
+        sums = [
+            int(value[p[edges[:, 0]], q[edges[:, 1]]].sum()) for p in numberings for q in numberings
+        ]
         return sum(sums), sum(total * total for total in sums)
 
     assert moments(used) == moments(squares)
@@ -168,7 +198,9 @@ def uniformity(draw, every: list[tuple[int, ...]], count: int) -> float:
     covariance = np.cov(seen, rowvar=False) / N
     values, vectors = np.linalg.eigh(covariance)
     kept = values > 1e-9
-    assert np.allclose(vectors[:, ~kept].T @ deviation, 0, atol=1e-9), "a sum that never varies is off"
+    assert np.allclose(vectors[:, ~kept].T @ deviation, 0, atol=1e-9), (
+        "a sum that never varies is off"
+    )
     along = vectors[:, kept].T @ deviation
     return float(stats.chi2.sf((along**2 / values[kept]).sum(), kept.sum()))
 
@@ -190,7 +222,9 @@ def test_every_edge_is_equally_likely(records, count, degree, seed):
 def test_the_numbering_alone_makes_larger_edges_equally_likely(monkeypatch):
     """Whatever the search prefers: here it hands out the first edges in colexicographic order."""
     monkeypatch.setattr(
-        sampling, "_distinct", lambda records, count, words, degree: every_subset(records, degree)[:count]
+        sampling,
+        "_distinct",
+        lambda records, count, words, degree: every_subset(records, degree)[:count],
     )
     monkeypatch.setattr(sampling, "_level", lambda edges, *_: edges)
     words = stream(18)
@@ -225,7 +259,14 @@ def test_power_one_numbering_for_both_classes_is_rejected():
 # --- |E| and δ_max --------------------------------------------------------------------------------------------
 
 
-RULES = [("all", 10, 45), ("2n", 10, 20), ("1n", 2, 1), ("4n", 10, 40), ("5n", 10, 45), ("999999n", 10, 45)]
+RULES = [
+    ("all", 10, 45),
+    ("2n", 10, 20),
+    ("1n", 2, 1),
+    ("4n", 10, 40),
+    ("5n", 10, 45),
+    ("999999n", 10, 45),
+]
 RULES += [("45", 10, 45), ("1", 2, 1), ("007", 10, 7), ("02n", 10, 20)]
 
 
@@ -234,7 +275,24 @@ def test_the_rule_gives_this_many_edges(rule, records, count):
     assert edge_count(rule, records) == count
 
 
-UNREADABLE = ["", "n", "0", "0n", "-1", "+1", "1.5", "2 n", " 2n", "2n ", "2n\n", "2N", "n2", "2nn", "ALL", "alln"]
+UNREADABLE = [
+    "",
+    "n",
+    "0",
+    "0n",
+    "-1",
+    "+1",
+    "1.5",
+    "2 n",
+    " 2n",
+    "2n ",
+    "2n\n",
+    "2N",
+    "n2",
+    "2nn",
+    "ALL",
+    "alln",
+]
 UNREADABLE += ["1e3", "٣", "²", "1_0", "9" * 19, "9" * 5000, "9" * 5000 + "n"]
 
 
@@ -251,20 +309,30 @@ def test_more_edges_than_there_are_is_refused_with_both_numbers():
 
 @pytest.mark.parametrize(("records", "degree"), [(0, 1), (0, 2), (1, 2), (2, 3)])
 def test_too_few_records_are_refused(records, degree):
-    with pytest.raises(TooFewRecords, match=f"at least {degree} records in all, the nodes have {records}"):
+    with pytest.raises(
+        TooFewRecords, match=f"at least {degree} records in all, the nodes have {records}"
+    ):
         edge_count("all", records, degree)
 
 
 @pytest.mark.parametrize(
     ("rule", "classes", "count"),
-    [("all", (3, 5), 15), ("1n", (3, 5), 8), ("2n", (3, 5), 15), ("2n", (30, 50), 160), ("15", (3, 5), 15)],
+    [
+        ("all", (3, 5), 15),
+        ("1n", (3, 5), 8),
+        ("2n", (3, 5), 15),
+        ("2n", (30, 50), 160),
+        ("15", (3, 5), 15),
+    ],
 )
 def test_a_two_sample_rule_counts_the_records_of_both_classes(rule, classes, count):
     assert sampling.two_sample_edge_count(rule, *classes) == count
 
 
 def test_more_pairs_than_there_are_or_an_unreadable_rule_are_refused():
-    with pytest.raises(StudyError, match="edges = 16, but 3 records of class 0 and 5 of class 1 have only 15 pairs"):
+    with pytest.raises(
+        StudyError, match="edges = 16, but 3 records of class 0 and 5 of class 1 have only 15 pairs"
+    ):
         sampling.two_sample_edge_count("16", 3, 5)
     with pytest.raises(StudyError, match='edges must be "all", a multiple of n'):
         sampling.two_sample_edge_count("n", 3, 5)
@@ -272,7 +340,9 @@ def test_more_pairs_than_there_are_or_an_unreadable_rule_are_refused():
 
 @pytest.mark.parametrize("classes", [(0, 5), (5, 0), (0, 0)])
 def test_a_class_without_records_is_refused(classes):
-    with pytest.raises(TooFewRecords, match="the nodes have {} of class 0 and {} of class 1".format(*classes)):
+    with pytest.raises(
+        TooFewRecords, match="the nodes have {} of class 0 and {} of class 1".format(*classes)
+    ):
         sampling.two_sample_edge_count("all", *classes)
 
 
@@ -280,7 +350,10 @@ def test_the_degree_bound_is_the_papers():
     for records, count, degree in SIZES:
         bound = max_degree(count, records, degree)
         assert bound - 1 < Fraction(degree * count, records) <= bound
-    assert sampling.two_sample_max_degree(7, 3, 5) == 3 and sampling.two_sample_max_degree(7, 5, 3) == 3
+    assert (
+        sampling.two_sample_max_degree(7, 3, 5) == 3
+        and sampling.two_sample_max_degree(7, 5, 3) == 3
+    )
 
 
 def test_below_takes_the_upper_half_of_each_word():

@@ -12,6 +12,7 @@ from statistics import pvariance
 import numpy as np
 import pytest
 
+from tests.ustat.tables import CELLS, SCHEMA, UNIT, columns_of, expressions, means, values
 from umpc.errors import KernelError
 from umpc.ustat.enumeration import exact_interval
 from umpc.ustat.estimators import ESTIMATORS
@@ -21,8 +22,6 @@ from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.statistics import LIBRARY, Parameter, Statistic, find_statistic
 from umpc.ustat.text import from_text, to_text
 from umpc.ustat.tracing import arity
-
-from .tables import CELLS, SCHEMA, UNIT, columns_of, expressions, means, values
 
 TWO_SAMPLE = {name for name, statistic in LIBRARY.items() if statistic.sampling == "two_sample"}
 
@@ -57,7 +56,10 @@ def random_records(count: int, seed: int) -> list[dict[str, np.ndarray]]:
     rng = np.random.default_rng(seed)
     spans = [2 if edge % 2 else 6 for edge in range(count)]
     return [
-        {name: rng.integers(np.negative(spans), spans, endpoint=True) for name in ("x", "y", "score")}
+        {
+            name: rng.integers(np.negative(spans), spans, endpoint=True)
+            for name in ("x", "y", "score")
+        }
         | {"label": rng.integers(0, 3, count)}
         for _ in range(4)
     ]
@@ -68,7 +70,9 @@ def test_what_a_statistic_says_of_itself_fits_together(name):
     statistic = find_statistic(name)
     kernels = expressions(name)
     assert statistic.name == name and statistic.title and re.search(r"[0-9]{4}", statistic.citation)
-    assert statistic.sampling in ("balanced", "two_sample") and (name not in TWO_SAMPLE or statistic.degree == 2)
+    assert statistic.sampling in ("balanced", "two_sample") and (
+        name not in TWO_SAMPLE or statistic.degree == 2
+    )
     assert len(kernels) == ESTIMATORS[statistic.estimator].sums
     read = statistic.read_parameters(columns_of(name), dict(CELLS.get(name, ())))
     assert arity(statistic.build(*columns_of(name), **read)) == statistic.degree
@@ -93,9 +97,13 @@ def test_kernels_of_balanced_edges_are_symmetric(name):
 @pytest.mark.parametrize("name", LIBRARY)
 def test_each_sum_is_a_kernel_that_can_be_shared(name):
     for number, expression in enumerate(expressions(name)):
-        kernel = Kernel(expression, SCHEMA, degree=LIBRARY[name].degree, symmetric=name not in TWO_SAMPLE)
+        kernel = Kernel(
+            expression, SCHEMA, degree=LIBRARY[name].degree, symmetric=name not in TWO_SAMPLE
+        )
         records = random_records(300, seed=12)[: kernel.degree]
-        assert np.array_equal(kernel.evaluate(records) * kernel.unit, values(name, records)[number] * UNIT)
+        assert np.array_equal(
+            kernel.evaluate(records) * kernel.unit, values(name, records)[number] * UNIT
+        )
 
 
 def test_the_librarys_texts():
@@ -147,7 +155,9 @@ def test_every_null_variance_is_tested():
     assert NULLS.keys() == {name for name, statistic in LIBRARY.items() if statistic.null_variance}
 
 
-@pytest.mark.parametrize(("name", "sizes"), [(name, sizes) for name in NULLS for sizes in NULLS[name]])
+@pytest.mark.parametrize(
+    ("name", "sizes"), [(name, sizes) for name in NULLS for sizes in NULLS[name]]
+)
 def test_null_variances_are_those_of_all_equally_likely_tables(name, sizes):
     statistic = LIBRARY[name]
     parameters = statistic.read_parameters(columns_of(name), dict(CELLS.get(name, ())))
@@ -159,7 +169,9 @@ def test_null_variances_are_those_of_all_equally_likely_tables(name, sizes):
 def test_a_wrong_number_of_columns_is_refused(name):
     statistic = LIBRARY[name]
     count = len(statistic.arguments)
-    with pytest.raises(KernelError, match=rf"{name} takes .*{count} field\(s\) \({statistic.arguments[0]}.*got 0"):
+    with pytest.raises(
+        KernelError, match=rf"{name} takes .*{count} field\(s\) \({statistic.arguments[0]}.*got 0"
+    ):
         statistic.expressions([])
     if not statistic.is_variadic:
         with pytest.raises(KernelError, match=rf"{name} takes {count} field.*got 3: u, v, w"):
@@ -170,19 +182,31 @@ def test_a_wrong_number_of_columns_is_refused(name):
     ("name", "given", "words"),
     [
         ("kendall_tau", {"margin": 1}, "kendall_tau has no parameter margin; its parameters: none"),
-        ("ranking_hinge", {"weight": 1, "cells": 2}, "no parameter cells, weight; its parameters: weights, margin"),
+        (
+            "ranking_hinge",
+            {"weight": 1, "cells": 2},
+            "no parameter cells, weight; its parameters: weights, margin",
+        ),
         ("uniformity", {}, "uniformity needs the parameter cells"),
         ("uniformity", {"cells": 0}, "cells must be a positive whole number, .* got '0'"),
         ("uniformity", {"cells": "1/2"}, "cells must be a positive whole number"),
         ("ranking_hinge", {"margin": "-1"}, "margin must be a positive number"),
         ("ranking_hinge", {"margin": [1]}, r"margin must be a positive number, .* got '\[1\]'"),
-        ("ranking_hinge", {"margin": 0.5}, "margin must be a positive number, as a whole number or as text"),
+        (
+            "ranking_hinge",
+            {"margin": 0.5},
+            "margin must be a positive number, as a whole number or as text",
+        ),
         ("ranking_hinge", {"margin": True}, "margin must be"),
         ("ranking_hinge", {"margin": "1e99999999"}, "margin must be"),
         ("ranking_hinge", {"margin": "1/0"}, "margin must be"),
         ("ranking_hinge", {"margin": "9" * 41}, "margin must be"),
         ("ranking_hinge", {"margin": "nan"}, "margin must be"),
-        ("ranking_hinge", {"weights": ["1", "2", "3"]}, "each of the 2 feature columns .*; 3 were given"),
+        (
+            "ranking_hinge",
+            {"weights": ["1", "2", "3"]},
+            "each of the 2 feature columns .*; 3 were given",
+        ),
         ("ranking_hinge", {"weights": ["1", "two"]}, "weights must be a number, .* got 'two'"),
     ],
 )
@@ -193,12 +217,17 @@ def test_wrong_parameters_are_refused(name, given, words):
 
 @pytest.mark.parametrize("given", ["1.5", "3/2", Decimal("1.5"), Fraction(3, 2)])
 def test_parameters_are_exact_however_they_are_written(given):
-    read = LIBRARY["ranking_hinge"].read_parameters(["x", "y"], {"margin": given, "weights": [given, -2]})
+    read = LIBRARY["ranking_hinge"].read_parameters(
+        ["x", "y"], {"margin": given, "weights": [given, -2]}
+    )
     assert read == {"margin": Fraction(3, 2), "weights": (Fraction(3, 2), Fraction(-2))}
 
 
 def test_defaults_stand_for_what_is_not_given():
-    assert LIBRARY["contrastive_loss"].read_parameters(["c", "x", "y"]) == {"margin": 1, "weights": (1, 1)}
+    assert LIBRARY["contrastive_loss"].read_parameters(["c", "x", "y"]) == {
+        "margin": 1,
+        "weights": (1, 1),
+    }
     assert Parameter("weights", per_column=True).read("0.5", 3) == (Fraction(1, 2),) * 3
 
 
@@ -209,10 +238,14 @@ def test_a_single_expression_is_refused_where_it_is_not_the_statistic():
 
 
 def test_an_unknown_statistic_is_refused_with_the_librarys_names():
-    with pytest.raises(KernelError, match=r"no statistic 'median'; the library has auc, auc_private, bergsma"):
+    with pytest.raises(
+        KernelError, match=r"no statistic 'median'; the library has auc, auc_private, bergsma"
+    ):
         find_statistic("median")
 
 
 def test_a_statistic_of_ones_own_is_made_the_same_way():
-    own = Statistic("range3", "Range", ("x",), "nobody 2025", lambda x: lambda a, b: abs(a[x] - b[x]) / 2)
+    own = Statistic(
+        "range3", "Range", ("x",), "nobody 2025", lambda x: lambda a, b: abs(a[x] - b[x]) / 2
+    )
     assert to_text(own.expressions(["age"])[0]) == "abs(a.age - b.age) * (1/2)"

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import rand_score, roc_auc_score
 
+from tests.ustat.tables import HALF, UNIT, columns_of, means, values
 from umpc.ustat.estimators import estimate
 from umpc.ustat.statistics import LIBRARY
-
-from .tables import HALF, UNIT, columns_of, means, values
 
 Rows = list[tuple[int, ...]]
 """Records, each a tuple of the statistic's columns in steps of their resolution."""
@@ -69,14 +68,19 @@ def tau_b(rows: Rows) -> list[Fraction]:
 
 def gamma(rows: Rows) -> list[Fraction]:
     found = Counter(concordance(p, q) for p, q in combinations(rows, 2))
-    return [Fraction(found[1] - found[-1], found.total()), Fraction(found[1] + found[-1], found.total())]
+    return [
+        Fraction(found[1] - found[-1], found.total()),
+        Fraction(found[1] + found[-1], found.total()),
+    ]
 
 
 def spearman(rows: Rows) -> list[Fraction]:
     """From ranks: ⟨R, Q⟩ without the pairs that share both records."""
     n = len(rows)
     ranks = [[sum(sgn(p[i] - q[i]) for q in rows) for p in rows] for i in (0, 1)]
-    total = sum(r * q for r, q in zip(*ranks, strict=True)) - 2 * sum(concordance(*p) for p in combinations(rows, 2))
+    total = sum(r * q for r, q in zip(*ranks, strict=True)) - 2 * sum(
+        concordance(*p) for p in combinations(rows, 2)
+    )
     return [Fraction(3 * total, n * (n - 1) * (n - 2))]
 
 
@@ -94,7 +98,9 @@ def quadruple(x) -> int:
 
 def tau_star(rows: Rows) -> list[Fraction]:
     def kernel(four) -> Fraction:
-        return average(quadruple([p[0] for p in o]) * quadruple([p[1] for p in o]) for o in permutations(four))
+        return average(
+            quadruple([p[0] for p in o]) * quadruple([p[1] for p in o]) for o in permutations(four)
+        )
 
     return [average(map(kernel, combinations(rows, 4)))]
 
@@ -111,7 +117,11 @@ def vus(rows: Rows) -> list[Fraction]:
     classes = [[s for s, label in rows if label == number] for number in (0, 1, 2)]
     right = Fraction(0)
     for scores in product(*classes):
-        orders = [order for order in permutations(range(3)) if sorted(scores) == [scores[i] for i in order]]
+        orders = [
+            order
+            for order in permutations(range(3))
+            if sorted(scores) == [scores[i] for i in order]
+        ]
         right += Fraction((0, 1, 2) in orders, len(orders))
     triples = comb(len(rows), 3)
     return [right / triples, Fraction(len(classes[0]) * len(classes[1]) * len(classes[2]), triples)]
@@ -155,7 +165,9 @@ def table(name: str, rows: Rows) -> dict[str, list[int]]:
 
 def small(name: str, span: int = 6):
     """A record: numbers in steps of 1/2, labels 0, 1, 2."""
-    return st.tuples(*(st.integers(0, 2) if c == "label" else st.integers(-span, span) for c in columns_of(name)))
+    return st.tuples(
+        *(st.integers(0, 2) if c == "label" else st.integers(-span, span) for c in columns_of(name))
+    )
 
 
 def test_every_statistic_of_the_library_has_an_oracle():
@@ -183,22 +195,34 @@ def test_random_samples(name, data):
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize(
     "pairs",
-    [[(2, 2)] * 5, [(-6, -6), (6, 6)] * 2, [(-6, 6), (6, -6)] * 2, [(i, 1) for i in range(5)], [(0, 0)] * 3 + [(6, 2)]],
+    [
+        [(2, 2)] * 5,
+        [(-6, -6), (6, 6)] * 2,
+        [(-6, 6), (6, -6)] * 2,
+        [(i, 1) for i in range(5)],
+        [(0, 0)] * 3 + [(6, 2)],
+    ],
     ids=["all equal", "both bounds", "opposite bounds", "one column constant", "one differs"],
 )
 def test_ties_bounds_and_equal_values(name, pairs):
     columns = columns_of(name)
     rows = [
-        tuple((x % 3, x, y)[-len(columns) :]) if columns[0] == "label" else (x, y)[: len(columns)] for x, y in pairs
+        tuple((x % 3, x, y)[-len(columns) :]) if columns[0] == "label" else (x, y)[: len(columns)]
+        for x, y in pairs
     ]
-    rows = [tuple(v % 3 if c == "label" else v for c, v in zip(columns, row, strict=True)) for row in rows]
+    rows = [
+        tuple(v % 3 if c == "label" else v for c, v in zip(columns, row, strict=True))
+        for row in rows
+    ]
     assert means(name, table(name, rows)) == ORACLES[name](rows)
 
 
 def test_tau_star_is_the_papers_kernel_on_all_orders_of_four_records():
     """Bergsma & Dassios 2014: the mean over all 24 permutations of a(x)·a(y), with ties: 4^4 · 4^4 points."""
     points = np.array(list(product(range(4), repeat=4)))
-    signs = np.array([[quadruple(point[list(order)]) for order in permutations(range(4))] for point in points])
+    signs = np.array(
+        [[quadruple(point[list(order)]) for order in permutations(range(4))] for point in points]
+    )
     x, y = (index.ravel() for index in np.mgrid[: len(points), : len(points)])
     records = [{"x": points[x, i], "y": points[y, i]} for i in range(4)]
     (value,) = values("bergsma_dassios_tau_star", records)
@@ -210,7 +234,9 @@ def test_vus_on_all_triples_of_scores():
     records = [{"score": points[:, i], "label": np.full(len(points), i)} for i in range(3)]
     right, different = values("vus", records)
     a, b, c = points.T
-    expected = (a < b) * (b < c) + ((a == b) * (b < c) + (a < b) * (b == c)) / 2 + (a == b) * (b == c) / 6
+    expected = (
+        (a < b) * (b < c) + ((a == b) * (b < c) + (a < b) * (b == c)) / 2 + (a == b) * (b == c) / 6
+    )
     assert np.allclose(right * float(UNIT), expected) and np.all(different * UNIT == 1)
 
 
@@ -245,24 +271,34 @@ def test_other_libraries_agree_with_ties(span, seed):
     assert float(means("variance", {"x": x})[0]) == pytest.approx(np.var(x / 2, ddof=1))
     assert float(means("covariance", both)[0]) == pytest.approx(np.cov(x / 2, y / 2)[0, 1])
     assert float(means("rand_index", both)[0]) == pytest.approx(rand_score(x, y))
-    assert released("kendall_tau_b", means("kendall_tau_b", both)) == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert released("kendall_tau_b", means("kendall_tau_b", both)) == pytest.approx(
+        stats.kendalltau(x, y).statistic
+    )
     gamma = means("goodman_kruskal_gamma", both)
-    assert released("goodman_kruskal_gamma", gamma) == pytest.approx(stats.somersd(x, y).statistic * untied_y(x, y))
+    assert released("goodman_kruskal_gamma", gamma) == pytest.approx(
+        stats.somersd(x, y).statistic * untied_y(x, y)
+    )
     sides = {"score": x[label == 1]}, {"score": x[label == 0]}
     auc, pairs = roc_auc_score(label, x), len(sides[0]["score"]) * len(sides[1]["score"])
     assert float(means("auc", *sides)[0]) == pytest.approx(auc)
-    assert released("auc_private", means("auc_private", {"score": x, "label": label})) == pytest.approx(auc)
+    assert released(
+        "auc_private", means("auc_private", {"score": x, "label": label})
+    ) == pytest.approx(auc)
     u = stats.mannwhitneyu(*(side["score"] for side in sides)).statistic
     assert released("mann_whitney_u", means("mann_whitney_u", *sides), pairs) == pytest.approx(u)
     frequencies = np.bincount(x + span) / 30
     collisions = (np.sum(frequencies**2) * 30 - 1) / 29
-    assert released("renyi_entropy", means("renyi_entropy", {"x": x})) == pytest.approx(-log2(collisions))
+    assert released("renyi_entropy", means("renyi_entropy", {"x": x})) == pytest.approx(
+        -log2(collisions)
+    )
 
 
 def untied_y(x, y) -> float:
     """Pairs untied in x per pair untied in both: Somers' D of y given x has the former as its denominator."""
     pairs = list(combinations(zip(x, y, strict=True), 2))
-    return sum(p[0] != q[0] for p, q in pairs) / sum(p[0] != q[0] and p[1] != q[1] for p, q in pairs)
+    return sum(p[0] != q[0] for p, q in pairs) / sum(
+        p[0] != q[0] and p[1] != q[1] for p, q in pairs
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -273,7 +309,9 @@ def test_other_libraries_agree_without_ties(seed):
     x, y = rng.permutation(n) - 6, rng.permutation(n) - 6
     tau, u = (float(means(name, {"x": x, "y": y})[0]) for name in ("kendall_tau", "spearman_rho"))
     assert tau == pytest.approx(stats.kendalltau(x, y).statistic)
-    assert (n - 2) / (n + 1) * u + 3 / (n + 1) * tau == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert (n - 2) / (n + 1) * u + 3 / (n + 1) * tau == pytest.approx(
+        stats.spearmanr(x, y).statistic
+    )
     signed = rng.choice((-1, 1), 6) * rng.permutation(range(1, 7))
     above = comb(6, 2) * float(means("wilcoxon_signed_rank", {"x": signed})[0]) + np.sum(signed > 0)
     assert above == pytest.approx(stats.wilcoxon(signed, alternative="greater").statistic)

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.ustat.expressions import EVERY_KIND, numbers
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
 from umpc.ustat.text import MAX_DEPTH, MAX_TEXT, from_text, to_text
-
-from .expressions import EVERY_KIND, numbers
 
 AWKWARD = [
     "mean radius",
@@ -43,7 +42,9 @@ def test_reading_a_kernels_text_gives_the_kernel_back(node):
 
 
 @settings(max_examples=200, deadline=None)
-@given(numbers(st.sampled_from(AWKWARD) | st.text(st.characters(codec="utf-8"), max_size=6), size=6))
+@given(
+    numbers(st.sampled_from(AWKWARD) | st.text(st.characters(codec="utf-8"), max_size=6), size=6)
+)
 @example(ex.Field(0, '"] + b["'))
 def test_any_field_name_survives(node):
     assert from_text(to_text(node)) == node
@@ -89,8 +90,14 @@ def test_operators_of_bits_bind_as_in_python():
         (ex.Constant(Fraction(-3, 4)), "(-3/4)"),
         (ex.Constant(Fraction(0)), "0"),
         (ex.Not(ex.Less(a, b)), "(~(a.x < a.y))"),
-        (ex.Xor(ex.Less(a, b), ex.Or(ex.Less(b, c), ex.Less(a, c))), "((a.x < a.y) ^ ((a.y < a.z) | (a.x < a.z)))"),
-        (ex.Xor(ex.Xor(ex.Less(a, b), ex.Less(b, c)), ex.Less(a, c)), "(((a.x < a.y) ^ (a.y < a.z)) ^ (a.x < a.z))"),
+        (
+            ex.Xor(ex.Less(a, b), ex.Or(ex.Less(b, c), ex.Less(a, c))),
+            "((a.x < a.y) ^ ((a.y < a.z) | (a.x < a.z)))",
+        ),
+        (
+            ex.Xor(ex.Xor(ex.Less(a, b), ex.Less(b, c)), ex.Less(a, c)),
+            "(((a.x < a.y) ^ (a.y < a.z)) ^ (a.x < a.z))",
+        ),
         (ex.Multiply(ex.Xor(ex.Less(a, b), ex.Less(b, c)), c), "((a.x < a.y) ^ (a.y < a.z)) * a.z"),
         (ex.Field(7, "x"), "h.x"),
     ],
@@ -209,7 +216,9 @@ def test_only_text_is_read(text):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(alphabet="ab.xy()[]<=&|^~*+-/1 ,'\"\\signabsel:{}", max_size=40) | st.text(max_size=20))
+@given(
+    st.text(alphabet="ab.xy()[]<=&|^~*+-/1 ,'\"\\signabsel:{}", max_size=40) | st.text(max_size=20)
+)
 def test_any_text_is_read_or_refused_and_what_is_read_has_a_canonical_text(text):
     try:
         node = from_text(text)
@@ -234,7 +243,14 @@ def test_nothing_is_run(monkeypatch):
     monkeypatch.setattr(builtins, "exec", trap)
     monkeypatch.setattr(builtins, "print", trap)
     assert from_text("a.x - b.x") == ex.Subtract(ex.Field(0, "x"), ex.Field(1, "x"))
-    for text in ("print(a.x)", "[print(1)]", "a[print(1)]", "f'{print(1)}'", "sign(print(1))", "1/print(1)"):
+    for text in (
+        "print(a.x)",
+        "[print(1)]",
+        "a[print(1)]",
+        "f'{print(1)}'",
+        "sign(print(1))",
+        "1/print(1)",
+    ):
         with pytest.raises(KernelError):
             from_text(text)
 
@@ -242,7 +258,9 @@ def test_nothing_is_run(monkeypatch):
 def test_a_refusal_names_the_offending_part():
     with pytest.raises(KernelError, match=r"may not contain \"os.system\('true'\)"):
         from_text("sign(a.x) + os.system('true')")
-    with pytest.raises(KernelError, match=r"a condition is expected where the kernel's text has 'a\.x'"):
+    with pytest.raises(
+        KernelError, match=r"a condition is expected where the kernel's text has 'a\.x'"
+    ):
         from_text("select(a.x, 1, 0)")
     with pytest.raises(KernelError, match="a record is called a, b, c"):
         from_text("z.x")

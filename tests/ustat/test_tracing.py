@@ -8,11 +8,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.ustat.expressions import all_records, by_hand
 from umpc.errors import KernelError
 from umpc.ustat.text import to_text
-from umpc.ustat.tracing import Record, Traced, arity, clamp, maximum, minimum, select, sign, trace, trace_all
-
-from .expressions import all_records, by_hand
+from umpc.ustat.tracing import (
+    Record,
+    Traced,
+    arity,
+    clamp,
+    maximum,
+    minimum,
+    select,
+    sign,
+    trace,
+    trace_all,
+)
 
 RECORDS = all_records()[::3]
 
@@ -67,7 +77,10 @@ def test_a_function_becomes_this_text(kernel, text):
             lambda a, b: select(a.age == b.age, a.half, b.third),
             lambda a, b: a["half"] if a["age"] == b["age"] else b["third"],
         ),
-        (lambda a, b: (a.age > b.age) | (a.half >= b.half), lambda a, b: a["age"] > b["age"] or a["half"] >= b["half"]),
+        (
+            lambda a, b: (a.age > b.age) | (a.half >= b.half),
+            lambda a, b: a["age"] > b["age"] or a["half"] >= b["half"],
+        ),
         (
             lambda a, b: (a.age > b.age) ^ (a.half >= b.half),
             lambda a, b: (a["age"] > b["age"]) != (a["half"] >= b["half"]),
@@ -109,9 +122,14 @@ def test_a_kernel_may_return_several_values():
         return a.x - b.x, [a.y, 3][1]
 
     assert [to_text(value) for value in trace_all(several)] == ["a.x - b.x", "3"]
-    assert trace_all(lambda a, b: [a.x]) == trace_all(lambda a, b: a.x) == (trace(lambda a, b: a.x),)
+    assert (
+        trace_all(lambda a, b: [a.x]) == trace_all(lambda a, b: a.x) == (trace(lambda a, b: a.x),)
+    )
     assert trace(lambda a, b: (a.x,)) == trace(lambda a, b: a.x)
-    with pytest.raises(KernelError, match=r"several returns 2 values where one is expected; return one.*line \d+\)$"):
+    with pytest.raises(
+        KernelError,
+        match=r"several returns 2 values where one is expected; return one.*line \d+\)$",
+    ):
         trace(several)
     with pytest.raises(KernelError, match="tuple"):
         trace_all(lambda a, b: (a.x, (b.x, b.y)))
@@ -138,5 +156,7 @@ def test_a_traced_value_has_no_hash_and_shows_its_text():
 
 def test_division_by_a_number_and_small_powers_are_products():
     assert trace(lambda a, b: (a.x - b.x) / 4) == trace(lambda a, b: (a.x - b.x) * Fraction(1, 4))
-    assert trace(lambda a, b: (a.x - b.x) ** 3) == trace(lambda a, b: (a.x - b.x) * (a.x - b.x) * (a.x - b.x))
+    assert trace(lambda a, b: (a.x - b.x) ** 3) == trace(
+        lambda a, b: (a.x - b.x) * (a.x - b.x) * (a.x - b.x)
+    )
     assert trace(lambda a, b: a.x**1 + b.x) == trace(lambda a, b: a.x + b.x)

@@ -62,7 +62,8 @@ def test_branching_on_data_is_refused_and_what_to_write_is_named(kernel, instead
 )
 def test_rounding_converting_and_functions_of_math_are_refused(kernel):
     with pytest.raises(
-        KernelError, match=r"cannot round or convert.*Traced\(a\.x\).*leave out int\(\).*released number"
+        KernelError,
+        match=r"cannot round or convert.*Traced\(a\.x\).*leave out int\(\).*released number",
     ):
         trace(kernel)
 
@@ -80,7 +81,9 @@ def test_rounding_converting_and_functions_of_math_are_refused(kernel):
     ],
 )
 def test_a_value_is_no_list(kernel):
-    with pytest.raises(KernelError, match=r"single numbers, which have no length, no items.*a\.x \+ a\.y"):
+    with pytest.raises(
+        KernelError, match=r"single numbers, which have no length, no items.*a\.x \+ a\.y"
+    ):
         trace(kernel)
 
 
@@ -98,13 +101,20 @@ def test_a_value_is_no_list(kernel):
     ],
 )
 def test_other_operators_are_refused(kernel):
-    with pytest.raises(KernelError, match=r"has no //, %, @.*write \+, -, \*, and / or \*\* by a number"):
+    with pytest.raises(
+        KernelError, match=r"has no //, %, @.*write \+, -, \*, and / or \*\* by a number"
+    ):
         trace(kernel)
 
 
-@pytest.mark.parametrize("kernel", [lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b, lambda a, b: b <= 1])
+@pytest.mark.parametrize(
+    "kernel", [lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b, lambda a, b: b <= 1]
+)
 def test_records_are_not_compared_only_their_fields(kernel):
-    with pytest.raises(KernelError, match=r"fields, not records: this is done to the record [ab]; write a\.x == b\.x"):
+    with pytest.raises(
+        KernelError,
+        match=r"fields, not records: this is done to the record [ab]; write a\.x == b\.x",
+    ):
         trace(kernel)
 
 
@@ -137,17 +147,25 @@ def own_mistakes():
 def test_a_refusal_names_file_and_line(kernel, offset, words):
     with pytest.raises(KernelError, match=re.escape(words)) as caught:
         trace(kernel)
-    where = "" if offset is None else f" ({Path(__file__).name}, line {kernel.__code__.co_firstlineno + offset})"
+    where = (
+        ""
+        if offset is None
+        else f" ({Path(__file__).name}, line {kernel.__code__.co_firstlineno + offset})"
+    )
     assert str(caught.value) == caught.value.message and caught.value.message.endswith(where)
 
 
 def test_the_line_is_the_kernels_even_where_a_library_raises():
-    with pytest.raises(KernelError, match=r"JSONDecodeError.* \(test_tracing_refusals\.py, line \d+\)$") as caught:
+    with pytest.raises(
+        KernelError, match=r"JSONDecodeError.* \(test_tracing_refusals\.py, line \d+\)$"
+    ) as caught:
         trace(lambda a, b: Decimal(float("1")) + json.loads("not-a-number"))
     assert isinstance(caught.value.__cause__, json.JSONDecodeError)
 
 
-@pytest.mark.parametrize("kernel", [partial(lambda c, a, b: c * a.x / b.y, 3), Decimal, 3, "a.x", print])
+@pytest.mark.parametrize(
+    "kernel", [partial(lambda c, a, b: c * a.x / b.y, 3), Decimal, 3, "a.x", print]
+)
 def test_what_has_no_source_is_refused_without_a_line(kernel):
     with pytest.raises(KernelError):
         trace(kernel)

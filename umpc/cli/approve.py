@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from umpc.node.approvals import Approvals, Entry
-    from umpc.study import FieldText, Study
+    from umpc.study.document import Study
+    from umpc.study.parts import FieldText
 
 CONFIG = click.option(
-    "--config", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The node's TOML file."
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The node's TOML file.",
 )
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16
@@ -50,11 +54,16 @@ def list_studies(config: Path) -> None:
     head = ("state", "hash", "when", "coordinator", "statistic", "epsilon", "name")
     rows = [
         head,
-        *((e.state, e.hash[:DIGITS], _when(e), e.coordinator, e.statistic, e.epsilon, e.name) for e in entries),
+        *(
+            (e.state, e.hash[:DIGITS], _when(e), e.coordinator, e.statistic, e.epsilon, e.name)
+            for e in entries
+        ),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        click.echo(
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 @approve.command()
@@ -62,7 +71,7 @@ def list_studies(config: Path) -> None:
 @HASH
 def show(config: Path, prefix: str) -> None:
     """Show what a study computes, of what, for whom, and at what price."""
-    from umpc.study import decode_study
+    from umpc.study.document import decode_study
 
     entry = _approvals(config).find(prefix)
     for name, text in _description(entry, decode_study(entry.document)):
@@ -82,13 +91,17 @@ def accept(config: Path, prefix: str) -> None:
 @approve.command()
 @CONFIG
 @HASH
-@click.option("--reason", required=True, help="Told to the coordinator whenever it asks again; one line.")
+@click.option(
+    "--reason", required=True, help="Told to the coordinator whenever it asks again; one line."
+)
 def reject(config: Path, prefix: str, reason: str) -> None:
     """Refuse a study for good, or until it is accepted after all."""
     from umpc.node.approvals import MAX_REASON, REJECTED
 
     if not reason.strip() or not reason.isprintable() or len(reason) > MAX_REASON:
-        raise click.BadParameter(f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason")
+        raise click.BadParameter(
+            f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason"
+        )
     _say(_approvals(config).decide(prefix, REJECTED, reason))
 
 
@@ -96,12 +109,15 @@ def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
     """What nobody should overlook."""
     if study.central:
         shown = ", ".join(study.parsed_kernels[0].fields)
-        yield "WARNING", f"RAW RECORDS: shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
+        yield (
+            "WARNING",
+            f"RAW RECORDS: shows {shown} of all records to {study.coordinator!r}, as a trusted curator",
+        )
 
 
 def _delta(study: Study) -> Iterator[tuple[str, str]]:
     """What the study asks for, or what shuffling costs; what finite bits add follows from numbers of records."""
-    from umpc.dp.mixing import delta_of_mixing
+    from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
 
     if study.shuffled:
         yield "delta", f"{float(delta_of_mixing(study.exact_epsilon)):.3g}"
@@ -117,7 +133,9 @@ def _approvals(config: Path) -> Approvals:
 
 
 def _say(entry: Entry) -> None:
-    click.echo(f"{entry.state}: {entry.name!r} of {entry.coordinator}, epsilon {entry.epsilon}, hash {entry.hash}")
+    click.echo(
+        f"{entry.state}: {entry.name!r} of {entry.coordinator}, epsilon {entry.epsilon}, hash {entry.hash}"
+    )
 
 
 def _when(entry: Entry) -> str:
@@ -126,26 +144,41 @@ def _when(entry: Entry) -> str:
 
 def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     """The study in lines, from the document alone; what only its coordinator says is in quotes."""
-    from umpc.studies.local import described
+    from umpc.protocols.local.settings import described
 
     yield "study", f"{study.name!r}, hash {entry.hash}"
     yield from _raw_records(study)
     decided = f", {entry.state} {entry.decided}" if entry.decided else ", not decided on"
-    yield "asked", f"{entry.asked} by {study.coordinator}{decided}{f': {entry.reason}' if entry.reason else ''}"
+    yield (
+        "asked",
+        f"{entry.asked} by {study.coordinator}{decided}{f': {entry.reason}' if entry.reason else ''}",
+    )
     yield "statistic", _statistic(study)
-    yield "", f"{study.estimator} of {len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
+    yield (
+        "",
+        f"{study.estimator} of {len(study.kernels)} sum(s) over sets of {study.degree} record(s)",
+    )
     for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
         yield "kernel", kernel.text
         yield "  hash", kernel.hash
-        yield "  range", f"[{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}"
-        yield "  Δf", f"{kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}"
+        yield (
+            "  range",
+            f"[{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}",
+        )
+        yield (
+            "  Δf",
+            f"{kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}",
+        )
     for field in study.fields:
         yield "field", _field(field)
     yield "epsilon", str(study.exact_epsilon)
     yield from _delta(study)
     withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
     withstands = "of each record, whoever colludes" if study.noise == "local" else withstands
-    yield "noise", f"{study.noise}, {'added by the trusted coordinator' if study.central else withstands}"
+    yield (
+        "noise",
+        f"{study.noise}, {'added by the trusted coordinator' if study.central else withstands}",
+    )
     if cells := described(study):
         yield "bins", cells
     tells = "; every node tells how many records have either label" if study.two_sample else ""
@@ -156,7 +189,10 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "dealer", study.dealer.name if study.dealer else "none"
     if study.shufflers:
         names = " and ".join(shuffler.name for shuffler in study.shufflers)
-        yield "shufflers", f"{names}; neither may collude with {study.coordinator} or with the other"
+        yield (
+            "shufflers",
+            f"{names}; neither may collude with {study.coordinator} or with the other",
+        )
     yield "nodes", ", ".join(node.name for node in study.nodes)
 
 
@@ -166,7 +202,11 @@ def _statistic(study: Study) -> str:
     from umpc.ustat.statistics import LIBRARY
 
     same = [name for name, statistic in LIBRARY.items() if computes(study, statistic)]
-    known = f"the library's {' or '.join(same)}" if same else "not one of the library with default parameters"
+    known = (
+        f"the library's {' or '.join(same)}"
+        if same
+        else "not one of the library with default parameters"
+    )
     return f"{study.statistic!r}, which is {known}"
 
 

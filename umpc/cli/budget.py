@@ -15,12 +15,15 @@ import click
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from umpc.node.chain import Balance, Row
+    from umpc.node.budget.budget_account import Balance, Row
+    from umpc.node.budget.ledgerfile import Place, Snapshot
     from umpc.node.config import NodeConfig
-    from umpc.node.ledgerfile import Place, Snapshot
 
 CONFIG = click.option(
-    "--config", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The node's TOML file."
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The node's TOML file.",
 )
 DIGITS = 16
 """Of a hash in a table."""
@@ -47,10 +50,12 @@ def budget() -> None:
 
 @budget.command()
 @CONFIG
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def show(config: Path, style: str) -> None:
     """Show what was spent, what is left, and for which studies."""
-    from umpc.node.ledgerfile import read_beside
+    from umpc.node.budget.ledgerfile import read_beside
 
     _, place = _place(config)
     snapshot = read_beside(place)
@@ -64,7 +69,7 @@ def show(config: Path, style: str) -> None:
 @CONFIG
 def verify(config: Path) -> None:
     """Verify the whole ledger and its anchor; print the last row's hash, to be noted elsewhere."""
-    from umpc.node.ledgerfile import read_beside
+    from umpc.node.budget.ledgerfile import read_beside
 
     _, place = _place(config)
     snapshot = read_beside(place)
@@ -76,31 +81,44 @@ def verify(config: Path) -> None:
 
 @budget.command()
 @CONFIG
-@click.option("--accept", is_flag=True, help="Take the ledger as it is for the latest one. The node must not run.")
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Take the ledger as it is for the latest one. The node must not run.",
+)
 def anchor(config: Path, accept: bool) -> None:
     """Say whether the anchor agrees with the ledger, and set it anew where it is lost or astray.
 
     An anchor that is astray may mean that somebody put an older copy of the ledger back, to spend its budget twice.
     Accept a ledger only if you know that it is the latest; the ledger keeps a row that says so.
     """
-    from umpc.node.ledger import Ledger
-    from umpc.node.ledgerfile import read_beside
+    from umpc.node.budget.ledger import Ledger
+    from umpc.node.budget.ledgerfile import read_beside
 
     loaded, place = _place(config)
     snapshot = read_beside(place)
     if not snapshot.fault:
-        click.echo(f"the anchor {place.anchor} agrees with {place.ledger}; there is nothing to accept")
+        click.echo(
+            f"the anchor {place.anchor} agrees with {place.ledger}; there is nothing to accept"
+        )
         return
     if not accept:
         raise place.astray(snapshot.fault)
-    with Ledger(loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta, anchor=loaded.anchor, accept=True):
+    with Ledger(
+        loaded.ledger,
+        loaded.dataset,
+        loaded.epsilon,
+        loaded.delta,
+        anchor=loaded.anchor,
+        accept=True,
+    ):
         pass
     click.echo(f"accepted: {place.anchor} stands at {read_beside(place).head}")
 
 
 def _place(config: Path) -> tuple[NodeConfig, Place]:
+    from umpc.node.budget.ledgerfile import Place
     from umpc.node.config import load_node_config
-    from umpc.node.ledgerfile import Place
 
     loaded = load_node_config(config)
     return loaded, Place.of(loaded.ledger, loaded.anchor)
@@ -115,7 +133,10 @@ def studies(rows: list[Row]) -> list[dict]:
         entry = found.pop(row.study, {"name": "", "epsilon": None, "delta": None})
         if row.kind == "reserve":
             entry = {"name": row.note, "epsilon": None, "delta": None}
-        epsilon, delta = row.epsilon or entry["epsilon"], entry["delta"] if row.delta is None else row.delta
+        epsilon, delta = (
+            row.epsilon or entry["epsilon"],
+            entry["delta"] if row.delta is None else row.delta,
+        )
         found[row.study] = {
             "when": row.at,
             "hash": row.study.hex(),
@@ -142,7 +163,9 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict:
         "row_hash": snapshot.head.hash.hex(),
         "epsilon": _amounts(account.epsilon()),
         "delta": _amounts(account.delta()),
-        "studies": [{key: _exact(value) for key, value in study.items()} for study in studies(snapshot.rows)],
+        "studies": [
+            {key: _exact(value) for key, value in study.items()} for study in studies(snapshot.rows)
+        ],
     }
 
 
@@ -168,16 +191,22 @@ def _print(snapshot: Snapshot, place: Place) -> None:
     for head in ("total", "spent", "reserved", "left"):
         sums.add_column(head, justify="right")
     for name, balance in (("epsilon", account.epsilon()), ("delta", account.delta())):
-        sums.add_row(name, *map(_short, (balance.total, balance.spent, balance.reserved, balance.left)))
+        sums.add_row(
+            name, *map(_short, (balance.total, balance.spent, balance.reserved, balance.left))
+        )
     console.print(sums)
     table = Table(title="studies", title_justify="left")
     for head in ("when", "hash", "name", "epsilon", "delta", "state"):
         table.add_column(head)
     for study in studies(snapshot.rows):
         amounts = _short(study["epsilon"]), _short(study["delta"])
-        table.add_row(study["when"], study["hash"][:DIGITS], escape(study["name"]), *amounts, study["state"])
+        table.add_row(
+            study["when"], study["hash"][:DIGITS], escape(study["name"]), *amounts, study["state"]
+        )
     console.print(table if table.row_count else "no study was asked for yet")
-    console.print(f"ledger {place.ledger}, {snapshot.head}", soft_wrap=True, markup=False, highlight=False)
+    console.print(
+        f"ledger {place.ledger}, {snapshot.head}", soft_wrap=True, markup=False, highlight=False
+    )
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
     console.print(state, soft_wrap=True, markup=False, highlight=False)
 

@@ -18,7 +18,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
 
 days_option = click.option("--days", default=90, show_default=True, help="Life of the certificate.")
-authority_option = click.option("--authority", required=True, type=FOLDER, help="Folder of `umpc ca init`.")
+authority_option = click.option(
+    "--authority", required=True, type=FOLDER, help="Folder of `umpc ca init`."
+)
 
 
 @click.group()
@@ -71,7 +73,9 @@ def request(name: str, role: str, folder: Path) -> None:
     path = authority.request(name, role, folder)
     click.echo(f"secret key  {folder / 'key.pem'}: stays here")
     click.echo(f"request     {path}: send it to the authority, which runs")
-    click.echo(f"            umpc ca sign --authority … {path.name} --name {name} --role {role} --out cert.pem")
+    click.echo(
+        f"            umpc ca sign --authority … {path.name} --name {name} --role {role} --out cert.pem"
+    )
     click.echo(f"            then put the cert.pem and ca.pem it returns into {folder}")
 
 
@@ -82,7 +86,9 @@ def request(name: str, role: str, folder: Path) -> None:
 @click.option("--role", type=ROLE, help="Refuse the request unless it is for this role.")
 @click.option("--out", required=True, type=FILE, help="The certificate; ca.pem is put beside it.")
 @days_option
-def sign(authority: Path, request_csr: Path, name: str | None, role: str | None, out: Path, days: int) -> None:
+def sign(
+    authority: Path, request_csr: Path, name: str | None, role: str | None, out: Path, days: int
+) -> None:
     """Sign a site's REQUEST.csr.
 
     Make sure that it came from that site. Without --name and --role the request's own are taken, and shown.
@@ -93,15 +99,25 @@ def sign(authority: Path, request_csr: Path, name: str | None, role: str | None,
           --name hospital-a --role node --out for-hospital-a/cert.pem
     """
     from umpc.errors import ConfigError
-    from umpc.transport.authority import Authority, load_certificate, load_request, names_of, write_public
+    from umpc.transport.authority import (
+        Authority,
+        load_certificate,
+        load_request,
+        names_of,
+        write_public,
+    )
 
     signer = Authority.open(authority)
     if out.name == "ca.pem" or (out.exists() and b"BEGIN CERTIFICATE-----" not in out.read_bytes()):
-        raise ConfigError(f"--out {out} would overwrite what is not a site's certificate: choose another file")
+        raise ConfigError(
+            f"--out {out} would overwrite what is not a site's certificate: choose another file"
+        )
     try:
         csr = request_csr.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{request_csr} cannot be read ({error.strerror}): expected a site's request.csr") from None
+        raise ConfigError(
+            f"{request_csr} cannot be read ({error.strerror}): expected a site's request.csr"
+        ) from None
     asked_name, asked_role = names_of(load_request(csr))
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
     write_public(out, cert)
@@ -147,7 +163,11 @@ def show(folder_or_cert: Path) -> None:
 
     path = folder_or_cert
     if path.is_dir():
-        path /= "cert.pem" if (path / "cert.pem").exists() or not (path / "ca.pem").exists() else "ca.pem"
+        path /= (
+            "cert.pem"
+            if (path / "cert.pem").exists() or not (path / "ca.pem").exists()
+            else "ca.pem"
+        )
     _describe(load_certificate(path))
 
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.errors import ConfigError
-from umpc.studies.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
-from umpc.studies.local import ROUNDINGS, SHUFFLED
+from umpc.protocols.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
+from umpc.protocols.local.settings import ROUNDINGS, SHUFFLED
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
     from umpc.cli.deployment import Served
     from umpc.cli.table import DemoTable
-    from umpc.coordinator.report import Report
-    from umpc.study import Study
+    from umpc.study.document import Study
+    from umpc.study.report import Report
 
 DELTA = Fraction(1, 1000)
 """Beside what a study asks for, the demo's sites allow this δ: finite bits of noise take some of it at a large ε."""
@@ -34,17 +34,40 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command()
 @click.option(
-    "--csv", "csv_file", type=FILE, help="A table with a header line; default: scikit-learn's breast cancer set."
+    "--csv",
+    "csv_file",
+    type=FILE,
+    help="A table with a header line; default: scikit-learn's breast cancer set.",
 )
-@click.option("--delimiter", default=",", show_default=True, help="What separates the table's columns.")
-@click.option("--fields", help="The statistic's columns, separated by commas.")
-@click.option("--label", metavar="COLUMN=FIRST", help="A two-sample statistic's public label, and its first class.")
-@click.option("--statistic", type=click.Choice(sorted(LIBRARY)), default="kendall_tau", show_default=True)
-@click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the statistic.")
 @click.option(
-    "--nodes", type=click.IntRange(1, 64), default=4, show_default=True, help="Sites to split the table over."
+    "--delimiter", default=",", show_default=True, help="What separates the table's columns."
 )
-@click.option("--edges", help="Sets to average over: a number, a multiple of n such as 2n (default), or all.")
+@click.option("--fields", help="The statistic's columns, separated by commas.")
+@click.option(
+    "--label",
+    metavar="COLUMN=FIRST",
+    help="A two-sample statistic's public label, and its first class.",
+)
+@click.option(
+    "--statistic", type=click.Choice(sorted(LIBRARY)), default="kendall_tau", show_default=True
+)
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the statistic.",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Sites to split the table over.",
+)
+@click.option(
+    "--edges", help="Sets to average over: a number, a multiple of n such as 2n (default), or all."
+)
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
@@ -52,29 +75,57 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     "or (central) the answer of a trusted curator, who sees all records.",
 )
 @click.option(
-    "--permutations", type=click.IntRange(min=1), metavar="P", help="Average over P random pairings of all records."
+    "--permutations",
+    type=click.IntRange(min=1),
+    metavar="P",
+    help="Average over P random pairings of all records.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
-@click.option("--max-colluding", type=click.IntRange(min=0), help="Nodes that may collude; default: all but one.")
+@click.option(
+    "--max-colluding",
+    type=click.IntRange(min=0),
+    help="Nodes that may collude; default: all but one.",
+)
 @click.option(
     "--noise",
     type=click.Choice(NOISES),
     help="How the noise is drawn; default: in_mpc up to 16 nodes. With --protocol central the mechanism: laplace.",
 )
-@click.option("--delta", help="With gopa, --noise skellam or binomial, or noisy pairs, such as 1e-9.")
-@click.option("--backend", type=click.Choice(BACKENDS), help="How pairs of two sites are evaluated; default: shared.")
-@click.option("--preprocessing", type=click.Choice(PREPROCESSINGS), help="With --backend garbled: none, no dealer.")
+@click.option(
+    "--delta", help="With gopa, --noise skellam or binomial, or noisy pairs, such as 1e-9."
+)
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    help="How pairs of two sites are evaluated; default: shared.",
+)
+@click.option(
+    "--preprocessing",
+    type=click.Choice(PREPROCESSINGS),
+    help="With --backend garbled: none, no dealer.",
+)
 @click.option(
     "--bins",
     multiple=True,
     metavar="FIELD=BINS",
     help="Of protocols with cells, as bell-ldp: a number of bins (default: 4), or cut points as 30,40,50.",
 )
-@click.option("--rounding", type=click.Choice(ROUNDINGS), help="Of values to bins; default: simple.")
+@click.option(
+    "--rounding", type=click.Choice(ROUNDINGS), help="Of values to bins; default: simple."
+)
 @click.option("--levels", type=int, help="With bell-auc: scores become 2^LEVELS bins; default: 4.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--html", "page", type=FILE, help="Also write the report as one HTML file that needs no network.")
-@click.option("--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder.")
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@click.option(
+    "--html",
+    "page",
+    type=FILE,
+    help="Also write the report as one HTML file that needs no network.",
+)
+@click.option(
+    "--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder."
+)
 def demo(
     csv_file: Path | None,
     delimiter: str,
@@ -120,7 +171,9 @@ def demo(
     from umpc.cli.table import breast_cancer, read_csv
 
     if permutations is not None and edges is not None:
-        raise ConfigError("--edges and --permutations both say what to average over; give one of them")
+        raise ConfigError(
+            "--edges and --permutations both say what to average over; give one of them"
+        )
     edges = edges if permutations is None else f"{permutations}p"
     columns = [name.strip() for name in fields.split(",")] if fields else []
     first_class = _pair("--label", label) if label else None
@@ -133,8 +186,18 @@ def demo(
     table = replace(table, first_class=first_class)
     given = dict(_pair("--parameter", text) for text in parameters)
     with _folder(keep) as folder:
-        settings = {"edges": edges, "epsilon": epsilon, "max_colluding": max_colluding, "noise": noise}
-        settings |= {"protocol": protocol, "delta": delta, "backend": backend, "preprocessing": preprocessing}
+        settings = {
+            "edges": edges,
+            "epsilon": epsilon,
+            "max_colluding": max_colluding,
+            "noise": noise,
+        }
+        settings |= {
+            "protocol": protocol,
+            "delta": delta,
+            "backend": backend,
+            "preprocessing": preprocessing,
+        }
         settings |= {"bins": dict(map(_bins, bins)), "rounding": rounding, "levels": levels}
         report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
@@ -153,7 +216,9 @@ def _folder(keep: Path | None):
             yield Path(name)
     else:
         if keep.exists():
-            raise ConfigError(f"{keep} exists already; --keep makes a new folder, so give the name of one")
+            raise ConfigError(
+                f"{keep} exists already; --keep makes a new folder, so give the name of one"
+            )
         keep.mkdir(parents=True)
         yield keep.resolve()
 
@@ -168,7 +233,9 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 def _bins(text: str) -> tuple[str, int | list[str]]:
     """A field's number of bins, or its cut points."""
     field, value = _pair("--bins", text)
-    return field, int(value) if value.isascii() and value.isdigit() else [cut.strip() for cut in value.split(",")]
+    return field, int(value) if value.isascii() and value.isdigit() else [
+        cut.strip() for cut in value.split(",")
+    ]
 
 
 def _run(
@@ -183,7 +250,10 @@ def _run(
     from umpc.coordinator.studyfile import DEFAULTS, load_study_file, write_study_file
 
     deployment, fields = Deployment(folder), table.fields()
-    without_dealer = "none" in (settings["preprocessing"], DEFAULTS[settings["protocol"] or "u-mpc"].preprocessing)
+    without_dealer = "none" in (
+        settings["preprocessing"],
+        DEFAULTS[settings["protocol"] or "u-mpc"].preprocessing,
+    )
     paths = table.split(folder, nodes)
     shufflers = ("shuffler-1", "shuffler-2") if settings["protocol"] in SHUFFLED else ()
     with ended_with_us(deployment.processes):
@@ -209,7 +279,9 @@ def _run(
             deployment.start_shuffler(name)
         for path in paths:
             delta = str(study.exact_delta + DELTA)
-            deployment.start_node(path.stem, path, str(study.exact_epsilon), more=rules, delta=delta)
+            deployment.start_node(
+                path.stem, path, str(study.exact_epsilon), more=rules, delta=delta
+            )
         _write_addresses(file, deployment.wait_until_ready())
         report = _coordinate(file, deployment.processes)
     return report, _exact(study, paths, report)
@@ -228,7 +300,7 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
 def _coordinate(file: Path, processes: list[subprocess.Popen]) -> Report:
     """The coordinator, a process of its own; its refusal ends the demo with the same exit code."""
     from umpc.cli.deployment import UMPC
-    from umpc.coordinator.report import Report
+    from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json"]
     coordinator = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -253,7 +325,10 @@ def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
     firsts, records = report.first_class_by_node, report.records_by_node
     classes = [(first, count - first) for first, count in zip(firsts, records, strict=True)]
     graph = edges_of(study, bytes.fromhex(report.joint_seed), classes)
-    return {"exact": exact_over_all(study, tables), "exact_over_edges": exact_value(study, tables, graph)}
+    return {
+        "exact": exact_over_all(study, tables),
+        "exact_over_edges": exact_value(study, tables, graph),
+    }
 
 
 def _tell(line: str) -> None:

@@ -97,7 +97,13 @@ class Deployment:
         self._start(name, ["shuffler", "start", "--identity", str(self.folder / name)])
 
     def start_node(
-        self, name: str, table: Path, epsilon: str, extra: str = "", more: str = "", delta: str | None = None
+        self,
+        name: str,
+        table: Path,
+        epsilon: str,
+        extra: str = "",
+        more: str = "",
+        delta: str | None = None,
     ) -> None:
         """A node over a CSV file, with a total budget. extra: more lines of the section [data]; more: sections."""
         self._authority.issue(name, "node", self.folder / name)

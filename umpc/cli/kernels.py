@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from umpc.mpc.plan import Pattern, Program
+    from umpc.mpc.masked.plan import Pattern, Program
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.statistics import Statistic
 
@@ -39,16 +39,31 @@ def _list(statistic: Statistic) -> None:
     from umpc.ustat.text import to_text
 
     columns = [argument.removesuffix("...") for argument in statistic.arguments]
-    fields = ["label=0:2" if c == "label" and statistic.degree > 2 else _example(c) for c in columns]
-    found = _library_kernels(statistic, columns, {"cells": "128"} if statistic.name == "uniformity" else {}, fields)
-    marks = [f"over {statistic.degree} record{'s' if statistic.degree > 1 else ''}", statistic.estimator]
+    fields = [
+        "label=0:2" if c == "label" and statistic.degree > 2 else _example(c) for c in columns
+    ]
+    found = _library_kernels(
+        statistic, columns, {"cells": "128"} if statistic.name == "uniformity" else {}, fields
+    )
+    marks = [
+        f"over {statistic.degree} record{'s' if statistic.degree > 1 else ''}",
+        statistic.estimator,
+    ]
     marks += ["two classes by a public label"] if statistic.sampling == "two_sample" else []
-    marks += [f"parameters {', '.join(p.name for p in statistic.parameters)}"] if statistic.parameters else []
-    click.echo(f"{statistic.name}({', '.join(statistic.arguments)}): {statistic.title}  [{'; '.join(marks)}]")
+    marks += (
+        [f"parameters {', '.join(p.name for p in statistic.parameters)}"]
+        if statistic.parameters
+        else []
+    )
+    click.echo(
+        f"{statistic.name}({', '.join(statistic.arguments)}): {statistic.title}  [{'; '.join(marks)}]"
+    )
     for kernel in found:
         text = to_text(kernel.expression)
         click.echo(f"    {text if len(text) <= SHOWN else text[:SHOWN] + ' …'}")
-        click.echo(f"      range [{kernel.interval.low}, {kernel.interval.high}], Δf {kernel.interval.width}")
+        click.echo(
+            f"      range [{kernel.interval.low}, {kernel.interval.high}], Δf {kernel.interval.width}"
+        )
     program = _program(found, statistic.sampling == "two_sample")
     if program.plans:
         plan = list(program.plans.values())[-1]
@@ -79,7 +94,13 @@ def _example(column: str) -> str:
     help="A field's bounds, and the step of its values (default 1). Give it once per field; for a statistic in the "
     "order of its arguments.",
 )
-@click.option("--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of a statistic.")
+@click.option(
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of a statistic.",
+)
 def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> None:
     """Say what the kernel FUNCTION in FILE, or a STATISTIC, computes, its range and sensitivity, and what it costs.
 
@@ -106,31 +127,43 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
         statistic = find_statistic(what)
         given = dict(text.partition("=")[::2] for text in parameters)
         columns = [text.partition("=")[0] for text in fields]
-        found, two_sample = _library_kernels(statistic, columns, given, fields), statistic.sampling == "two_sample"
+        found, two_sample = (
+            _library_kernels(statistic, columns, given, fields),
+            statistic.sampling == "two_sample",
+        )
     for kernel in found:
         click.echo(f"kernel        {kernel.text}")
         click.echo(f"hash          {kernel.hash}")
-        click.echo(f"range         [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
+        click.echo(
+            f"range         [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}"
+        )
         click.echo(f"sensitivity   {kernel.interval.width} per edge when one record is replaced")
     _explain_cost(found, _program(found, two_sample))
 
 
 def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
-    from umpc.mpc.plan import WordPlace
+    from umpc.mpc.masked.plan import WordPlace
 
     if found[0].degree == 2:
         click.echo(f"garbled       {_garbled(found)}, with no dealer")
-    click.echo(f"sent masked   {program.wire_bits} bits a record, once, to each node with which it shares an edge")
+    click.echo(
+        f"sent masked   {program.wire_bits} bits a record, once, to each node with which it shares an edge"
+    )
     for pattern, plan in program.plans.items():
         owners = "".join("ABCDEFGH"[party] for party in pattern)
         rounds = len(plan.layers) + 1 + (1 if program.wires else 0)
         compared = ", ".join(f"{gate.width} bits" for gate in plan.comparisons) or "none"
         mixed = len({(table.difference, table.width) for table in plan.tables})
         words = sum(isinstance(place, WordPlace) for place in plan.places)
-        opened = [sum(plan.open_width(layer, p) for layer in range(len(plan.layers))) for p in plan.everybody]
+        opened = [
+            sum(plan.open_width(layer, p) for layer in range(len(plan.layers)))
+            for p in plan.everybody
+        ]
         dealt = [plan.dealt_bits(party) for party in plan.everybody]
         click.echo(f"owners {owners}: {rounds} rounds, the reveal included")
-        click.echo(f"  compared    by two owners: {compared}; by three or more: {mixed}; numbers re-masked: {words}")
+        click.echo(
+            f"  compared    by two owners: {compared}; by three or more: {mixed}; numbers re-masked: {words}"
+        )
         click.echo(f"  opened      {' + '.join(map(str, opened))} bits an edge")
         click.echo(
             f"  dealt       {' + '.join(str(-(-bits // 8)) for bits in dealt)} bytes an edge, in the 64-bit ring"
@@ -139,16 +172,19 @@ def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
 
 def _garbled(found: Sequence[Kernel]) -> str:
     """What an edge of two owners costs where it is garbled between them, in the 64-bit ring."""
+    from umpc.crypto.ring import RINGS
     from umpc.errors import KernelError
-    from umpc.mpc.garbled_plan import garbled_program
-    from umpc.mpc.outputs import outputs_of
-    from umpc.mpc.ring import RINGS
+    from umpc.mpc.garbled.outputs import outputs_of
+    from umpc.mpc.garbled.plan import garbled_program
 
     try:
         program = garbled_program(found, RINGS[-1], [(0, 1)])
     except KernelError as error:
         return f"not possible: {error.message}"
-    gates, bits = outputs_of(program.circuit).and_count, [len(program.circuit.inputs_of(record)) for record in (0, 1)]
+    gates, bits = (
+        outputs_of(program.circuit).and_count,
+        [len(program.circuit.inputs_of(record)) for record in (0, 1)],
+    )
     (plan,) = program.plans.values()
     return (
         f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; once a record "
@@ -156,7 +192,9 @@ def _garbled(found: Sequence[Kernel]) -> str:
     )
 
 
-def _library_kernels(statistic: Statistic, columns: Sequence[str], parameters: dict, fields: Iterable[str]) -> list:
+def _library_kernels(
+    statistic: Statistic, columns: Sequence[str], parameters: dict, fields: Iterable[str]
+) -> list:
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema
 
@@ -167,8 +205,8 @@ def _library_kernels(statistic: Statistic, columns: Sequence[str], parameters: d
 
 def _program(found: Sequence[Kernel], two_sample: bool) -> Program:
     """The plans of all ways in which an edge's records can be spread over owners."""
-    from umpc.mpc.compiler import compile_program
-    from umpc.mpc.ring import RINGS
+    from umpc.crypto.ring import RINGS
+    from umpc.mpc.masked.compiler import compile_program
 
     return compile_program(found, RINGS[-1], _patterns(found[0].degree, two_sample))
 
@@ -183,10 +221,12 @@ def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
 
 def _field(text: str):
     from umpc.errors import StudyError
-    from umpc.study import FieldText
+    from umpc.study.parts import FieldText
 
     name, _, rest = text.partition("=")
     parts = rest.split(":")
     if not name or len(parts) not in (2, 3):
-        raise StudyError(f"a field is given as NAME=LOWER:UPPER or NAME=LOWER:UPPER:RESOLUTION, got {text!r}")
+        raise StudyError(
+            f"a field is given as NAME=LOWER:UPPER or NAME=LOWER:UPPER:RESOLUTION, got {text!r}"
+        )
     return FieldText(name, *parts).schema()

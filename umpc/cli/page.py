@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 
 from umpc.cli.show import NOISE, SETS, evaluated
-from umpc.coordinator.report import Moment, Report
 from umpc.errors import ConfigError
-from umpc.studies.central import CENTRAL
+from umpc.protocols.central.settings import CENTRAL
+from umpc.study.report import Moment, Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
 COLORS = {
@@ -36,7 +36,9 @@ def save_page(report: Report, path: Path) -> None:
     try:
         path.write_text(page(report), encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{path}: the report was to be written there: {error}; it is printed above") from error
+        raise ConfigError(
+            f"{path}: the report was to be written there: {error}; it is printed above"
+        ) from error
 
 
 def page(report: Report) -> str:
@@ -89,7 +91,10 @@ def _error_bars(report: Report) -> str:
         f'<rect x="{x(low):.1f}" y="22" width="{x(high) - x(low):.1f}" height="8" fill="#dfe6ec"/>',
         f'<rect x="{x(report.low):.1f}" y="20" width="{inner:.1f}" height="12" fill="#8fa8c2"/>',
         f'<circle cx="{x(report.estimate):.1f}" cy="26" r="6" fill="#a23b3b"/>',
-        *(f'<text x="{x(v):.1f}" y="50" text-anchor="middle" font-size="12">{v:.4g}</text>' for v in (low, high)),
+        *(
+            f'<text x="{x(v):.1f}" y="50" text-anchor="middle" font-size="12">{v:.4g}</text>'
+            for v in (low, high)
+        ),
     ]
     label = "the estimate, the 95 % interval of its noise, and with sampling"
     return f'<svg viewBox="0 0 {WIDTH} 58" role="img" aria-label="{label}">{"".join(bars)}</svg>'
@@ -100,7 +105,10 @@ def _privacy(report: Report) -> list[tuple[str, str]]:
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
         ("nodes that may collude with the coordinator", _colluding(report)),
         ("most sets that a record is in", f"{report.max_degree:,}"),
-        ("protocol", f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}"),
+        (
+            "protocol",
+            f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}",
+        ),
     ]
 
 
@@ -111,7 +119,10 @@ def _colluding(report: Report) -> str:
 
 
 def _sets(report: Report) -> list[tuple[str, str]]:
-    rows = [("estimator", report.estimator), ("joint seed", report.joint_seed or "not known to a replay")]
+    rows = [
+        ("estimator", report.estimator),
+        ("joint seed", report.joint_seed or "not known to a replay"),
+    ]
     for number, entry in enumerate(report.sums, 1):
         shown = f"{entry.mean:.6g} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"mean of sum {number}" if len(report.sums) > 1 else "released mean", shown))
@@ -133,7 +144,10 @@ def _costs(report: Report) -> str:
         ("seconds offline", f"{report.seconds_offline:.3f}", ""),
         ("seconds in all", f"{report.seconds_total:.3f}", ""),
     ]
-    cells = "".join(f'<tr><td>{a}</td><td class="number">{b}</td><td class="number">{c}</td></tr>' for a, b, c in rows)
+    cells = "".join(
+        f'<tr><td>{a}</td><td class="number">{b}</td><td class="number">{c}</td></tr>'
+        for a, b, c in rows
+    )
     return f"<table><tr><th></th><th>measured</th><th>predicted</th></tr>{cells}</table>"
 
 
@@ -149,7 +163,10 @@ def _timeline(moments: Sequence[Moment]) -> list[str]:
         y = row * ROW + 16
         parts.append(f'<text x="0" y="{y + 11}" font-size="12">{escape(node[:16])}</text>')
         for moment in (m for m in moments if m.node == node):
-            x, width = MARGIN + moment.asked * scale, max(1.0, (moment.answered - moment.asked) * scale)
+            x, width = (
+                MARGIN + moment.asked * scale,
+                max(1.0, (moment.answered - moment.asked) * scale),
+            )
             about = f"{moment.step}: {moment.asked:.3f} s to {moment.answered:.3f} s"
             color = COLORS.get(moment.step, "#888888")
             parts.append(
@@ -158,12 +175,21 @@ def _timeline(moments: Sequence[Moment]) -> list[str]:
             )
     bottom = len(nodes) * ROW + 16
     parts.append(f'<text x="{MARGIN}" y="{bottom + 14}" font-size="12">0 s</text>')
-    parts.append(f'<text x="{WIDTH - 10}" y="{bottom + 14}" font-size="12" text-anchor="end">{end:.2f} s</text>')
+    parts.append(
+        f'<text x="{WIDTH - 10}" y="{bottom + 14}" font-size="12" text-anchor="end">{end:.2f} s</text>'
+    )
     steps = dict.fromkeys(moment.step for moment in moments)
-    legend = " ".join(f'<span style="color:{COLORS.get(step, "#888888")}">■</span> {escape(step)}' for step in steps)
+    legend = " ".join(
+        f'<span style="color:{COLORS.get(step, "#888888")}">■</span> {escape(step)}'
+        for step in steps
+    )
     svg = f'<svg viewBox="0 0 {WIDTH} {bottom + 22}" role="img" aria-label="steps over time">{"".join(parts)}</svg>'
     return ["<h2>Steps over time</h2>", f"<p>{legend}</p>", svg]
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:
-    return "<table>" + "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td></tr>" for a, b in rows) + "</table>"
+    return (
+        "<table>"
+        + "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td></tr>" for a, b in rows)
+        + "</table>"
+    )

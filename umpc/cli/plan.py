@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from umpc.accuracy import Likeness
-    from umpc.cli.alternatives import Alternative, Impossible, Targets
     from umpc.coordinator.studyfile import StudyFile
     from umpc.mpc.attempt import Attempt
-    from umpc.planning import Network
+    from umpc.planning.alternatives import Alternative, Impossible, Targets
+    from umpc.planning.error import ReferenceTable
+    from umpc.planning.seconds import Network
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
@@ -28,22 +28,42 @@ WIDTH = 150
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("--records", required=True, help="Each node's number of records, as 300,300,200.")
-@click.option("--delay", default=10.0, show_default=True, help="Between any two sites, one way, in milliseconds.")
 @click.option(
-    "--bandwidth", default=100.0, show_default=True, help="Of each site's line, each way, in megabits a second."
+    "--delay",
+    default=10.0,
+    show_default=True,
+    help="Between any two sites, one way, in milliseconds.",
 )
-@click.option("--like", type=FILE, help="A CSV file like the sites' own, for errors that depend on data.")
+@click.option(
+    "--bandwidth",
+    default=100.0,
+    show_default=True,
+    help="Of each site's line, each way, in megabits a second.",
+)
+@click.option(
+    "--like", type=FILE, help="A CSV file like the sites' own, for errors that depend on data."
+)
 @click.option("--delimiter", default=",", show_default=True, help="Of the file --like.")
-@click.option("--protocols", "compare", is_flag=True, help="Also a table of all protocols, and which to take.")
-@click.option("--error", type=click.FloatRange(min=0, min_open=True), help="Target: root mean squared error, at most.")
-@click.option("--megabytes", type=click.FloatRange(min=0), help="Target: megabytes in all, at most.")
+@click.option(
+    "--protocols", "compare", is_flag=True, help="Also a table of all protocols, and which to take."
+)
+@click.option(
+    "--error",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Target: root mean squared error, at most.",
+)
+@click.option(
+    "--megabytes", type=click.FloatRange(min=0), help="Target: megabytes in all, at most."
+)
 @click.option("--seconds", type=click.FloatRange(min=0), help="Target: seconds in all, at most.")
 @click.option(
     "--trust",
     type=click.Choice(["nobody", "helpers", "curator"]),
     help="Target: whom to trust at most; default: helpers without data, such as a dealer.",
 )
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 def plan(
     file: Path,
     records: str,
@@ -77,17 +97,19 @@ def plan(
     umpc plan study.toml --records 303,294,200 --like last-year.csv --protocols
     umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
-    from umpc.cli.alternatives import Targets
-    from umpc.cli.prediction import attempt_over, likeness_of
     from umpc.coordinator.studyfile import load_study_file
     from umpc.errors import StudyError
-    from umpc.planning import Network
+    from umpc.planning.alternatives import Targets
+    from umpc.planning.prediction import attempt_over, reference_table_of
+    from umpc.planning.seconds import Network
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
-        raise StudyError(f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and {bandwidth}")
+        raise StudyError(
+            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and {bandwidth}"
+        )
     entries, network = load_study_file(file), Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
-    table = likeness_of(attempt, like, delimiter)
+    table = reference_table_of(attempt, like, delimiter)
     values = _own(attempt, table, network)
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
@@ -102,18 +124,23 @@ def plan(
         _show_protocols(found, targets, over)
 
 
-def _own(attempt: Attempt, like: Likeness, network: Network) -> dict[str, float | None]:
+def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, float | None]:
     """What the study itself will miss and take."""
-    from umpc.cli.alternatives import error_of, seconds_of
-    from umpc.cli.prediction import cost_of
     from umpc.errors import StudyError
-    from umpc.planning import predict_memory
+    from umpc.planning.alternatives import error_of, seconds_of
+    from umpc.planning.prediction import cost_of
+    from umpc.planning.seconds import predict_memory
 
     cost = cost_of(attempt)
     seconds = seconds_of(attempt, cost, like, network, {})
     try:
         error = error_of(attempt, like)
-        errors = {"noise_std": error.noise, "sampling_std": error.sampling, "bins_bias": error.bins, "mse": error.mse}
+        errors = {
+            "noise_std": error.noise,
+            "sampling_std": error.sampling,
+            "bins_bias": error.bins,
+            "mse": error.mse,
+        }
     except StudyError as reason:
         click.echo(f"errors are not known: {reason.message}", err=True)
         errors = dict.fromkeys(("noise_std", "sampling_std", "bins_bias", "mse"))
@@ -132,9 +159,9 @@ def _own(attempt: Attempt, like: Likeness, network: Network) -> dict[str, float 
 
 
 def _compare(
-    entries: StudyFile, records: str, like: Likeness, network: Network, error: float | None
+    entries: StudyFile, records: str, like: ReferenceTable, network: Network, error: float | None
 ) -> list[Alternative | Impossible]:
-    from umpc.cli.alternatives import alternatives
+    from umpc.planning.alternatives import alternatives
 
     def tell(label: str) -> None:
         click.echo(f"planning {label}", err=True)
@@ -143,13 +170,15 @@ def _compare(
 
 
 def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict:
-    from umpc.cli.alternatives import Alternative, recommended
+    from umpc.planning.alternatives import Alternative, recommended
 
     possible = [each for each in found if isinstance(each, Alternative)]
     best = recommended(possible, targets)
     return {
         "protocols": [each.to_dict() for each in possible],
-        "impossible": {each.label: each.reason for each in found if not isinstance(each, Alternative)},
+        "impossible": {
+            each.label: each.reason for each in found if not isinstance(each, Alternative)
+        },
         "recommended": best.label if best else None,
     }
 
@@ -160,7 +189,9 @@ def _show(title: str, values: dict, over: str) -> None:
     table.add_column("predicted", justify="right")
     for name, value in values.items():
         of_data = name in ("sampling_std", "bins_bias", "mse")
-        table.add_row(name.replace("_", " ") + (f" (over {over})" if of_data else ""), _shown(name, value))
+        table.add_row(
+            name.replace("_", " ") + (f" (over {over})" if of_data else ""), _shown(name, value)
+        )
     Console(width=100).print(table)
 
 
@@ -175,11 +206,15 @@ def _shown(name: str, value: float | None) -> str:
 
 
 def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets, over: str) -> None:
-    from umpc.cli.alternatives import Alternative, recommended
+    from umpc.planning.alternatives import Alternative, recommended
 
-    possible = sorted((each for each in found if isinstance(each, Alternative)), key=lambda each: each.error.mse)
+    possible = sorted(
+        (each for each in found if isinstance(each, Alternative)), key=lambda each: each.error.mse
+    )
     best = recommended(possible, targets)
-    table = Table(title=f"the same statistic by every protocol, errors over {over}", title_justify="left")
+    table = Table(
+        title=f"the same statistic by every protocol, errors over {over}", title_justify="left"
+    )
     for name in ("", "protocol"):
         table.add_column(name)
     for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
@@ -188,16 +223,30 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
     for each in possible:
         error, mark = each.error, "->" if each is best else "" if targets.met_by(each) else "no"
         bound = "≤ " if error.sampling_is_bound else ""
-        numbers = f"{error.noise:.2g}", f"{bound}{error.sampling:.2g}", f"{error.bins:.2g}", f"{sqrt(error.mse):.2g}"
-        rest = f"{each.delta:.1g}", f"{each.cost.rounds}", f"{each.megabytes:.3g}", f"{each.seconds.total:.2f}"
+        numbers = (
+            f"{error.noise:.2g}",
+            f"{bound}{error.sampling:.2g}",
+            f"{error.bins:.2g}",
+            f"{sqrt(error.mse):.2g}",
+        )
+        rest = (
+            f"{each.delta:.1g}",
+            f"{each.cost.rounds}",
+            f"{each.megabytes:.3g}",
+            f"{each.seconds.total:.2f}",
+        )
         table.add_row(mark, each.label, f"{each.edges:,}", *numbers, *rest, each.assumed)
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
     for each in found:
         if not isinstance(each, Alternative):
             click.echo(f"{each.label}: not possible: {each.reason}")
     if best:
-        click.echo(f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}")
+        click.echo(
+            f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
+        )
     elif not possible:
         click.echo("recommended: none, for no protocol is possible")
     else:
-        click.echo("recommended: none, for no protocol meets all targets (no: misses one); relax one of them")
+        click.echo(
+            "recommended: none, for no protocol meets all targets (no: misses one); relax one of them"
+        )

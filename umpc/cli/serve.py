@@ -17,7 +17,9 @@ from umpc.errors import UmpcError
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 STUDIES = click.option(
-    "--studies", type=click.IntRange(min=1), help="End after so many studies have ended; default: never."
+    "--studies",
+    type=click.IntRange(min=1),
+    help="End after so many studies have ended; default: never.",
 )
 
 
@@ -45,7 +47,9 @@ def template(name: str) -> None:
 
 
 @node.command("start")
-@click.option("--config", type=FILE, required=True, help="The node's TOML file; see `umpc node template`.")
+@click.option(
+    "--config", type=FILE, required=True, help="The node's TOML file; see `umpc node template`."
+)
 @STUDIES
 @LEASH
 def start_node(config: Path, studies: int | None, leash: bool) -> None:
@@ -54,8 +58,8 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     Prints "ready" with its address once it accepts calls.
     """
     from umpc.errors import CertificateError
+    from umpc.node.budget.ledger import Ledger
     from umpc.node.config import load_node_config
-    from umpc.node.ledger import Ledger
     from umpc.node.server import ALLOWED, NodeServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
@@ -69,7 +73,10 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
             f"{config} names this node {loaded.name!r}, its certificate is for {identity.name!r}; make them agree"
         )
     budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
-    with contextlib.closing(Ledger(*budget, anchor=loaded.anchor)) as ledger, contextlib.ExitStack() as ending:
+    with (
+        contextlib.closing(Ledger(*budget, anchor=loaded.anchor)) as ledger,
+        contextlib.ExitStack() as ending,
+    ):
         balance = ledger.balance()
         logging.getLogger("umpc.node").info(
             "budget of data set %r: %s in all, %s spent, %s left (%s)",
@@ -94,8 +101,19 @@ def dealer() -> None:
 
 
 @dealer.command("start")
-@click.option("--identity", "folder", type=FOLDER, required=True, help="Folder with ca.pem, cert.pem and key.pem.")
-@click.option("--listen", default="127.0.0.1:0", show_default=True, help="host:port; port 0 takes any free one.")
+@click.option(
+    "--identity",
+    "folder",
+    type=FOLDER,
+    required=True,
+    help="Folder with ca.pem, cert.pem and key.pem.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    help="host:port; port 0 takes any free one.",
+)
 @STUDIES
 @LEASH
 def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
@@ -126,8 +144,19 @@ def shuffler() -> None:
 
 
 @shuffler.command("start")
-@click.option("--identity", "folder", type=FOLDER, required=True, help="Folder with ca.pem, cert.pem and key.pem.")
-@click.option("--listen", default="127.0.0.1:0", show_default=True, help="host:port; port 0 takes any free one.")
+@click.option(
+    "--identity",
+    "folder",
+    type=FOLDER,
+    required=True,
+    help="Folder with ca.pem, cert.pem and key.pem.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    help="host:port; port 0 takes any free one.",
+)
 @STUDIES
 @LEASH
 def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
@@ -190,7 +219,10 @@ def _few_arenas() -> None:
 
 def _log_to_stderr() -> None:
     logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S"
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(message)s",
+        datefmt="%H:%M:%S",
     )
     logging.getLogger("umpc").setLevel(logging.INFO)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from umpc.coordinator.report import Report
-from umpc.studies.central import CENTRAL
+from umpc.protocols.central.settings import CENTRAL
+from umpc.study.report import Report
 
 if TYPE_CHECKING:
     from umpc.coordinator.client import Preparation
-    from umpc.study import Study
+    from umpc.study.document import Study
 
 Tell = Callable[[str, int, int], None]
 NOISE = {
@@ -59,7 +59,12 @@ class ProgressShow:
 
     def __enter__(self) -> Tell:
         if self._console.is_terminal:
-            columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TimeElapsedColumn(),
+            )
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._bar.start()
         return self._tell
@@ -90,7 +95,11 @@ def print_report(report: Report, style: str, extra: dict | None = None) -> None:
     if style == "json":
         print(json.dumps(values))
         return
-    table = Table(title=f"{report.statistic} of study {report.study!r}", show_header=False, title_justify="left")
+    table = Table(
+        title=f"{report.statistic} of study {report.study!r}",
+        show_header=False,
+        title_justify="left",
+    )
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
@@ -115,7 +124,13 @@ def print_preparation(study: Study, preparation: Preparation, style: str) -> Non
 
 
 def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    rows = [("private estimate", _number(report.estimate), "replayed: stored shares" if report.replayed else "")]
+    rows = [
+        (
+            "private estimate",
+            _number(report.estimate),
+            "replayed: stored shares" if report.replayed else "",
+        )
+    ]
     if report.note:
         rows.append(("no value, because", "", report.note))
     if "exact" in extra:
@@ -126,7 +141,10 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     held = "the value of the records' bins" if in_cells else "the value over E without noise"
     may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
     if report.protocol == CENTRAL:
-        held, may_collude = "the mean over its sets without noise", "the coordinator has seen all their records"
+        held, may_collude = (
+            "the mean over its sets without noise",
+            "the coordinator has seen all their records",
+        )
     if report.estimate is not None:
         rows += [
             ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", f"holds {held}"),
@@ -151,14 +169,28 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         *rows,
         ("edges of several owners", report.backend, evaluated(report)),
         ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
-        ("bytes online", f"{report.bytes_online:,}", f"predicted {report.bytes_online_predicted:,}"),
+        (
+            "bytes online",
+            f"{report.bytes_online:,}",
+            f"predicted {report.bytes_online_predicted:,}",
+        ),
         *_network(report),
-        ("bytes offline", f"{report.bytes_offline:,}", f"predicted {report.bytes_offline_predicted:,}"),
-        ("seconds online", f"{report.seconds_online:.3f}", "first message on data to last share, charge included"),
+        (
+            "bytes offline",
+            f"{report.bytes_offline:,}",
+            f"predicted {report.bytes_offline_predicted:,}",
+        ),
+        (
+            "seconds online",
+            f"{report.seconds_online:.3f}",
+            "first message on data to last share, charge included",
+        ),
         (
             "seconds offline",
             f"{report.seconds_offline:.3f}",
-            "of this run; prepared before" if report.prepared else "joint seed, E, material or transfers",
+            "of this run; prepared before"
+            if report.prepared
+            else "joint seed, E, material or transfers",
         ),
         ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
     ]
@@ -167,10 +199,17 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
 def _network(report: Report) -> list[tuple[str, str, str]]:
     """Who sent how much, and when: all that is in the report in two lines."""
     nodes, steps = report.bytes_online_by_node, report.bytes_online_by_step
-    are_equal = nodes == report.bytes_online_by_node_predicted and steps == report.bytes_online_by_step_predicted
+    are_equal = (
+        nodes == report.bytes_online_by_node_predicted
+        and steps == report.bytes_online_by_step_predicted
+    )
     by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
     fewest, most = (f"{choose(nodes, default=0):,}" for choose in (min, max))
-    note = "by node and by step as predicted" if are_equal else "by node or by step not as predicted: see --format json"
+    note = (
+        "by node and by step as predicted"
+        if are_equal
+        else "by node or by step not as predicted: see --format json"
+    )
     heaps = report.bytes_online_by_shuffler
     return [
         ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
@@ -181,7 +220,11 @@ def _network(report: Report) -> list[tuple[str, str, str]]:
 
 def evaluated(report: Report) -> str:
     """How sets of records of several owners were."""
-    return "by the coordinator, a trusted curator" if report.protocol == CENTRAL else EVALUATED[report.backend]
+    return (
+        "by the coordinator, a trusted curator"
+        if report.protocol == CENTRAL
+        else EVALUATED[report.backend]
+    )
 
 
 def _number(value: float | None) -> str:
@@ -196,7 +239,9 @@ def _exact_rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         error = report.estimate - over_edges
         what = "exact, records' bins" if "quantised" in extra else "exact, same E"
         rows.append((what, f"{over_edges:.6g}", "pooled records, no noise"))
-        rows.append(("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}"))
+        rows.append(
+            ("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}")
+        )
     return rows
 
 

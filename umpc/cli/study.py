@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from umpc.study import Study
+    from umpc.study.document import Study
     from umpc.transport.authority import Identity
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-HTML = click.option("--html", "page", type=FILE, help="Also write the report as one HTML file that needs no network.")
-FORMAT = click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True)
+HTML = click.option(
+    "--html",
+    "page",
+    type=FILE,
+    help="Also write the report as one HTML file that needs no network.",
+)
+FORMAT = click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 
 
 @click.group()
@@ -125,7 +132,10 @@ def prepare(file: Path, style: str) -> None:
 
 @study.command()
 @click.argument("file", type=FILE)
-@click.option("--records", help="Each node's number of records, as 300,300,200: then also say what a run will cost.")
+@click.option(
+    "--records",
+    help="Each node's number of records, as 300,300,200: then also say what a run will cost.",
+)
 @click.option(
     "--contact",
     is_flag=True,
@@ -147,20 +157,30 @@ def check(file: Path, records: str | None, contact: bool) -> None:
     identity = load_identity(entries.identity, "coordinator")
     checked = entries.study(identity.name)
     click.echo(f"study        {checked.name}, hash {checked.hash.hex()}")
-    click.echo(f"statistic    {checked.statistic}: {checked.estimator} of {len(checked.kernels)} sum(s)")
+    click.echo(
+        f"statistic    {checked.statistic}: {checked.estimator} of {len(checked.kernels)} sum(s)"
+    )
     for kernel, epsilon in zip(checked.parsed_kernels, checked.epsilons, strict=True):
         click.echo(f"kernel       {kernel.text}")
         click.echo(f"  hash       {kernel.hash}")
-        click.echo(f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}")
-        click.echo(f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}")
+        click.echo(
+            f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}"
+        )
+        click.echo(
+            f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}"
+        )
     suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
     suffices = "of each record" if checked.noise == "local" else suffices
-    click.echo(f"epsilon      {checked.epsilon}, {'of what the curator tells' if checked.central else suffices}")
+    click.echo(
+        f"epsilon      {checked.epsilon}, {'of what the curator tells' if checked.central else suffices}"
+    )
     click.echo(f"edges        {checked.edges}, {checked.sampling}")
     click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
     dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
     if checked.central:
-        click.echo("curator      this coordinator is shown all records, if nodes allow it (trusted_curator, [policy])")
+        click.echo(
+            "curator      this coordinator is shown all records, if nodes allow it (trusted_curator, [policy])"
+        )
     click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
     if checked.shufflers:
         click.echo(f"shufflers    {' and '.join(shuffler.name for shuffler in checked.shufflers)}")
@@ -172,28 +192,36 @@ def check(file: Path, records: str | None, contact: bool) -> None:
 
 def _cells(study: Study) -> str:
     """How records become bins, where they do."""
-    from umpc.studies.local import described
+    from umpc.protocols.local.settings import described
 
     return f", {cells}" if (cells := described(study)) else ""
 
 
 def _predict(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
-    from umpc.agreement import delta_of, noise_of
-    from umpc.cli.prediction import attempt_over, local_prediction
     from umpc.cli.show import SETS
     from umpc.mpc.cost import predict
+    from umpc.planning.prediction import attempt_over, local_prediction
+    from umpc.protocols.u_mpc.noise_binding import delta_of, noise_of
 
     attempt = attempt_over(study, records)
     sizes = attempt.sizes
     if study.one_message:
         cost, deviation = local_prediction(attempt)
         of_all = "all " if study.edges == "all" else f"{sizes.edges:,} of "
-        click.echo(f"sets         {of_all}{sizes.sets:,} {SETS.get(study.degree, 'sets')} of {sizes.records:,} records")
+        click.echo(
+            f"sets         {of_all}{sizes.sets:,} {SETS.get(study.degree, 'sets')} of {sizes.records:,} records"
+        )
         uniform = ", if the records were uniform between their bounds" if study.in_cells else ""
         click.echo(f"noise        standard deviation {deviation:.4g}{uniform}")
         heaps = sum(cost.heaps)
-        more = ", a question, and an answer" if study.asks else ", a heap of either shuffler" if heaps else ""
+        more = (
+            ", a question, and an answer"
+            if study.asks
+            else ", a heap of either shuffler"
+            if heaps
+            else ""
+        )
         click.echo(f"rounds       {cost.rounds}: one message of every node{more}")
         way = "to and from" if study.asks else "to"
         click.echo(f"bytes        {heaps or cost.bytes_online:,} {way} the coordinator")
@@ -202,13 +230,19 @@ def _predict(study: Study, records: str) -> None:
             click.echo(f"delta        {float(delta_of(sizes)):.3g}")
         return
     cost = predict(attempt)
-    click.echo(f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}")
+    click.echo(
+        f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}"
+    )
     for kernel, noise in zip(study.parsed_kernels, noise_of(sizes), strict=True):
         deviation = noise.std * float(kernel.unit) / sizes.edges
-        click.echo(f"noise        standard deviation {deviation:.4g} of a mean, in a ring of {attempt.ring.bits} bits")
+        click.echo(
+            f"noise        standard deviation {deviation:.4g} of a mean, in a ring of {attempt.ring.bits} bits"
+        )
     source = "most from the dealer" if study.dealer else "for oblivious transfers"
     click.echo(f"rounds       {cost.rounds}, the reveal included")
-    click.echo(f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}")
+    click.echo(
+        f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}"
+    )
 
 
 def _contact(study: Study, identity: Identity) -> None:

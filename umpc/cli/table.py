@@ -13,11 +13,12 @@ import numpy as np
 
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of
-from umpc.mpc.sizes import Sizes
-from umpc.node.joining import by_class
 from umpc.node.records import TableSource, load_records
-from umpc.protocols.onemessage import one_message_of
-from umpc.study import FieldText, Study
+from umpc.protocols.base.seed_agreement import by_class
+from umpc.protocols.local.messages import one_message_of
+from umpc.study.document import Study
+from umpc.study.parts import FieldText
+from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 from umpc.ustat.hypergraph import Hypergraph
 
@@ -69,7 +70,9 @@ class DemoTable:
 def read_csv(path: Path, delimiter: str, columns: Sequence[str] | None) -> DemoTable:
     """The chosen columns of a CSV file; rows with an empty field are left out."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError(f"--delimiter must be one character such as ; or a tab, got {delimiter!r}")
+        raise ConfigError(
+            f"--delimiter must be one character such as ; or a tab, got {delimiter!r}"
+        )
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file, delimiter=delimiter)
@@ -85,7 +88,9 @@ def read_csv(path: Path, delimiter: str, columns: Sequence[str] | None) -> DemoT
         raise ConfigError(f"{path}: a readable CSV file was expected: {error}") from error
     complete = [row for row in rows if all(value and value.strip() for value in row)]
     if not complete:
-        raise EmptyTable(f"{path}: no row has all of {', '.join(names)}; choose other fields or another file")
+        raise EmptyTable(
+            f"{path}: no row has all of {', '.join(names)}; choose other fields or another file"
+        )
     return DemoTable(names, complete)
 
 
@@ -103,7 +108,9 @@ def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
     names = tuple(columns or ("mean radius", "mean texture"))
     absent = [name for name in names if name not in known]
     if absent:
-        raise DataError(f"the demo's table has no column {', '.join(absent)}; it has {', '.join(known)}")
+        raise DataError(
+            f"the demo's table has no column {', '.join(absent)}; it has {', '.join(known)}"
+        )
     chosen = data.data[:, [known.index(name) for name in names]]
     return DemoTable(names, [tuple(repr(float(value)) for value in row) for row in chosen])
 
@@ -114,7 +121,9 @@ def _describe(name: str, values: list[str]) -> FieldText:
     except InvalidOperation:
         return _describe_labels(name, {value.strip() for value in values})
     if not all(number.is_finite() for number in numbers):
-        raise DataError(f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers")
+        raise DataError(
+            f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers"
+        )
     digits = max(0, *(-number.normalize().as_tuple().exponent for number in numbers))
     resolution = Fraction(1, 10**digits)
     low, high = Fraction(min(numbers)), Fraction(max(numbers))
@@ -123,18 +132,24 @@ def _describe(name: str, values: list[str]) -> FieldText:
 
 def _describe_labels(name: str, labels: set[str]) -> FieldText:
     if len(labels) > MOST_CATEGORIES:
-        raise DataError(f"column {name!r} holds {len(labels)} different texts, too many for categories")
+        raise DataError(
+            f"column {name!r} holds {len(labels)} different texts, too many for categories"
+        )
     return FieldText.of_categories(name, sorted(labels))
 
 
 def pooled(study: Study, paths: Sequence[Path]) -> list[dict[str, np.ndarray]]:
     """Every node's records as the node reads and orders them."""
     fields = [field.schema() for field in study.fields]
-    tables = (load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths)
+    tables = (
+        load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths
+    )
     return [dict(by_class(study, table)[0]) for table in tables]
 
 
-def exact_value(study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hypergraph) -> float | None:
+def exact_value(
+    study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hypergraph
+) -> float | None:
     """The statistic over a set of edges, in the clear; None where it cannot be told, as 0/0."""
     kernels = study.parsed_kernels
     totals = [0] * len(kernels)
@@ -147,14 +162,18 @@ def exact_value(study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hy
             ]
             for number, kernel in enumerate(kernels):
                 totals[number] += int(kernel.evaluate(records).sum(dtype=object))
-    means = [float(total * k.unit / graph.edge_count) for total, k in zip(totals, kernels, strict=True)]
+    means = [
+        float(total * k.unit / graph.edge_count) for total, k in zip(totals, kernels, strict=True)
+    ]
     zeros = [0.0] * len(means)
     classes = [_classes(study, table) for table in tables]
     sets = Sizes(study, sum(map(sum, classes)), sum(first for first, _ in classes)).sets
     return estimate(study.estimator, means, zeros, zeros, sets).value
 
 
-def exact_and_quantised(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> dict[str, float | None]:
+def exact_and_quantised(
+    study: Study, tables: Sequence[dict[str, np.ndarray]]
+) -> dict[str, float | None]:
     """The statistic over all sets, which is E of a one-message protocol, and that of the records' bins, if any."""
     exact = exact_over_all(study, tables)
     if not study.in_cells:

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
-from umpc.coordinator.report import Measured, Moment, Report, count_online
-from umpc.coordinator.session import CoordinatorSession
 from umpc.coordinator.sessions import coordinator_session
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, PreparationLost, StudyError, UmpcError
 from umpc.failpoints import failpoint
-from umpc.mpc import messages as m
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import Participant, Study
+from umpc.protocols.u_mpc.coordinator import CoordinatorSession
+from umpc.study import messages as m
+from umpc.study.document import Study
+from umpc.study.parts import Participant
+from umpc.study.report import Measured, Moment, Report, count_online
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import grpc, rpc
@@ -65,11 +66,15 @@ async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -
     where there is nothing to prepare.
     """
     if study.one_message:
-        raise StudyError(f'a study of protocol = "{study.protocol}" has nothing to prepare ahead; run it')
+        raise StudyError(
+            f'a study of protocol = "{study.protocol}" has nothing to prepare ahead; run it'
+        )
     return await _lead(study, identity, tell, Conductor.park)
 
 
-async def _lead(study: Study, identity: Identity, tell: Tell, lead: Callable[[Conductor], Awaitable[T]]) -> T:
+async def _lead(
+    study: Study, identity: Identity, tell: Tell, lead: Callable[[Conductor], Awaitable[T]]
+) -> T:
     """Over streams to all nodes, which end with it."""
     session = coordinator_session(study)
     started = time.perf_counter()
@@ -90,10 +95,14 @@ async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcE
 
     async def ask(role: str, participant: Participant) -> tuple[str, str | UmpcError]:
         try:
-            channel = await connect(identity, participant.name, role, participant.address, CONNECT_SECONDS)
+            channel = await connect(
+                identity, participant.name, role, participant.address, CONNECT_SECONDS
+            )
         except UmpcError as error:
             return participant.name, error
-        stub = {"node": rpc.NodeStub, "dealer": rpc.DealerStub, "shuffler": rpc.ShufflerStub}[role](channel)
+        stub = {"node": rpc.NodeStub, "dealer": rpc.DealerStub, "shuffler": rpc.ShufflerStub}[role](
+            channel
+        )
         try:
             reply = await stub.Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
         except grpc.aio.AioRpcError as error:
@@ -151,13 +160,17 @@ class Conductor:
             seconds_offline=online - offline,
             seconds_total=self._elapsed(self.started),
             prepared=all(answer.ahead for answer in prepared),
-            timeline=tuple(sorted(self.moments, key=lambda moment: self.session.names.index(moment.node))),
+            timeline=tuple(
+                sorted(self.moments, key=lambda moment: self.session.names.index(moment.node))
+            ),
         )
         return await asyncio.to_thread(self.session.finish, released, measured)
 
     async def park(self) -> Preparation:
         """All steps before the data, which then wait at the nodes."""
-        answers = await self._ask("propose", self.session.propose(ahead=True), m.Accepted, m.Released)
+        answers = await self._ask(
+            "propose", self.session.propose(ahead=True), m.Accepted, m.Released
+        )
         agree = self.session.agree(answers)
         if agree is None:
             raise AlreadyReleased(
@@ -166,7 +179,9 @@ class Conductor:
             )
         await self._prepare(await self._ask("agree", agree, m.Opened))
         parked = await self._ask("park", m.Park(), m.Parked)
-        sizes = {link.node.name: answer.bytes for link, answer in zip(self.links, parked, strict=True)}
+        sizes = {
+            link.node.name: answer.bytes for link, answer in zip(self.links, parked, strict=True)
+        }
         return Preparation(sizes, min(answer.seconds for answer in parked))
 
     async def _question(self, released: list[m.Released]) -> tuple[list[int], list[int]]:
@@ -178,7 +193,7 @@ class Conductor:
         if ask is None:
             return [], [0] * len(released)
         failpoint("before-ask")
-        told = await self._ask("ask", ask, m.Told)
+        told = await self._ask("ask", ask, m.Answer)
         await asyncio.to_thread(self.session.hear, told)
         return [len(ask.question)] * len(told), [len(answer.answer) for answer in told]
 
@@ -214,7 +229,11 @@ class Conductor:
         await shuffler.collect(self.session.receive, self.seconds + 5)
 
     async def _ask(
-        self, step: str, message: m.CoordinatorMessage, *kinds: type[T], beside: Beside | None = None
+        self,
+        step: str,
+        message: m.CoordinatorMessage,
+        *kinds: type[T],
+        beside: Beside | None = None,
     ) -> list[T]:
         """Send to all nodes, and wait for everybody's answer of one of these kinds. beside: of each shuffler."""
         self.tell(step, 0, len(self.links))

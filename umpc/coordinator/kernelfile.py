@@ -38,7 +38,9 @@ def load_kernel(place: str, folder: Path) -> TracedKernel:
     name, _, function = place.rpartition(":")
     path = folder / name
     if not name or not function.isidentifier():
-        raise KernelError(f"a kernel is named FILE:FUNCTION, such as kernels.py:mine; got {place!r}")
+        raise KernelError(
+            f"a kernel is named FILE:FUNCTION, such as kernels.py:mine; got {place!r}"
+        )
     kernel = getattr(_module(path), function, None)
     if not callable(kernel):
         raise KernelError(f"{path}: there is no function {function!r}; correct the study's kernel")
@@ -48,13 +50,19 @@ def load_kernel(place: str, folder: Path) -> TracedKernel:
 def _module(path: Path) -> object:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or not path.is_file():
-        raise KernelError(f"{path}: a Python file was expected, and there is none; correct the study's kernel")
+        raise KernelError(
+            f"{path}: a Python file was expected, and there is none; correct the study's kernel"
+        )
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the user's own code may raise anything
-        reason = error.message if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
-        raise KernelError(f"{path}: the file could not be run: {reason}{_where(error, path)}") from error
+        reason = (
+            error.message if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
+        )
+        raise KernelError(
+            f"{path}: the file could not be run: {reason}{_where(error, path)}"
+        ) from error
     return module
 
 
@@ -62,5 +70,9 @@ def _where(error: BaseException, path: Path) -> str:
     """The last line of the user's file that led to an error, as tracing tells it."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f" ({path.name}, line {error.lineno})"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
     return f" ({path.name}, line {lines[-1]})" if lines else ""

@@ -7,10 +7,17 @@ import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
-from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
-from umpc.mpc import messages as m
+from umpc.errors import (
+    EncodingError,
+    PeerLost,
+    RemoteProtocolError,
+    StepTimeout,
+    StudyAborted,
+    UmpcError,
+)
 from umpc.proto import codec
-from umpc.study import Participant
+from umpc.study import messages as m
+from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import grpc, rpc
@@ -50,7 +57,9 @@ class NodeLink:
         self._step = "connect"
 
     async def open(self, identity: Identity) -> None:
-        self._channel = await connect(identity, self.node.name, "node", self.node.address, CONNECT_SECONDS)
+        self._channel = await connect(
+            identity, self.node.name, "node", self.node.address, CONNECT_SECONDS
+        )
         self._call = rpc.NodeStub(self._channel).Study()
         self._reader = asyncio.create_task(self._read())
 
@@ -65,17 +74,23 @@ class NodeLink:
         except EncodingError as error:
             await self._answers.put(self._violation(error.message))
 
-    async def ask(self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float) -> T:
+    async def ask(
+        self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float
+    ) -> T:
         """One step. Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError."""
         self._step = step
         try:
             async with asyncio.timeout(seconds):
                 with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                    await self._call.write(codec.encode_coordinator(message))  # the reader knows why it fails
+                    await self._call.write(
+                        codec.encode_coordinator(message)
+                    )  # the reader knows why it fails
                 return await self._answer(kinds)
         except TimeoutError as error:
             raise StepTimeout(
-                f"{self.node.name} did not finish step {step} within {seconds:.0f} s", culprit=self.node.name, step=step
+                f"{self.node.name} did not finish step {step} within {seconds:.0f} s",
+                culprit=self.node.name,
+                step=step,
             ) from error
 
     async def _answer(self, kinds: tuple[type[T], ...]) -> T:
@@ -117,7 +132,9 @@ class NodeLink:
 
     def _violation(self, what: str) -> RemoteProtocolError:
         name = self.node.name
-        return RemoteProtocolError(f"{name} broke the protocol: {what}", culprit=name, step=self._step)
+        return RemoteProtocolError(
+            f"{name} broke the protocol: {what}", culprit=name, step=self._step
+        )
 
 
 async def each(links: list[NodeLink], step: str, job: Callable) -> list:
@@ -129,7 +146,11 @@ async def each(links: list[NodeLink], step: str, job: Callable) -> list:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if any(task.done() and task.exception() for task in tasks):
             await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-            failed = {link.node.name: t.exception() for link, t in zip(links, tasks, strict=True) if t.done()}
+            failed = {
+                link.node.name: t.exception()
+                for link, t in zip(links, tasks, strict=True)
+                if t.done()
+            }
             raise most_telling({name: error for name, error in failed.items() if error}, step)
         return [task.result() for task in tasks]
     finally:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from umpc.coordinator.curator import CuratorCoordinator
-from umpc.coordinator.onemessage import OneMessageCoordinator
-from umpc.coordinator.session import CoordinatorSession
-from umpc.coordinator.shuffling import ShuffledCoordinator
-from umpc.coordinator.tworounds import TwoRoundsCoordinator
-from umpc.study import Study
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
+from umpc.protocols.central.coordinator import CuratorCoordinator
+from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
+from umpc.protocols.ghazi_shuffle.coordinator import ShuffledCoordinator
+from umpc.protocols.u_mpc.coordinator import CoordinatorSession
+from umpc.study.document import Study
 
 
 def coordinator_session(study: Study) -> CoordinatorSession:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from umpc.coordinator.links import CONNECT_SECONDS
 from umpc.errors import EncodingError, RemoteProtocolError, StepTimeout, UmpcError
-from umpc.mpc.frames import Frame
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import Participant, Study
+from umpc.study.document import Study
+from umpc.study.frames import Frame
+from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import grpc, rpc
@@ -34,7 +35,9 @@ class ShufflerLink:
         self._step = "connect"
 
     async def open(self, identity: Identity) -> None:
-        self._channel = await connect(identity, self.node.name, "shuffler", self.node.address, CONNECT_SECONDS)
+        self._channel = await connect(
+            identity, self.node.name, "shuffler", self.node.address, CONNECT_SECONDS
+        )
 
     async def begin(self, attempt: bytes, seconds: float) -> bytes:
         """Ask for the attempt's heap. Returns: which run it will be of, once the shuffler has its order."""
@@ -53,7 +56,11 @@ class ShufflerLink:
         self._step = "evaluate"
         if not self._answers.empty():
             answer = self._answers.get_nowait()
-            raise answer if isinstance(answer, UmpcError) else self._violation("sent a heap before it was due")
+            raise (
+                answer
+                if isinstance(answer, UmpcError)
+                else self._violation("sent a heap before it was due")
+            )
         try:
             await rpc.ShufflerStub(self._channel).Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
         except grpc.aio.AioRpcError as error:
@@ -106,4 +113,6 @@ class ShufflerLink:
 
     def _violation(self, what: str) -> RemoteProtocolError:
         name = self.node.name
-        return RemoteProtocolError(f"{name} broke the protocol: {what}", culprit=name, step=self._step)
+        return RemoteProtocolError(
+            f"{name} broke the protocol: {what}", culprit=name, step=self._step
+        )

@@ -15,10 +15,11 @@ import msgspec
 
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
-from umpc.mpc.noise import ALL_MEMBERS
-from umpc.studies.central import CENTRAL, usual_edges
-from umpc.studies.local import USUAL_LEVELS, with_usual_bins
-from umpc.study import FieldBins, FieldText, Participant, Study, exact
+from umpc.mpc.masked.committee_coins import ALL_MEMBERS
+from umpc.protocols.central.settings import CENTRAL, usual_edges
+from umpc.protocols.local.settings import USUAL_LEVELS, with_usual_bins
+from umpc.study.document import Study
+from umpc.study.parts import FieldBins, FieldText, Participant, exact
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -36,12 +37,17 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
     def text(self) -> FieldText:
         """Raises: StudyError where it has neither bounds nor categories, or both."""
         if (self.lower is None or self.upper is None) == (self.categories is None) or (
-            self.categories is not None and (self.lower, self.upper, self.resolution) != (None, None, 1)
+            self.categories is not None
+            and (self.lower, self.upper, self.resolution) != (None, None, 1)
         ):
-            raise StudyError(f"field {self.name!r}: either lower and upper or categories were expected; give these")
+            raise StudyError(
+                f"field {self.name!r}: either lower and upper or categories were expected; give these"
+            )
         if self.categories is not None:
             return FieldText.of_categories(self.name, self.categories, public=self.public)
-        return FieldText(self.name, str(self.lower), str(self.upper), str(self.resolution), public=self.public)
+        return FieldText(
+            self.name, str(self.lower), str(self.upper), str(self.resolution), public=self.public
+        )
 
 
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -107,7 +113,9 @@ class StudyFile:
         """The study document, checked. Raises: StudyError and its kinds."""
         entries, nodes = self.entries, tuple(self.entries.nodes)
         usual, statistic = DEFAULTS.get(entries.protocol, DEFAULTS["u-mpc"]), self._statistic()
-        edges = "2n" if usual.edges == "1p" and statistic["sampling"] == "two_sample" else usual.edges
+        edges = (
+            "2n" if usual.edges == "1p" and statistic["sampling"] == "two_sample" else usual.edges
+        )
         edges = usual_edges(entries.noise) if entries.protocol == CENTRAL else edges
         preprocessing = entries.preprocessing or usual.preprocessing
         noise = entries.noise or usual.noise or default_noise(len(nodes), entries.epsilon)
@@ -118,7 +126,9 @@ class StudyFile:
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
             edges=str(edges if entries.edges is None else entries.edges),
-            max_colluding=max(len(nodes) - 1, 0) if entries.max_colluding is None else entries.max_colluding,
+            max_colluding=max(len(nodes) - 1, 0)
+            if entries.max_colluding is None
+            else entries.max_colluding,
             delta=str(entries.delta),
             protocol=entries.protocol,
             noise=noise,
@@ -144,7 +154,11 @@ class StudyFile:
             name, degree, estimator, sampling = of.name, of.degree, of.estimator, of.sampling
         else:
             traced = load_kernel(entries.kernel, self.path.parent)
-            name, expressions, degree = entries.kernel.rpartition(":")[2], traced.expressions, traced.degree
+            name, expressions, degree = (
+                entries.kernel.rpartition(":")[2],
+                traced.expressions,
+                traced.degree,
+            )
             estimator, sampling = entries.estimator or "mean", entries.sampling or "balanced"
         return {
             "statistic": name,
@@ -157,7 +171,11 @@ class StudyFile:
 
 def _bins(field: str, given: int | Sequence[Number]) -> FieldBins:
     """A number of bins, or cut points."""
-    return FieldBins(field, given) if isinstance(given, int) else FieldBins(field, 0, tuple(map(str, given)))
+    return (
+        FieldBins(field, given)
+        if isinstance(given, int)
+        else FieldBins(field, 0, tuple(map(str, given)))
+    )
 
 
 def default_noise(nodes: int, epsilon: Number) -> str:
@@ -188,13 +206,21 @@ def load_study_file(path: Path) -> StudyFile:
         except StudyError as error:
             raise StudyError(f"{path}: {error.message} at `fields[{number}]`") from error
     if (entries.statistic is None) == (entries.kernel is None):
-        raise StudyError(f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean")
+        raise StudyError(
+            f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean"
+        )
     if (entries.statistic is None) != (entries.columns is None):
-        raise StudyError(f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. Correct that")
+        raise StudyError(
+            f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. Correct that"
+        )
     if entries.statistic is not None and (entries.estimator or entries.sampling):
-        raise StudyError(f"{path}: a `statistic` has its own estimator and sampling. Remove `estimator` and `sampling`")
+        raise StudyError(
+            f"{path}: a `statistic` has its own estimator and sampling. Remove `estimator` and `sampling`"
+        )
     if entries.kernel is not None and entries.parameters:
-        raise StudyError(f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that")
+        raise StudyError(
+            f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"
+        )
     return StudyFile(path, (path.parent / entries.identity).resolve(), entries)
 
 
@@ -263,7 +289,9 @@ def write_study_file(
             lines += [f"categories = {text(list(field.categories))}"]
             lines += ["public = true"] if field.public else []
         else:
-            lines += [f"{key} = {text(getattr(field, key))}" for key in ("lower", "upper", "resolution")]
+            lines += [
+                f"{key} = {text(getattr(field, key))}" for key in ("lower", "upper", "resolution")
+            ]
     if dealer:
         lines += ["[dealer]", f"name = {text(dealer[0])}", f"address = {text(dealer[1])}"]
     for table, those in (("shufflers", shufflers), ("nodes", nodes)):

@@ -19,16 +19,16 @@ from collections.abc import AsyncIterator, Callable
 from weakref import WeakValueDictionary
 
 from umpc import __version__
-from umpc.agreement import attempt_of
+from umpc.crypto.prg import digest
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import Attempt
-from umpc.mpc.frames import Frame
-from umpc.mpc.prg import digest
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import decode_study
+from umpc.protocols.u_mpc.noise_binding import attempt_of
+from umpc.study.document import decode_study
+from umpc.study.frames import Frame
 from umpc.transport.authority import Identity
 from umpc.transport.services import rpc
 from umpc.transport.status import lost, status_of
@@ -96,7 +96,9 @@ class DealerServer(rpc.DealerServicer):
         study = decode_study(request.study)
         named = study.dealer.name if study.dealer else None
         if named != self.identity.name:
-            raise RemoteProtocolError(f"the study names {named!r} as its dealer, this is {self.identity.name!r}")
+            raise RemoteProtocolError(
+                f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
+            )
         members = codec.decode_members(request.members)
         attempt = attempt_of(study, members, codec.decode_openings(request.openings))
         _ = attempt.program, attempt.hypergraph
@@ -109,7 +111,9 @@ class DealerServer(rpc.DealerServicer):
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
             self._dealt[attempt.id] = None
-            self._running[attempt.id] = AttemptRun(attempt, lambda error: self._ended(attempt, error))
+            self._running[attempt.id] = AttemptRun(
+                attempt, lambda error: self._ended(attempt, error)
+            )
             log.info("attempt %s of study %r begins", attempt.id.hex()[:8], attempt.study.name)
         run = self._running[attempt.id]
         run.join(index)
@@ -143,7 +147,9 @@ class AttemptRun:
         """Raises: RemoteProtocolError where the node asks a second time."""
         if index in self._joined:
             name = self.attempt.members[index].name
-            raise RemoteProtocolError(f"{name} asked for its material a second time; it is dealt once", culprit=name)
+            raise RemoteProtocolError(
+                f"{name} asked for its material a second time; it is dealt once", culprit=name
+            )
         self._joined.add(index)
         if len(self._joined) == len(self.attempt.members):
             self._all_here.set()
@@ -195,7 +201,9 @@ class AttemptRun:
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
         for chunk in self.attempt.chunks():
-            for index, frame in await asyncio.to_thread(lambda chunk=chunk: list(session.deal_one(chunk))):
+            for index, frame in await asyncio.to_thread(
+                lambda chunk=chunk: list(session.deal_one(chunk))
+            ):
                 await self._queues[index].put(frame)
             failpoint("during-deal")
         for queue in self._queues:

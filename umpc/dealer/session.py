@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from umpc.crypto.prg import SEED_BYTES, derive
 from umpc.mpc.attempt import Attempt, Chunk
-from umpc.mpc.dealing import deal_chunk
-from umpc.mpc.frames import Frame
-from umpc.mpc.masks import wire_masks
-from umpc.mpc.plan import RecordPlace
-from umpc.mpc.prg import SEED_BYTES, derive
+from umpc.mpc.masked.dealing import deal_chunk
+from umpc.mpc.masked.masks import wire_masks
+from umpc.mpc.masked.plan import RecordPlace
+from umpc.study.frames import Frame
 
 
 class DealerSession:
@@ -44,7 +44,10 @@ class DealerSession:
         parts = deal_chunk(plan, self._record_masks(chunk), seeds, chunk.count, self._tree_hash)
         for party, (node, part) in enumerate(zip(chunk.parties, parts, strict=True)):
             width = plan.dealt_bits(party)
-            yield node, Frame("material", chunk.place, chunk.number, chunk.count, width, part.encode())
+            yield (
+                node,
+                Frame("material", chunk.place, chunk.number, chunk.count, width, part.encode()),
+            )
 
     def _record_masks(self, chunk: Chunk) -> dict[int, np.ndarray]:
         """Per place of a record its masks in the chunk's edges; noise has no records."""

@@ -68,7 +68,9 @@ def compositions(events: Sequence[Event], delta: Fraction = Fraction(0)) -> dict
     events, delta = list(events), Fraction(delta)
     if not events:
         return {"basic": Fraction(0)}
-    left = delta - sum((event.delta for event in events if isinstance(event, ApproximateEvent)), Fraction(0))
+    left = delta - sum(
+        (event.delta for event in events if isinstance(event, ApproximateEvent)), Fraction(0)
+    )
     bounds = {"basic": _basic(events, left), "renyi": _renyi(events, left)}
     if all(_is_finite(event) for event in events) and delta:
         bounds |= {"advanced": _advanced(events, left), "losses": loss_epsilon(events, delta)}
@@ -95,13 +97,21 @@ def _advanced(events: list[Event], left: Fraction) -> Fraction | None:
     A loss is +-eps with the odds of randomised response: its mean is the first term, and the sum of k bounded
     losses exceeds its mean by the second with probability at most delta (Hoeffding).
     """
-    return advanced_composition(Counter(event.epsilon for event in events), left) if left > 0 else None
+    return (
+        advanced_composition(Counter(event.epsilon for event in events), left) if left > 0 else None
+    )
 
 
 def advanced_composition(counts: Mapping[Fraction, int], delta: Fraction) -> Fraction:
     """The same of so many ε-DP events for each ε."""
     with ctx.workprec(PRECISION):
-        mean = sum((times * ball(epsilon) * (ball(epsilon) / 2).tanh() for epsilon, times in counts.items()), arb(0))
+        mean = sum(
+            (
+                times * ball(epsilon) * (ball(epsilon) / 2).tanh()
+                for epsilon, times in counts.items()
+            ),
+            arb(0),
+        )
         squares = ball(sum(times * epsilon**2 for epsilon, times in counts.items()))
         return above(mean + (-2 * ball(delta).log() * squares).sqrt())
 
@@ -109,7 +119,9 @@ def advanced_composition(counts: Mapping[Fraction, int], delta: Fraction) -> Fra
 def _renyi(events: list[Event], left: Fraction) -> Fraction | None:
     if left <= 0:
         return None
-    return renyi_epsilon(total_curve([(_curve(event), times) for event, times in Counter(events).items()]), left)
+    return renyi_epsilon(
+        total_curve([(_curve(event), times) for event, times in Counter(events).items()]), left
+    )
 
 
 def _curve(event: Event) -> Curve:

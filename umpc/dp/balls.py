@@ -32,10 +32,16 @@ def above(number: arb, grid: int | None = GRID) -> Fraction:
         LocalProtocolError: the ball is not finite, so nothing is known.
     """
     if not number.is_finite():
-        raise LocalProtocolError("expected a finite enclosure, got one that is not; raise the working precision")
+        raise LocalProtocolError(
+            "expected a finite enclosure, got one that is not; raise the working precision"
+        )
     mantissa, exponent = (int(part) for part in number.upper().man_exp())
     exact = Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
-    return exact if grid is None else Fraction(-(-exact.numerator * (1 << grid) // exact.denominator), 1 << grid)
+    return (
+        exact
+        if grid is None
+        else Fraction(-(-exact.numerator * (1 << grid) // exact.denominator), 1 << grid)
+    )
 
 
 def below(number: arb, grid: int | None = GRID) -> Fraction:

@@ -67,7 +67,9 @@ def binomial_delta(coins: int, sensitivity: int, epsilon: Fraction) -> Fraction:
             if delta.is_finite() and bool(delta > 0) and delta.rel_accuracy_bits() >= 32:
                 return min(Fraction(1), above(delta, None))
         precision *= 2
-    raise LocalProtocolError(f"expected a sharp delta of {coins} coins, none came in {MOST_PRECISION} bits")
+    raise LocalProtocolError(
+        f"expected a sharp delta of {coins} coins, none came in {MOST_PRECISION} bits"
+    )
 
 
 def least_coins(epsilon: Fraction, delta: Fraction, sensitivity: int) -> int:
@@ -138,7 +140,9 @@ def _is_above(coins: int, x: int, s: int, epsilon: Fraction) -> bool:
             if difference > 0 or difference < 0:
                 return bool(difference > 0)
         precision *= 2
-    raise LocalProtocolError(f"expected a decided comparison for {coins} coins, none came in {MOST_PRECISION} bits")
+    raise LocalProtocolError(
+        f"expected a decided comparison for {coins} coins, none came in {MOST_PRECISION} bits"
+    )
 
 
 def _log_choose(n: int, k: int) -> arb:

@@ -113,7 +113,9 @@ class DistributedLaplace:
             log2_probability: b >= 1, minus the binary logarithm of the probability.
         """
         if log2_probability < 1:
-            raise LocalProtocolError(f"expected a tail of at most 2^-1, got 2^-({log2_probability})")
+            raise LocalProtocolError(
+                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
+            )
         if not self.sensitivity:
             return 0
         shape = Fraction(self.nodes, self.honest)

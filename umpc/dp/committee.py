@@ -55,7 +55,9 @@ class CommitteeLaplace:
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.sensitivity < 0:
-            raise LocalProtocolError(f"expected epsilon > 0 and a sensitivity, got {self.epsilon}, {self.sensitivity}")
+            raise LocalProtocolError(
+                f"expected epsilon > 0 and a sensitivity, got {self.epsilon}, {self.sensitivity}"
+            )
         if self.digits > MOST_DIGITS:
             raise InvalidEpsilon(
                 f"the noise for epsilon {self.epsilon} and a sensitivity of {self.sensitivity} needs {self.digits} "
@@ -77,7 +79,12 @@ class CommitteeLaplace:
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
         """⌊p_i · 2^bits⌋ of each coin, as `weights`: the same at every process, for they are exact numbers."""
-        return tuple(_threshold(self.log_ratio * (1 << digit), self.bits) for digit in range(self.digits)) * 2
+        return (
+            tuple(
+                _threshold(self.log_ratio * (1 << digit), self.bits) for digit in range(self.digits)
+            )
+            * 2
+        )
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -184,4 +191,6 @@ def _threshold(exponent: Fraction, precision: int) -> int:
             if (exact := scaled.floor().unique_fmpz()) is not None:
                 return int(exact)
         bits *= 2
-    raise LocalProtocolError(f"no sharp enclosure of a coin's threshold came in {MOST_WORKING_BITS} bits of precision")
+    raise LocalProtocolError(
+        f"no sharp enclosure of a coin's threshold came in {MOST_WORKING_BITS} bits of precision"
+    )

@@ -69,7 +69,9 @@ class LaplaceEvent:
 
     def __post_init__(self) -> None:
         if not is_exact(self.scale) or self.scale <= 0:
-            raise InvalidEpsilon(f"the scale of noise must be an exact number above 0, but {self.scale} came")
+            raise InvalidEpsilon(
+                f"the scale of noise must be an exact number above 0, but {self.scale} came"
+            )
         object.__setattr__(self, "scale", Fraction(self.scale))
         if not check_sensitivity(self.sensitivity):
             raise StudyError("a sum of sensitivity 0 is public: leave its event out")
@@ -92,8 +94,14 @@ class _VectorEvent:
                 f"{len(self.variances)} and {len(self.sensitivities)} came"
             )
         for variance, s in zip(self.variances, self.sensitivities, strict=True):
-            if not is_exact(variance) or variance < 0 or (variance == 0 and check_sensitivity(s) > 0):
-                raise InvalidEpsilon(f"a variance must be an exact number above 0, but {variance} came")
+            if (
+                not is_exact(variance)
+                or variance < 0
+                or (variance == 0 and check_sensitivity(s) > 0)
+            ):
+                raise InvalidEpsilon(
+                    f"a variance must be an exact number above 0, but {variance} came"
+                )
             check_sensitivity(s)
         object.__setattr__(self, "variances", tuple(Fraction(v) for v in self.variances))
         object.__setattr__(self, "sensitivities", tuple(self.sensitivities))
@@ -139,4 +147,6 @@ class ExponentialEvent:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
 
 
-Event = PureEvent | ApproximateEvent | LaplaceEvent | GaussianEvent | SkellamEvent | ExponentialEvent
+Event = (
+    PureEvent | ApproximateEvent | LaplaceEvent | GaussianEvent | SkellamEvent | ExponentialEvent
+)

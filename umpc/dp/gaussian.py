@@ -42,7 +42,9 @@ def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
         bits: the only source of randomness.
     """
     if parameter <= 0:
-        raise LocalProtocolError(f"expected a discrete Gaussian of parameter above 0, got {parameter}")
+        raise LocalProtocolError(
+            f"expected a discrete Gaussian of parameter above 0, got {parameter}"
+        )
     n, d = Fraction(parameter).as_integer_ratio()
     t = math.isqrt(n // d) + 1
     for _ in range(2 * MOST_TRIES):
@@ -67,7 +69,9 @@ class DiscreteGaussian:
 
     def __post_init__(self) -> None:
         if self.parameter < 0:
-            raise LocalProtocolError(f"expected a discrete Gaussian of parameter 0 or more, got {self.parameter}")
+            raise LocalProtocolError(
+                f"expected a discrete Gaussian of parameter 0 or more, got {self.parameter}"
+            )
 
     def draw(self, bits: RandomBits) -> int:
         """One exact draw. Secret; the running time follows the value."""
@@ -90,7 +94,9 @@ class DiscreteGaussian:
         2 exp(-(T+1)^2/(2 sigma^2)), which is 2^-b for (T+1)^2 = 2 sigma^2 (b+1) ln2. Rounded up.
         """
         if log2_probability < 1:
-            raise LocalProtocolError(f"expected a tail of at most 2^-1, got 2^-({log2_probability})")
+            raise LocalProtocolError(
+                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
+            )
         if not self.parameter:
             return 0
         with ctx.workprec(PRECISION):
@@ -122,4 +128,6 @@ def calibrate_gaussian(
 @lru_cache(maxsize=64)
 def _parameter_per_square(epsilon: Fraction, delta: Fraction, sums: int) -> Fraction:
     """k, which every release with the same budget needs again."""
-    return least_scale(lambda k: satisfies(gaussian_curve(sums / (2 * k)), epsilon, delta), Fraction(sums))
+    return least_scale(
+        lambda k: satisfies(gaussian_curve(sums / (2 * k)), epsilon, delta), Fraction(sums)
+    )

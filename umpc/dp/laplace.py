@@ -39,7 +39,9 @@ def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
         LocalProtocolError: a parameter is out of range, or the source of randomness is broken.
     """
     if honest < 1:
-        raise LocalProtocolError(f"expected noise shared among at least 1 honest node, got {honest}")
+        raise LocalProtocolError(
+            f"expected noise shared among at least 1 honest node, got {honest}"
+        )
     up = sample_polya(Fraction(1, honest), log_ratio, bits)
     down = sample_polya(Fraction(1, honest), log_ratio, bits)
     return up - down
@@ -60,7 +62,9 @@ class DiscreteLaplace:
 
     def __post_init__(self) -> None:
         if self.log_ratio < LEAST_LOG_RATIO:
-            raise LocalProtocolError(f"expected a log_ratio of at least 2^-256, got {self.log_ratio}")
+            raise LocalProtocolError(
+                f"expected a log_ratio of at least 2^-256, got {self.log_ratio}"
+            )
 
     def pmf(self, x: int) -> float:
         """P(X = x) = tanh(log_ratio/2) q^|x|."""

@@ -44,7 +44,9 @@ def lattice_step(events: list[LossEvent]) -> Fraction | None:
     None if there are so many events that rounding each up by a step might cost as much as their sum.
     """
     total = sum(event.epsilon for event in events)
-    losses = [1 / event.scale if isinstance(event, LaplaceEvent) else event.epsilon for event in events]
+    losses = [
+        1 / event.scale if isinstance(event, LaplaceEvent) else event.epsilon for event in events
+    ]
     denominator = math.lcm(*(loss.denominator for loss in losses))
     common = Fraction(math.gcd(*(int(loss * denominator) for loss in losses)), denominator)
     if total <= common * MOST_CELLS:
@@ -98,7 +100,9 @@ def _laplace_cells(event: LaplaceEvent, step: Fraction, top: int) -> tuple[list[
         first = max(1, math.ceil((s - i * unit) / 2))
         end = min(s, math.ceil((s - (i - 1) * unit) / 2))
         if first < end:
-            cells[i - bottom] += power(first) * -ball((first - end) / event.scale).expm1() / (1 + power(1))
+            cells[i - bottom] += (
+                power(first) * -ball((first - end) / event.scale).expm1() / (1 + power(1))
+            )
     cells[-1] += 1 / (1 + power(1))
     cells[0] += power(s) / (1 + power(1))
     return cells, bottom

@@ -49,14 +49,20 @@ def discrete_laplace(value: int, sensitivity: int, epsilon: Fraction, bits: Rand
     return value + sample_discrete_laplace(epsilon / s, bits) if s else value
 
 
-def discrete_gaussian(value: int, sensitivity: int, epsilon: Fraction, delta: Fraction, bits: RandomBits) -> int:
+def discrete_gaussian(
+    value: int, sensitivity: int, epsilon: Fraction, delta: Fraction, bits: RandomBits
+) -> int:
     """value + discrete Gaussian noise of `calibrate_gaussian`; (epsilon, delta)-DP. Arguments as above."""
     (noise,) = calibrate_gaussian(epsilon, delta, (sensitivity,))
     return value + noise.draw(bits)
 
 
 def laplace(
-    value: Fraction, sensitivity: Fraction, epsilon: Fraction, bits: RandomBits, grid: Fraction = Fraction(1, 1 << 20)
+    value: Fraction,
+    sensitivity: Fraction,
+    epsilon: Fraction,
+    bits: RandomBits,
+    grid: Fraction = Fraction(1, 1 << 20),
 ) -> Fraction:
     """The value on the grid + discrete Laplace noise there, a fine version of Laplace noise; epsilon-DP.
 
@@ -67,7 +73,9 @@ def laplace(
         bits: the source of randomness.
         grid: > 0, exact and public; the answer is a multiple of it.
     """
-    return grid * discrete_laplace(on_grid(value, grid), grid_sensitivity(sensitivity, grid), epsilon, bits)
+    return grid * discrete_laplace(
+        on_grid(value, grid), grid_sensitivity(sensitivity, grid), epsilon, bits
+    )
 
 
 def gaussian(
@@ -109,13 +117,20 @@ def randomised_response(value: int, answers: int, epsilon: Fraction, bits: Rando
         bits: the source of randomness.
     """
     if not (is_integer(answers) and is_integer(value) and 0 <= value < answers):
-        raise StudyError(f"expected an answer between 0 and {answers} - 1; check the number of answers")
+        raise StudyError(
+            f"expected an answer between 0 and {answers} - 1; check the number of answers"
+        )
     return exponential(
-        [Fraction(answer == value) for answer in range(answers)], Fraction(1), 2 * check_epsilon(epsilon), bits
+        [Fraction(answer == value) for answer in range(answers)],
+        Fraction(1),
+        2 * check_epsilon(epsilon),
+        bits,
     )
 
 
-def exponential(utilities: Sequence[Fraction], sensitivity: Fraction, epsilon: Fraction, bits: RandomBits) -> int:
+def exponential(
+    utilities: Sequence[Fraction], sensitivity: Fraction, epsilon: Fraction, bits: RandomBits
+) -> int:
     """An index o with probability proportional to exp(epsilon utilities[o] / (2 sensitivity)); epsilon-DP.
 
     Rejection: propose o uniformly, accept with odds exp(-epsilon (max - utilities[o])/(2 sensitivity)), a coin of
@@ -130,7 +145,9 @@ def exponential(utilities: Sequence[Fraction], sensitivity: Fraction, epsilon: F
     epsilon = check_epsilon(epsilon)
     _check_exact(sensitivity, "the sensitivity")
     if sensitivity <= 0 or not utilities:
-        raise StudyError("the exponential mechanism needs at least one output and a sensitivity above 0")
+        raise StudyError(
+            "the exponential mechanism needs at least one output and a sensitivity above 0"
+        )
     for utility in utilities:
         _check_exact(utility, "a utility")
     best = max(utilities)

@@ -151,5 +151,7 @@ def _integer(number: arb) -> int:
     """The one integer in a ball. mean e^{1/s} is transcendental, so its floor is decided at some precision."""
     value = number.unique_fmpz()
     if value is None:
-        raise LocalProtocolError("expected an enclosure of one integer; report it, and the version of python-flint")
+        raise LocalProtocolError(
+            "expected an enclosure of one integer; report it, and the version of python-flint"
+        )
     return int(value)

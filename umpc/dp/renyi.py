@@ -51,7 +51,9 @@ def pure_curve(epsilon: Fraction) -> Curve:
 
     def curve(order: int) -> arb:
         eps = ball(epsilon)
-        return (((order * eps).exp() + ((1 - order) * eps).exp()) / (eps.exp() + 1)).log() / (order - 1)
+        return (((order * eps).exp() + ((1 - order) * eps).exp()) / (eps.exp() + 1)).log() / (
+            order - 1
+        )
 
     return curve
 
@@ -76,7 +78,9 @@ def discrete_laplace_curve(log_ratio: Fraction, sensitivity: int) -> Curve:
     def curve(order: int) -> arb:
         grown, step = (1 - order) * sensitivity, 2 * order - 1
         outer = power(grown) + power(order * sensitivity)
-        between = lacking(1) * power(grown + step) * lacking(step * (sensitivity - 1)) / lacking(step)
+        between = (
+            lacking(1) * power(grown + step) * lacking(step * (sensitivity - 1)) / lacking(step)
+        )
         return ((outer + between) / (1 + power(1))).log() / (order - 1)
 
     def power(times: int) -> arb:
@@ -130,7 +134,11 @@ def total_curve(curves: list[tuple[Curve, int]]) -> Curve:
 
 def epsilon_at(curve: Curve, order: int, delta: Fraction) -> arb:
     """The epsilon that this one order proves."""
-    return curve(order) + (1 - arb(1) / order).log() - (ball(delta).log() + arb(order).log()) / (order - 1)
+    return (
+        curve(order)
+        + (1 - arb(1) / order).log()
+        - (ball(delta).log() + arb(order).log()) / (order - 1)
+    )
 
 
 def renyi_epsilon(curve: Curve, delta: Fraction) -> Fraction:
@@ -140,7 +148,9 @@ def renyi_epsilon(curve: Curve, delta: Fraction) -> Fraction:
         InvalidEpsilon: delta is not between 0 and 1.
     """
     if not 0 < delta < 1:
-        raise InvalidEpsilon(f"Rényi divergences give an epsilon only for 0 < delta < 1, got {delta}")
+        raise InvalidEpsilon(
+            f"Rényi divergences give an epsilon only for 0 < delta < 1, got {delta}"
+        )
     with ctx.workprec(PRECISION):
         return max(Fraction(0), min(above(epsilon_at(curve, order, delta)) for order in ORDERS))
 
@@ -148,7 +158,9 @@ def renyi_epsilon(curve: Curve, delta: Fraction) -> Fraction:
 def satisfies(curve: Curve, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether some order of `ORDERS` certainly proves (epsilon, delta)-DP."""
     with ctx.workprec(PRECISION):
-        most = ball(epsilon - Fraction(1, 1 << GRID))  # so that `renyi_epsilon`, rounded up, is not above epsilon
+        most = ball(
+            epsilon - Fraction(1, 1 << GRID)
+        )  # so that `renyi_epsilon`, rounded up, is not above epsilon
         return any(bool(epsilon_at(curve, order, delta) <= most) for order in ORDERS)
 
 

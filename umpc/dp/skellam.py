@@ -61,7 +61,9 @@ class SkellamShare:
     def __post_init__(self) -> None:
         check_nodes(self.nodes, self.honest)
         if not 0 <= self.honest_variance <= MOST_MEAN:
-            raise LocalProtocolError(f"expected a variance of 0 .. 2^128, got {self.honest_variance}")
+            raise LocalProtocolError(
+                f"expected a variance of 0 .. 2^128, got {self.honest_variance}"
+            )
 
     @property
     def share_variance(self) -> Fraction:
@@ -102,7 +104,9 @@ class SkellamShare:
         It bounds shares drawn as the protocol says; a node that deviates adds what it likes.
         """
         if log2_probability < 1:
-            raise LocalProtocolError(f"expected a tail of at most 2^-1, got 2^-({log2_probability})")
+            raise LocalProtocolError(
+                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
+            )
         if not self.honest_variance:
             return 0
         with ctx.workprec(PRECISION):
@@ -110,7 +114,9 @@ class SkellamShare:
             needed = (log2_probability + 1) * arb(2).log()
             around = (2 * needed / v).sqrt()
             thetas = [(around * sixteenths / 16).mid() for sixteenths in range(1, 18)]
-            least = min(above((needed + 2 * v * (theta / 2).sinh() ** 2) / theta) for theta in thetas)
+            least = min(
+                above((needed + 2 * v * (theta / 2).sinh() ** 2) / theta) for theta in thetas
+            )
             return math.ceil(least) - 1
 
 
@@ -140,7 +146,9 @@ class DistributedSkellam:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "delta", check_delta(self.delta))
-        object.__setattr__(self, "sensitivities", tuple(check_sensitivity(s) for s in self.sensitivities))
+        object.__setattr__(
+            self, "sensitivities", tuple(check_sensitivity(s) for s in self.sensitivities)
+        )
         if not self.sensitivities:
             raise StudyError("noise for no sum at all was asked for; name at least one sensitivity")
         check_nodes(self.nodes, self.honest)

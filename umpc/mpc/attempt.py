@@ -15,18 +15,18 @@ from functools import cached_property
 
 import numpy as np
 
+from umpc.crypto.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
+from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.compiler import compile_program
-from umpc.mpc.garbled_plan import GarbledPlan, GarbledProgram, garbled_program
-from umpc.mpc.material import dealt_bytes
-from umpc.mpc.noise import CoinToss, committee_size, noise_plan
-from umpc.mpc.pairs import PairNoise
-from umpc.mpc.plan import Plan, Program, pattern_of
-from umpc.mpc.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
-from umpc.mpc.ring import RINGS, Ring
-from umpc.mpc.sizes import Member, Sizes
-from umpc.mpc.toss import TossPlan
-from umpc.study import Study
+from umpc.mpc.garbled.pair_noise import PairNoise
+from umpc.mpc.garbled.plan import GarbledPlan, GarbledProgram, garbled_program
+from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
+from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.material import dealt_bytes
+from umpc.mpc.masked.plan import Plan, Program, pattern_of
+from umpc.mpc.transfers.coins_from_transfers import TossPlan
+from umpc.study.document import Study
+from umpc.study.sizes import Member, Sizes
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
 
 
@@ -96,7 +96,9 @@ class Attempt:
     ):
         names = [node.name for node in study.nodes]
         if [member.name for member in members] != names or len(openings) != len(names):
-            raise LocalProtocolError(f"the agreement names {[m.name for m in members]}, the study {names}")
+            raise LocalProtocolError(
+                f"the agreement names {[m.name for m in members]}, the study {names}"
+            )
         for member, opening in zip(members, openings, strict=True):
             expected = commit(study.hash, member.name, opening)
             if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):
@@ -245,7 +247,13 @@ class Attempt:
 
     def chunk_seed(self, node_seed: bytes, chunk: Chunk) -> bytes:
         """The seed of one node's part of one chunk."""
-        return derive(node_seed, "noise" if chunk.noise else "chunk", len(chunk.owners), *chunk.owners, chunk.number)
+        return derive(
+            node_seed,
+            "noise" if chunk.noise else "chunk",
+            len(chunk.owners),
+            *chunk.owners,
+            chunk.number,
+        )
 
 
 def _encode(member: Member) -> bytes:

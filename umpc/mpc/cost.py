@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import permutations
 
+from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.rounds import Message
 from umpc.mpc.attempt import Attempt
-from umpc.mpc.cells import backend_of
-from umpc.mpc.frames import STEPS, frame_bytes
-from umpc.mpc.material import dealt_bytes
-from umpc.mpc.messages import Sent
-from umpc.mpc.prg import SEED_BYTES
-from umpc.mpc.rounds import Message
+from umpc.mpc.backends import backend_of
+from umpc.mpc.masked.material import dealt_bytes
+from umpc.study.frames import STEPS, frame_bytes
+from umpc.study.messages import StepBytes
 from umpc.ustat.hypergraph import Owners
 
 
@@ -29,7 +29,7 @@ class Cost:
     """
 
     rounds: int
-    sent: tuple[tuple[Sent, ...], ...]
+    sent: tuple[tuple[StepBytes, ...], ...]
     revealed: tuple[int, ...]
     bytes_offline: int
     asked: tuple[int, ...] = ()
@@ -37,7 +37,9 @@ class Cost:
 
     @property
     def bytes_online(self) -> int:
-        return sum(each.bytes for sent in self.sent for each in sent) + sum(self.revealed + self.asked + self.heaps)
+        return sum(each.bytes for sent in self.sent for each in sent) + sum(
+            self.revealed + self.asked + self.heaps
+        )
 
 
 def predict(attempt: Attempt) -> Cost:
@@ -45,7 +47,11 @@ def predict(attempt: Attempt) -> Cost:
     nodes = range(len(attempt.members))
     sent: list[Counter[tuple[str, int]]] = [Counter() for _ in nodes]
     offline = _links(attempt, sent) + _tosses(attempt)
-    offline += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES) * attempt.needs_dealer
+    offline += (
+        len(nodes)
+        * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
+        * attempt.needs_dealer
+    )
     for chunk in attempt.chunks():
         plan = attempt.plan(chunk)
         for party in plan.everybody:
@@ -58,15 +64,20 @@ def predict(attempt: Attempt) -> Cost:
                     sent[chunk.parties[party]][shape.step, shape.round] += size
             if attempt.needs_dealer:
                 size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
-                offline += frame_bytes("material", chunk.place, chunk.number, chunk.count, width, size)
-    revealed = [attempt.released_values(node) * attempt.ring.bytes * len(attempt.study.kernels) for node in nodes]
+                offline += frame_bytes(
+                    "material", chunk.place, chunk.number, chunk.count, width, size
+                )
+    revealed = [
+        attempt.released_values(node) * attempt.ring.bytes * len(attempt.study.kernels)
+        for node in nodes
+    ]
     return Cost(attempt.rounds, tuple(map(sent_by_round, sent)), tuple(revealed), offline)
 
 
-def sent_by_round(sent: Mapping[tuple[str, int], int]) -> tuple[Sent, ...]:
+def sent_by_round(sent: Mapping[tuple[str, int], int]) -> tuple[StepBytes, ...]:
     """Bytes by (step, round), in the order in which a node says them; rounds in which it is silent are left out."""
     order = sorted(sent, key=lambda place: (STEPS[place[0]], place[1]))
-    return tuple(Sent(*place, sent[place]) for place in order if sent[place])
+    return tuple(StepBytes(*place, sent[place]) for place in order if sent[place])
 
 
 def _links(attempt: Attempt, sent: list[Counter[tuple[str, int]]]) -> int:
@@ -75,7 +86,9 @@ def _links(attempt: Attempt, sent: list[Counter[tuple[str, int]]]) -> int:
     for node, own in enumerate(sent):
         for peer in attempt.peers(node):
             link = (min(node, peer), max(node, peer))
-            set_up += sum(_bytes(shape, link, 0) for shape in backend.set_up_shapes(attempt, node, peer))
+            set_up += sum(
+                _bytes(shape, link, 0) for shape in backend.set_up_shapes(attempt, node, peer)
+            )
             for number, shape in enumerate(backend.field_shapes(attempt, node, peer)):
                 own[shape.step, shape.round] += _bytes(shape, link, number)
     return set_up
@@ -94,4 +107,6 @@ def _bytes(shape: Message, owners: Owners, number: int) -> int:
     """Of a message as a frame; one of width 0 is not sent."""
     if not shape.width:
         return 0
-    return frame_bytes(shape.step, owners, number, shape.count, shape.width, len(shape.payload), shape.round)
+    return frame_bytes(
+        shape.step, owners, number, shape.count, shape.width, len(shape.payload), shape.round
+    )

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
-from umpc.study import Study
+from umpc.study.document import Study
 
 PENDING, ACCEPTED, REJECTED = "pending", "accepted", "rejected"
 MAX_PENDING = 1000
@@ -120,7 +120,9 @@ class Approvals:
     def _add(self, db: sqlite3.Connection, study: Study) -> None:
         """One more pending study; the oldest ones make room."""
         document = study.encode()
-        sizes = db.execute("SELECT seq, length(document) FROM studies WHERE state = ? ORDER BY seq", (PENDING,))
+        sizes = db.execute(
+            "SELECT seq, length(document) FROM studies WHERE state = ? ORDER BY seq", (PENDING,)
+        )
         waiting = sizes.fetchall()
         total = sum(size for _, size in waiting) + len(document)
         while waiting and (len(waiting) >= MAX_PENDING or total > MAX_PENDING_BYTES):
@@ -133,11 +135,21 @@ class Approvals:
 
     def _one(self, db: sqlite3.Connection, prefix: str) -> Entry:
         digits = prefix.strip().lower()
-        found = _select(db, "substr(hash, 1, ?) = ?", len(digits), digits) if re.fullmatch("[0-9a-f]+", digits) else []
+        found = (
+            _select(db, "substr(hash, 1, ?) = ?", len(digits), digits)
+            if re.fullmatch("[0-9a-f]+", digits)
+            else []
+        )
         if len(found) == 1:
             return found[0]
-        names = ", ".join(entry.hash[:16] for entry in found[:LISTED]) + (", …" if len(found) > LISTED else "")
-        came = f"{len(found)} studies begin so: {names}. Give more digits" if found else "there is none. List them"
+        names = ", ".join(entry.hash[:16] for entry in found[:LISTED]) + (
+            ", …" if len(found) > LISTED else ""
+        )
+        came = (
+            f"{len(found)} studies begin so: {names}. Give more digits"
+            if found
+            else "there is none. List them"
+        )
         raise ApprovalError(
             f"approvals {self._path}: one study was expected whose hash begins with {prefix[:64]!r}, and {came}"
         )
@@ -173,7 +185,10 @@ def _create(path: Path) -> None:
 
 
 def _select(db: sqlite3.Connection, where: str = "true", *values: object) -> list[Entry]:
-    return [Entry(*row) for row in db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)]
+    return [
+        Entry(*row)
+        for row in db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)
+    ]
 
 
 def _line(text: str) -> str:

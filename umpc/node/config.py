@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from umpc.errors import ConfigError
-from umpc.node.amounts import DEFAULT_DELTA
+from umpc.node.budget.budget_limits import DEFAULT_DELTA
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.ustat.statistics import LIBRARY
@@ -31,9 +31,15 @@ KEYS = {
 IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 NAME_EXPECTED = "a-z, 0-9 and inner '-', at most 63, as in the certificate"
-HASHES_EXPECTED = "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
-LISTABLE = sorted(n for n, of in LIBRARY.items() if all(p.default is not None for p in of.parameters))
-LISTABLE_ONLY = "; one with a parameter that has no default can be allowed by its kernel's hash only"
+HASHES_EXPECTED = (
+    "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
+)
+LISTABLE = sorted(
+    n for n, of in LIBRARY.items() if all(p.default is not None for p in of.parameters)
+)
+LISTABLE_ONLY = (
+    "; one with a parameter that has no default can be allowed by its kernel's hash only"
+)
 EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
 MOST_DIGITS = 30
 DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}"
@@ -63,12 +69,20 @@ class NodeConfig:
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """The keys by which a later reading differs, other than the policy's."""
-        changed = (f.name for f in fields(self) if f.name != "policy" and getattr(self, f.name) != getattr(now, f.name))
+        changed = (
+            f.name
+            for f in fields(self)
+            if f.name != "policy" and getattr(self, f.name) != getattr(now, f.name)
+        )
         return [SECTIONS.get(name, name) for name in changed]
 
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
-SECTIONS |= {"source": "data.path, data.delimiter or data.missing", "clip": "data.clip", "dataset": "data.name"}
+SECTIONS |= {
+    "source": "data.path, data.delimiter or data.missing",
+    "clip": "data.clip",
+    "dataset": "data.name",
+}
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
 """Where an entry stands in the file, if it is not a key of its own name at the top."""
 
@@ -77,7 +91,11 @@ def load_node_config(path: Path) -> NodeConfig:
     """Reads and checks a node's TOML file. Raises: ConfigError: file, key, what was expected, what came."""
     file = Path(path).resolve()
     top = _Section(file, "", _parse(file))
-    data, budget, policy = top.section("data"), top.section("budget"), top.section("policy", optional=True)
+    data, budget, policy = (
+        top.section("data"),
+        top.section("budget"),
+        top.section("policy", optional=True),
+    )
     prepare = top.section("prepare", optional=True)
     name = top.text("name", NAME, NAME_EXPECTED)
     source = TableSource(data.existing("path"), data.delimiter(), data.missing())
@@ -103,14 +121,19 @@ def _policy(section: _Section) -> Policy:
     names = "a list of names ({})".format
     return Policy(
         coordinators=section.texts("coordinators", NAME, names(NAME_EXPECTED)),
-        statistics=section.texts("statistics", "|".join(LISTABLE), names(", ".join(LISTABLE)) + LISTABLE_ONLY),
+        statistics=section.texts(
+            "statistics", "|".join(LISTABLE), names(", ".join(LISTABLE)) + LISTABLE_ONLY
+        ),
         kernels=section.texts("kernels", "[0-9a-f]{64}", HASHES_EXPECTED),
         fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
         max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
         min_records=section.count("min_records"),
         min_nodes=section.count("min_nodes"),
         min_colluding=section.count("min_colluding"),
-        **{key: section.texts(key, "|".join(kinds), names(", ".join(kinds))) for key, kinds in KINDS.items()},
+        **{
+            key: section.texts(key, "|".join(kinds), names(", ".join(kinds)))
+            for key, kinds in KINDS.items()
+        },
         trusted_curator=section.flag("trusted_curator"),
         approval=section.flag("approval"),
     )
@@ -125,7 +148,9 @@ def _parse(file: Path) -> dict:
             "one as in the template, or correct the path"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: TOML in UTF-8 was expected: {error}. Correct the file there") from None
+        raise ConfigError(
+            f"{file}: TOML in UTF-8 was expected: {error}. Correct the file there"
+        ) from None
     except OSError as error:
         raise ConfigError(
             f"{file}: a readable file was expected: {error.strerror}. Correct the path or the permissions"
@@ -140,8 +165,14 @@ class _Section:
         for key in values:
             if key not in KEYS[name]:
                 close = difflib.get_close_matches(key, KEYS[name], n=1, cutoff=0.5)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(KEYS[name])}."
-                raise ConfigError(f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it")
+                hint = (
+                    f"did you mean {close[0]!r}?"
+                    if close
+                    else f"known are {', '.join(KEYS[name])}."
+                )
+                raise ConfigError(
+                    f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it"
+                )
 
     def section(self, name: str, *, optional: bool = False) -> _Section:
         default = {} if optional else None
@@ -192,7 +223,9 @@ class _Section:
         absent = [name for name in IDENTITY_FILES if not (folder / name).is_file()]
         if absent:
             raise self._wrong(
-                "identity", f"a folder with {', '.join(IDENTITY_FILES)}", f"{folder} without {', '.join(absent)}"
+                "identity",
+                f"a folder with {', '.join(IDENTITY_FILES)}",
+                f"{folder} without {', '.join(absent)}",
             )
         return folder
 
@@ -204,7 +237,9 @@ class _Section:
 
     def listen(self) -> str:
         expected = 'host:port with a port from 0 to 65535, like "127.0.0.1:0"'
-        value = self.text("listen", r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}", expected, "127.0.0.1:0")
+        value = self.text(
+            "listen", r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}", expected, "127.0.0.1:0"
+        )
         if int(value.rpartition(":")[2]) > 65535:
             raise self._wrong("listen", expected, value)
         return value
@@ -212,7 +247,11 @@ class _Section:
     def delimiter(self) -> str | None:
         if "delimiter" not in self.values:
             return None
-        return self.text("delimiter", r"[^\"\r\n\x00A-Za-z0-9.+-]", "one character that occurs in no number, like ';'")
+        return self.text(
+            "delimiter",
+            r"[^\"\r\n\x00A-Za-z0-9.+-]",
+            "one character that occurs in no number, like ';'",
+        )
 
     def missing(self) -> tuple[str, ...]:
         expected = 'a list of texts, like ["", "NA"]'
@@ -225,8 +264,16 @@ class _Section:
         """Exact: the file's digits, never a double."""
         expected = 'a number above 0 with at most 30 digits, like 5, 0.5 or "1/3"'
         value = self._typed(key, (int, Decimal, str), expected)
-        written = f"{value:f}" if isinstance(value, Decimal) and abs(value.adjusted()) < 60 else str(value)
-        if not re.fullmatch(EPSILON, written) or re.fullmatch(r".*/0+", written) or Fraction(written) <= 0:
+        written = (
+            f"{value:f}"
+            if isinstance(value, Decimal) and abs(value.adjusted()) < 60
+            else str(value)
+        )
+        if (
+            not re.fullmatch(EPSILON, written)
+            or re.fullmatch(r".*/0+", written)
+            or Fraction(written) <= 0
+        ):
             raise self._wrong(key, expected, value)
         return Fraction(written)
 
@@ -235,7 +282,11 @@ class _Section:
         expected = 'a number from 0 to below 1 with at most 30 digits, like "1e-9", 0.000001 or "1/1000000"'
         value = self._typed("delta", (int, Decimal, str), expected, "1e-9")
         written = str(value)
-        if isinstance(value, bool) or not re.fullmatch(DELTA, written) or re.fullmatch(r".*/0+", written):
+        if (
+            isinstance(value, bool)
+            or not re.fullmatch(DELTA, written)
+            or re.fullmatch(r".*/0+", written)
+        ):
             raise self._wrong("delta", expected, value)
         delta = Fraction(written)
         if delta >= 1 or delta.denominator > 10**MOST_DIGITS:
@@ -254,10 +305,14 @@ class _Section:
     def _path(self, key: str, expected: str, default: str | None = None) -> Path:
         return (self.file.parent / self.text(key, r"[^\x00]+", expected, default)).resolve()
 
-    def _typed(self, key: str, types: type | tuple[type, ...], expected: str, default: object = None):
+    def _typed(
+        self, key: str, types: type | tuple[type, ...], expected: str, default: object = None
+    ):
         value = self.values.get(key, default)
         if value is None:
-            raise ConfigError(f"{self.file}: key {self._key(key)!r} is missing; {expected} was expected. Add it")
+            raise ConfigError(
+                f"{self.file}: key {self._key(key)!r} is missing; {expected} was expected. Add it"
+            )
         if not isinstance(value, types):
             raise self._wrong(key, expected, value)
         return value

@@ -25,13 +25,18 @@ from fractions import Fraction
 from itertools import permutations
 
 from umpc.errors import KernelError, PolicyRefused
-from umpc.studies.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
-from umpc.study import Study
+from umpc.protocols.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
+from umpc.study.document import Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
-KINDS = {"protocol": PROTOCOLS, "noise": NOISES, "backend": BACKENDS, "preprocessing": PREPROCESSINGS}
+KINDS = {
+    "protocol": PROTOCOLS,
+    "noise": NOISES,
+    "backend": BACKENDS,
+    "preprocessing": PREPROCESSINGS,
+}
 """What a study says of how it runs, and what that may be."""
 SHOWN = 8
 """Names in one refusal; it is one line."""
@@ -121,8 +126,14 @@ class Policy:
         """A statistic that is allowed by name or by the hashes of all its kernels."""
         rules = {"statistics": self.statistics, "kernels": self.kernels}
         given = {key: allowed for key, allowed in rules.items() if allowed is not None}
-        unknown = [kernel for kernel in study.parsed_kernels if kernel.hash not in (self.kernels or ())]
-        if not given or not unknown or any(computes(study, LIBRARY[name]) for name in self.statistics or ()):
+        unknown = [
+            kernel for kernel in study.parsed_kernels if kernel.hash not in (self.kernels or ())
+        ]
+        if (
+            not given
+            or not unknown
+            or any(computes(study, LIBRARY[name]) for name in self.statistics or ())
+        ):
             return
         allows = {
             "statistics": f"the library's {_named(self.statistics or ())} with default parameters",

@@ -59,7 +59,9 @@ class Records:
     dropped: int = field(repr=False)
 
 
-def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: str, clip: bool = False) -> Records:
+def load_records(
+    source: TableSource, fields: Sequence[FieldSchema], *, node: str, clip: bool = False
+) -> Records:
     """The study's fields of every complete row, in the table's order, as integers in units of resolution.
 
     Args: `clip`: move a value beyond its bounds to the nearer bound instead of refusing it.
@@ -97,7 +99,11 @@ def _read(
             else f"TRY_CAST({text} AS DOUBLE)"
             for i, (field, text) in enumerate(zip(fields, texts, strict=True))
         ]
-        labels = {f"categories{i}": list(field.categories) for i, field in enumerate(fields) if field.categories}
+        labels = {
+            f"categories{i}": list(field.categories)
+            for i, field in enumerate(fields)
+            if field.categories
+        }
         chosen = ", ".join(
             [
                 f"({' AND '.join(['true', *known])}) AS present",
@@ -108,7 +114,9 @@ def _read(
         query = f"SELECT {chosen} FROM {table.relation} WHERE len($missing::VARCHAR[]) >= 0"
         parameters = {**table.parameters, **labels, "missing": list(source.missing)}
         found = connection.execute(query, parameters).fetchnumpy()
-    return np.asarray(found["present"]), {f.name: np.ma.asarray(found[f"v{i}"]) for i, f in enumerate(fields)}
+    return np.asarray(found["present"]), {
+        f.name: np.ma.asarray(found[f"v{i}"]) for i, f in enumerate(fields)
+    }
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
@@ -236,7 +244,9 @@ def _trimmed(text: str) -> str:
 # --- numbers to units ----------------------------------------------------------------------------------
 
 
-def _units(column: np.ma.MaskedArray, rows: np.ndarray, schema: FieldSchema, site: _Site, clip: bool) -> np.ndarray:
+def _units(
+    column: np.ma.MaskedArray, rows: np.ndarray, schema: FieldSchema, site: _Site, clip: bool
+) -> np.ndarray:
     """(count,) float64, masked where text, to (count,) int64 in units of the resolution; or a refusal."""
     where = f"field {schema.name!r}:"
     if max(schema.resolution.numerator, schema.resolution.denominator) > LARGEST_TERM:
@@ -324,4 +334,6 @@ class _Site:
         if len(rows):
             listed = ", ".join(map(str, rows[:ROWS_LISTED]))
             more = f" and {len(rows) - ROWS_LISTED} more" if len(rows) > ROWS_LISTED else ""
-            raise self.error(cls, message, f"data rows {listed}{more} (the first row below the header is 1)")
+            raise self.error(
+                cls, message, f"data rows {listed}{more} (the first row below the header is 1)"
+            )

@@ -27,22 +27,22 @@ from umpc.errors import (
     TooManySchemas,
     UmpcError,
 )
-from umpc.mpc import messages as m
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.node.approvals import Approvals, approvals_beside
+from umpc.node.attempts.attempt_runner import Site
+from umpc.node.attempts.links import CONNECT_SECONDS, Links
+from umpc.node.attempts.material import MaterialReader
+from umpc.node.attempts.prepared_attempts import PreparedAttempts
+from umpc.node.attempts.spool import Spool
+from umpc.node.attempts.study_run import StudyRun
+from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig, load_node_config
-from umpc.node.ledger import Ledger
-from umpc.node.links import CONNECT_SECONDS, Links
-from umpc.node.material import MaterialReader
-from umpc.node.parking import Parking
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
-from umpc.node.run import StudyRun
-from umpc.node.spool import Spool
-from umpc.node.work import Site
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.study import Study
+from umpc.study import messages as m
+from umpc.study.document import Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import rpc
@@ -68,14 +68,18 @@ class NodeServer(rpc.NodeServicer):
     """Args: finished: called after each study, with its error or None."""
 
     def __init__(
-        self, config: NodeConfig, identity: Identity, ledger: Ledger, finished: Callable[[UmpcError | None], None]
+        self,
+        config: NodeConfig,
+        identity: Identity,
+        ledger: Ledger,
+        finished: Callable[[UmpcError | None], None],
     ):
         self.config, self.identity, self.finished = config, identity, finished
         self.links = Links(identity)
         self.approvals = Approvals(approvals_beside(config.ledger))
         self._read = config
         self._schemas: set[tuple] = set()
-        self.parking = Parking(ledger, config.most_prepared, config.prepared_seconds)
+        self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
             name=identity.name,
             ledger=ledger,
@@ -127,7 +131,9 @@ class NodeServer(rpc.NodeServicer):
             with contextlib.suppress(PeerLost):
                 await send(codec.failure_of(_public(failure, self.identity.name)))
             error = await _first_cause(failure, listener)
-        except asyncio.CancelledError:  # by the listener, or by gRPC when the coordinator's connection is gone
+        except (
+            asyncio.CancelledError
+        ):  # by the listener, or by gRPC when the coordinator's connection is gone
             error = None if run.answered else await _reason(listener, coordinator)
         finally:
             steps.cancel()
@@ -175,7 +181,9 @@ class NodeServer(rpc.NodeServicer):
             self._read = now
             log.info("%s changed; its [policy] counts from now on", now.file)
             if stale := self.config.needs_restart(now):
-                log.warning("%s: %s changed, and counts from the next start on", now.file, ", ".join(stale))
+                log.warning(
+                    "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
+                )
         return now.policy
 
     def _count_schema(self, schema: tuple) -> None:
@@ -192,7 +200,9 @@ class NodeServer(rpc.NodeServicer):
         self, attempt: Attempt, openings: tuple[bytes, ...], chunks: list[Chunk]
     ) -> MaterialReader:
         dealer = attempt.study.dealer
-        channel = await connect(self.identity, dealer.name, "dealer", dealer.address, CONNECT_SECONDS)
+        channel = await connect(
+            self.identity, dealer.name, "dealer", dealer.address, CONNECT_SECONDS
+        )
         node = attempt.study.index_of(self.identity.name)
         return MaterialReader(channel, attempt, openings, node, chunks)
 
@@ -210,7 +220,9 @@ class NodeServer(rpc.NodeServicer):
 
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
         name = f"study {run.study.name!r}" if run.study else "a study"
-        log.warning("%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message)
+        log.warning(
+            "%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message
+        )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
 
@@ -225,7 +237,10 @@ async def _listen(
             message = await receive()
             if isinstance(message, m.Abort):
                 run.aborted = True
-                raise StudyAborted(message.reason or "the coordinator ended the study", culprit=message.culprit or None)
+                raise StudyAborted(
+                    message.reason or "the coordinator ended the study",
+                    culprit=message.culprit or None,
+                )
             await inbox.put(message)
     except UmpcError as failure:
         error = failure
@@ -240,14 +255,23 @@ async def _first_cause(failure: UmpcError, listener: asyncio.Task) -> UmpcError:
     """A lost link may be a consequence of another loss: the coordinator, told of it, says who was the first."""
     if isinstance(failure, PeerLost):
         await asyncio.wait({listener}, timeout=CAUSE_SECONDS)
-        if listener.done() and not listener.cancelled() and isinstance(listener.result(), StudyAborted):
+        if (
+            listener.done()
+            and not listener.cancelled()
+            and isinstance(listener.result(), StudyAborted)
+        ):
             return listener.result()
     return failure
 
 
 async def _reason(listener: asyncio.Task, coordinator: str) -> UmpcError:
     """Why a run was cancelled: what the listener heard, else the coordinator is gone."""
-    if listener.done() and not listener.cancelled() and listener.exception() is None and listener.result():
+    if (
+        listener.done()
+        and not listener.cancelled()
+        and listener.exception() is None
+        and listener.result()
+    ):
         return listener.result()
     return lost(coordinator, "study")
 
@@ -261,8 +285,11 @@ def _public(error: UmpcError, node: str) -> UmpcError:
         )
     if isinstance(error, LedgerError | ApprovalError):
         return type(error)(
-            f"{node}: its {type(error).__name__} is for its administrator; see the node's own log", culprit=node
+            f"{node}: its {type(error).__name__} is for its administrator; see the node's own log",
+            culprit=node,
         )
     if node not in error.message:
-        return type(error)(f"{node}: {error.message}", culprit=error.culprit or node, step=error.step)
+        return type(error)(
+            f"{node}: {error.message}", culprit=error.culprit or node, step=error.step
+        )
     return error

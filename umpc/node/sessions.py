@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from umpc.node.gopa import GopaSession
-from umpc.node.onemessage import OneMessageSession
-from umpc.node.session import NodeSession
-from umpc.node.shuffling import ShuffledSession
-from umpc.node.tworounds import TwoRoundsSession
-from umpc.studies.gopa import GOPA
-from umpc.study import Study
+from umpc.protocols.base.one_message_node import OneMessageSession
+from umpc.protocols.ghazi_rounds.node import TwoRoundsSession
+from umpc.protocols.ghazi_shuffle.node import ShuffledSession
+from umpc.protocols.gopa.node import GopaSession
+from umpc.protocols.gopa.settings import GOPA
+from umpc.protocols.u_mpc.node import NodeSession
+from umpc.study.document import Study
 
 Session = NodeSession | OneMessageSession | ShuffledSession
 

@@ -11,7 +11,9 @@ from umpc.node.config import NAME, NAME_EXPECTED
 def template(name: str) -> str:
     """A commented example for a node of this name; `config.load_node_config` takes it once its paths exist."""
     if not re.fullmatch(NAME, name):
-        raise ConfigError(f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another")
+        raise ConfigError(
+            f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another"
+        )
     return TEMPLATE.replace("@name@", name)
 
 

@@ -13,10 +13,10 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
 
 from umpc.errors import EncodingError, UmpcError, error_classes
-from umpc.mpc import messages as m
-from umpc.mpc.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
-from umpc.mpc.sizes import Member
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import messages as m
+from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
+from umpc.study.sizes import Member
 
 MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
@@ -45,15 +45,29 @@ def decode_frame(frame: pb.Frame) -> Frame:
     if frame.step not in _STEP_NAMES:
         raise EncodingError(f"a frame of an unknown step {frame.step} came")
     if len(frame.payload) > MAX_PAYLOAD:
-        raise EncodingError(f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came")
+        raise EncodingError(
+            f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came"
+        )
     # Masked fields and openings are packed piece by piece; their readers check them against what is due.
     packed = frame.step in (pb.MASKED_FIELDS, pb.OPEN)
     if len(frame.payload) != (frame.count * frame.width + 7) // 8 and not packed:
-        raise EncodingError(f"{frame.count} values of {frame.width} bits do not take {len(frame.payload)} bytes")
+        raise EncodingError(
+            f"{frame.count} values of {frame.width} bits do not take {len(frame.payload)} bytes"
+        )
     if len(frame.owners) > MAX_DEGREE:
-        raise EncodingError(f"an edge has at most {MAX_DEGREE} records, {len(frame.owners)} owners came")
+        raise EncodingError(
+            f"an edge has at most {MAX_DEGREE} records, {len(frame.owners)} owners came"
+        )
     owners = tuple(frame.owners)
-    return Frame(_STEP_NAMES[frame.step], owners, frame.chunk, frame.count, frame.width, frame.payload, frame.round)
+    return Frame(
+        _STEP_NAMES[frame.step],
+        owners,
+        frame.chunk,
+        frame.count,
+        frame.width,
+        frame.payload,
+        frame.round,
+    )
 
 
 def encode_member(member: Member) -> pb.Member:
@@ -81,7 +95,9 @@ def _check_records(records: int, first_class: int) -> None:
     if records > MAX_RECORDS:
         raise EncodingError(f"a node has at most {MAX_RECORDS} records, {records} came")
     if first_class > records:
-        raise EncodingError(f"a node with {records} records said that {first_class} are of the first class")
+        raise EncodingError(
+            f"a node with {records} records said that {first_class} are of the first class"
+        )
 
 
 def decode_members(members: Any) -> tuple[Member, ...]:
@@ -92,7 +108,9 @@ def decode_members(members: Any) -> tuple[Member, ...]:
 
 def decode_openings(openings: Any) -> tuple[bytes, ...]:
     if len(openings) > MAX_MEMBERS:
-        raise EncodingError(f"a study has at most {MAX_MEMBERS} nodes, {len(openings)} openings came")
+        raise EncodingError(
+            f"a study has at most {MAX_MEMBERS} nodes, {len(openings)} openings came"
+        )
     return tuple(_sized(opening, 32, "opening") for opening in openings)
 
 
@@ -101,7 +119,9 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
         case m.Propose(study, ahead):
             return pb.CoordinatorMessage(propose=pb.Propose(study=study, ahead=ahead))
         case m.Agree(members):
-            return pb.CoordinatorMessage(agree=pb.Agree(members=[encode_member(member) for member in members]))
+            return pb.CoordinatorMessage(
+                agree=pb.Agree(members=[encode_member(member) for member in members])
+            )
         case m.Begin(openings):
             return pb.CoordinatorMessage(begin=pb.Begin(openings=openings))
         case m.Evaluate():
@@ -140,7 +160,9 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
 def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
     match message:
         case m.Accepted(study_hash, member):
-            return pb.NodeMessage(accepted=pb.Accepted(study_hash=study_hash, member=encode_member(member)))
+            return pb.NodeMessage(
+                accepted=pb.Accepted(study_hash=study_hash, member=encode_member(member))
+            )
         case m.Opened(opening):
             return pb.NodeMessage(opened=pb.Opened(opening=opening))
         case m.Prepared(attempt, bytes_received, ahead):
@@ -149,17 +171,23 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
-            return pb.NodeMessage(ready=pb.Ready(sent=_encode_sent(sent), bytes_received=received, rounds=rounds))
+            return pb.NodeMessage(
+                ready=pb.Ready(sent=_encode_sent(sent), bytes_received=received, rounds=rounds)
+            )
         case m.Released(attempt, share, records, first_class, sent):
-            released = pb.Released(attempt=attempt, share=share, records=records, first_class=first_class)
+            released = pb.Released(
+                attempt=attempt, share=share, records=records, first_class=first_class
+            )
             released.sent.extend(_encode_sent(sent))
             return pb.NodeMessage(released=released)
-        case m.Told(answer):
-            return pb.NodeMessage(told=pb.Told(answer=answer))
+        case m.Answer(answer):
+            return pb.NodeMessage(answer=pb.Answer(answer=answer))
         case m.Progress(step, done, total):
             return pb.NodeMessage(progress=pb.Progress(step=step, done=done, total=total))
         case m.Failure(error, text, culprit, step):
-            return pb.NodeMessage(failure=pb.Failure(error=error, message=text, culprit=culprit, step=step))
+            return pb.NodeMessage(
+                failure=pb.Failure(error=error, message=text, culprit=culprit, step=step)
+            )
 
 
 def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
@@ -175,24 +203,36 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
         case "parked":
             body = message.parked
             if body.seconds > MAX_SECONDS:
-                raise EncodingError(f"material waits at most {MAX_SECONDS} seconds, {body.seconds} came")
+                raise EncodingError(
+                    f"material waits at most {MAX_SECONDS} seconds, {body.seconds} came"
+                )
             return m.Parked(body.bytes, body.seconds)
         case "ready":
             body = message.ready
-            return m.Ready(_decode_sent(body.sent, BETWEEN_NODES, "between nodes"), body.bytes_received, body.rounds)
+            return m.Ready(
+                _decode_sent(body.sent, BETWEEN_NODES, "between nodes"),
+                body.bytes_received,
+                body.rounds,
+            )
         case "released":
             body = message.released
             share = _at_most(body.share, MAX_PAYLOAD, "a node releases")
             _check_records(body.records, body.first_class)
             sent = _decode_sent(body.sent, TO_SHUFFLERS, "to shufflers")
-            return m.Released(_sized(body.attempt, 32, "attempt"), share, body.records, body.first_class, sent)
+            return m.Released(
+                _sized(body.attempt, 32, "attempt"), share, body.records, body.first_class, sent
+            )
         case "told":
-            return m.Told(_at_most(message.told.answer, MAX_PAYLOAD, "a node tells"))
+            return m.Answer(_at_most(message.answer.answer, MAX_PAYLOAD, "a node tells"))
         case "progress":
-            return m.Progress(_line(message.progress.step), message.progress.done, message.progress.total)
+            return m.Progress(
+                _line(message.progress.step), message.progress.done, message.progress.total
+            )
         case "failure":
             body = message.failure
-            return m.Failure(*(_line(text) for text in (body.error, body.message, body.culprit, body.step)))
+            return m.Failure(
+                *(_line(text) for text in (body.error, body.message, body.culprit, body.step))
+            )
     raise EncodingError("an empty or unknown message came from a node")
 
 
@@ -209,14 +249,16 @@ def encode_delivery(delivery: m.Delivery) -> bytes:
 def decode_delivery(data: bytes) -> m.Delivery:
     body = parse(pb.Delivery, data)
     who = decode_members(body.members), decode_openings(body.openings)
-    return m.Delivery(_sized(body.attempt, 32, "attempt"), *who, body.masked, _sized(body.seed, 32, "seed"))
+    return m.Delivery(
+        _sized(body.attempt, 32, "attempt"), *who, body.masked, _sized(body.seed, 32, "seed")
+    )
 
 
-def _encode_sent(sent: Iterable[m.Sent]) -> list[pb.Sent]:
+def _encode_sent(sent: Iterable[m.StepBytes]) -> list[pb.Sent]:
     return [pb.Sent(step=STEPS[each.step], round=each.round, bytes=each.bytes) for each in sent]
 
 
-def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.Sent, ...]:
+def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.StepBytes, ...]:
     if len(sent) > MAX_SENT:
         raise EncodingError(f"a study has at most {MAX_SENT} rounds, bytes of {len(sent)} came")
     places = [(each.step, each.round) for each in sent]
@@ -225,7 +267,7 @@ def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.Sent,
     unknown = [step for step, _ in places if _STEP_NAMES.get(step) not in steps]
     if unknown:
         raise EncodingError(f"bytes of step {unknown[0]} came, which is none {where}")
-    return tuple(m.Sent(_STEP_NAMES[each.step], each.round, each.bytes) for each in sent)
+    return tuple(m.StepBytes(_STEP_NAMES[each.step], each.round, each.bytes) for each in sent)
 
 
 def failure_of(error: UmpcError) -> m.Failure:

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from umpc.errors import StepTimeout, StudyAborted, UmpcError
 from umpc.mpc.attempt import Attempt
-from umpc.shuffler.session import Seen, ShufflerSession
-from umpc.study import Study
+from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession
+from umpc.study.document import Study
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 30
@@ -24,7 +24,12 @@ class Run:
     """Args: seen: what nodes delivered in earlier runs. ended: called once, with the run's error or None."""
 
     def __init__(
-        self, study: Study, attempt: bytes, name: str, seen: Seen, ended: Callable[[Run, UmpcError | None], None]
+        self,
+        study: Study,
+        attempt: bytes,
+        name: str,
+        seen: Seen,
+        ended: Callable[[Run, UmpcError | None], None],
     ):
         self.study, self.attempt, self.name = study, attempt, name
         self.is_collected = False
@@ -104,14 +109,24 @@ class Run:
                 await self._all_here.wait()
                 await asyncio.shield(self.seed)
         except TimeoutError:
-            absent = [node.name for number, node in enumerate(self.study.nodes) if number not in self._joined]
+            absent = [
+                node.name
+                for number, node in enumerate(self.study.nodes)
+                if number not in self._joined
+            ]
             absent += [] if self.is_collected else [self.study.coordinator]
             absent += [] if self.seed.done() else [self.study.shufflers[0].name]
-            self.fail(StepTimeout(f"{', '.join(absent)} did not come", culprit=absent[0], step="prepare"))
+            self.fail(
+                StepTimeout(f"{', '.join(absent)} did not come", culprit=absent[0], step="prepare")
+            )
             return
         try:
             async with asyncio.timeout(2 * seconds):
                 await self._all_delivered.wait()
         except TimeoutError:
             missing = self._session.result().missing
-            self.fail(StepTimeout(f"{', '.join(missing)} did not deliver", culprit=missing[0], step="release"))
+            self.fail(
+                StepTimeout(
+                    f"{', '.join(missing)} did not deliver", culprit=missing[0], step="release"
+                )
+            )

@@ -16,15 +16,22 @@ import os
 from collections.abc import AsyncIterator, Callable
 
 from umpc import __version__
-from umpc.agreement import attempt_of
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, StepTimeout, StudyAborted, UmpcError
+from umpc.errors import (
+    EncodingError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    StepTimeout,
+    StudyAborted,
+    UmpcError,
+)
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import Attempt
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
+from umpc.protocols.u_mpc.noise_binding import attempt_of
 from umpc.shuffler.run import Run
-from umpc.shuffler.session import Seen, ShufflerSession, place_of, run_id
-from umpc.study import Study, decode_study
+from umpc.study.document import Study, decode_study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import rpc
@@ -89,7 +96,9 @@ class ShufflerServer(rpc.ShufflerServicer):
             async with asyncio.timeout(HELLO_SECONDS):
                 request = await context.read()
         except TimeoutError as error:
-            raise StepTimeout(f"{caller} called and did not say for which attempt", culprit=caller) from error
+            raise StepTimeout(
+                f"{caller} called and did not say for which attempt", culprit=caller
+            ) from error
         if request is grpc.aio.EOF or request.WhichOneof("body") != "begin":
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
         return await asyncio.to_thread(self._attempt_of, request.begin)
@@ -97,9 +106,13 @@ class ShufflerServer(rpc.ShufflerServicer):
     def _attempt_of(self, request: pb.DealRequest) -> Attempt:
         """The attempt, derived from its parts, so that every node of it derives the same one."""
         study = self._study_of(request.study)
-        return attempt_of(study, codec.decode_members(request.members), codec.decode_openings(request.openings))
+        return attempt_of(
+            study, codec.decode_members(request.members), codec.decode_openings(request.openings)
+        )
 
-    async def _receive(self, caller: str, context, run: Run, session: ShufflerSession, index: int) -> None:
+    async def _receive(
+        self, caller: str, context, run: Run, session: ShufflerSession, index: int
+    ) -> None:
         """A node's whole message. Raises: RemoteProtocolError naming it for anything else, what ended the run."""
         inbox = session.inbox(index)
         try:
@@ -112,7 +125,9 @@ class ShufflerServer(rpc.ShufflerServicer):
                 inbox.take(codec.decode_frame(request.frame))
                 failpoint("during-deliver")
         except EncodingError as error:
-            raise RemoteProtocolError(f"{caller}: {error.message}", culprit=caller, step="release") from error
+            raise RemoteProtocolError(
+                f"{caller}: {error.message}", culprit=caller, step="release"
+            ) from error
         await asyncio.to_thread(session.deliver, index, inbox.data)
         run.delivered(session)
 
@@ -123,10 +138,16 @@ class ShufflerServer(rpc.ShufflerServicer):
         try:
             study = await asyncio.to_thread(self._study_of, request.study)
             if (study.shufflers[0].name, study.shufflers[1].name) != (caller, self.identity.name):
-                raise RemoteProtocolError(f"{caller} draws no order for this shuffler in the study", culprit=caller)
+                raise RemoteProtocolError(
+                    f"{caller} draws no order for this shuffler in the study", culprit=caller
+                )
             if len(request.seed) != 32:
-                raise RemoteProtocolError(f"{caller} sent a seed of {len(request.seed)} bytes", culprit=caller)
-            self._new_run(study, request.attempt, lambda run: run.seed.done()).seed.set_result(request.seed)
+                raise RemoteProtocolError(
+                    f"{caller} sent a seed of {len(request.seed)} bytes", culprit=caller
+                )
+            self._new_run(study, request.attempt, lambda run: run.seed.done()).seed.set_result(
+                request.seed
+            )
         except UmpcError as error:
             await context.abort(*status_of(error))
         return pb.OrderReply(attempt=request.attempt)
@@ -135,7 +156,9 @@ class ShufflerServer(rpc.ShufflerServicer):
         """The first shuffler draws the order; it counts once the second has it."""
         second, seed = run.study.shufflers[1], os.urandom(32)
         try:
-            channel = await connect(self.identity, second.name, "shuffler", second.address, CONNECT_SECONDS)
+            channel = await connect(
+                self.identity, second.name, "shuffler", second.address, CONNECT_SECONDS
+            )
             try:
                 request = pb.OrderRequest(study=run.study.encode(), attempt=run.attempt, seed=seed)
                 await rpc.ShufflerStub(channel).Order(request, timeout=CONNECT_SECONDS)
@@ -155,7 +178,9 @@ class ShufflerServer(rpc.ShufflerServicer):
         try:
             study = await asyncio.to_thread(self._study_of, request.study)
             if study.coordinator != caller:
-                raise RemoteProtocolError(f"the study names {study.coordinator!r} as its coordinator", culprit=caller)
+                raise RemoteProtocolError(
+                    f"the study names {study.coordinator!r} as its coordinator", culprit=caller
+                )
             run = self._new_run(study, request.attempt, lambda run: run.is_collected)
             run.collect()
             yield pb.CollectReply(run=run_id(await run.order(), run.attempt))

@@ -49,16 +49,22 @@ class Identity:
     not_after: datetime
 
 
-def load_identity(folder: Path | str, expected_role: str | None = None, *, now: datetime | None = None) -> Identity:
+def load_identity(
+    folder: Path | str, expected_role: str | None = None, *, now: datetime | None = None
+) -> Identity:
     """Reads ca.pem, cert.pem and key.pem of a site.
 
     Raises: CertificateError with the one reason why this identity would be refused, and what to do about it.
     """
-    ca_path, cert_path, key_path = (Path(folder) / file for file in ("ca.pem", "cert.pem", "key.pem"))
+    ca_path, cert_path, key_path = (
+        Path(folder) / file for file in ("ca.pem", "cert.pem", "key.pem")
+    )
     ca, cert, key = load_certificate(ca_path), load_certificate(cert_path), load_key(key_path)
     name, role = names_of(cert)
     if key.public_key() != cert.public_key():
-        raise CertificateError(f"{key_path} is not the key of {cert_path}: restore the key of request.csr")
+        raise CertificateError(
+            f"{key_path} is not the key of {cert_path}: restore the key of request.csr"
+        )
     if not _signed_by(cert, ca):
         raise CertificateError(
             f"{cert_path} was not signed by {ca_path} (authority {fingerprint(ca)}), but by authority "
@@ -95,9 +101,13 @@ class Authority:
                 raise ConfigError(f"{path} exists already: expected a folder without an authority")
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "umpc authority")])
-        sign_only = x509.KeyUsage(False, False, False, False, False, True, True, False, False)  # keys and CRLs
+        sign_only = x509.KeyUsage(
+            False, False, False, False, False, True, True, False, False
+        )  # keys and CRLs
         cert = (
-            _builder(subject, key.public_key(), subject, key.public_key(), now, timedelta(days=CA_DAYS))
+            _builder(
+                subject, key.public_key(), subject, key.public_key(), now, timedelta(days=CA_DAYS)
+            )
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(sign_only, critical=True)
             .sign(key, hashes.SHA256())
@@ -114,10 +124,14 @@ class Authority:
         how = "make an authority with `umpc ca init`, or restore its folder"
         cert, key = load_certificate(ca_path, how), load_key(key_path, how)
         if key.public_key() != cert.public_key():
-            raise CertificateError(f"{key_path} is not the key of {ca_path}: restore both from one backup")
+            raise CertificateError(
+                f"{key_path} is not the key of {ca_path}: restore both from one backup"
+            )
         return cls(cert, key)
 
-    def sign(self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None) -> bytes:
+    def sign(
+        self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None
+    ) -> bytes:
         """Certificate (PEM) for the key in a request; nothing but the key is taken from the request.
 
         Raises: CertificateError if the request is damaged, or is for another name, role or kind of key.
@@ -145,12 +159,22 @@ class Authority:
         )
         return cert.public_bytes(pem.Encoding.PEM)
 
-    def issue(self, name: str, role: str, folder: Path | str, days: int = DAYS, *, now: datetime | None = None) -> None:
+    def issue(
+        self,
+        name: str,
+        role: str,
+        folder: Path | str,
+        days: int = DAYS,
+        *,
+        now: datetime | None = None,
+    ) -> None:
         """Key, certificate and ca.pem in one folder: for demonstrations, where authority and site are one."""
         cert_path = Path(folder) / "cert.pem"
         check_name(name, role)
         if cert_path.exists() and (held := names_of(load_certificate(cert_path))) != (name, role):
-            raise ConfigError(f"{cert_path} is of {held[1]} {held[0]!r}, not {role} {name!r}: use another folder")
+            raise ConfigError(
+                f"{cert_path} is of {held[1]} {held[0]!r}, not {role} {name!r}: use another folder"
+            )
         csr = request(name, role, folder).read_bytes()
         write_public(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
         write_public(Path(folder) / "ca.pem", self.ca_pem)
@@ -238,7 +262,9 @@ def load_certificate(path: Path, how: str = REMAKE) -> x509.Certificate:
         cert = x509.load_pem_x509_certificate(_read(path, how))
         fingerprint(cert), issuer_fingerprint(cert)
     except (ValueError, x509.ExtensionNotFound):
-        raise CertificateError(f"{path} is not a certificate in PEM of an umpc authority: {how}") from None
+        raise CertificateError(
+            f"{path} is not a certificate in PEM of an umpc authority: {how}"
+        ) from None
     return cert
 
 
@@ -259,11 +285,17 @@ def load_request(csr: bytes) -> x509.CertificateSigningRequest:
         found = x509.load_pem_x509_csr(csr)
         valid, key = found.is_signature_valid, found.public_key()
     except (ValueError, InvalidSignature):
-        raise CertificateError("this is not a certificate request in PEM: expected request.csr") from None
+        raise CertificateError(
+            "this is not a certificate request in PEM: expected request.csr"
+        ) from None
     if not valid:
-        raise CertificateError("the request's signature is wrong, it was changed on its way: send it again")
+        raise CertificateError(
+            "the request's signature is wrong, it was changed on its way: send it again"
+        )
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise CertificateError("the request's key is not ECDSA P-256: make it with `umpc ca request`")
+        raise CertificateError(
+            "the request's key is not ECDSA P-256: make it with `umpc ca request`"
+        )
     return found
 
 
@@ -285,7 +317,9 @@ def _read(path: Path, how: str) -> bytes:
     except FileNotFoundError:
         raise CertificateError(f"{path} is missing: {how}") from None
     except OSError as error:
-        raise CertificateError(f"{path} cannot be read ({error.strerror}): check owner and mode") from None
+        raise CertificateError(
+            f"{path} cannot be read ({error.strerror}): check owner and mode"
+        ) from None
 
 
 def _builder(subject, key, issuer, issuer_key, now, life: timedelta) -> x509.CertificateBuilder:
@@ -293,7 +327,9 @@ def _builder(subject, key, issuer, issuer_key, now, life: timedelta) -> x509.Cer
     return (
         x509.CertificateBuilder(issuer, subject, key, serial, now - CLOCK_SKEW, now + life)
         .add_extension(x509.SubjectKeyIdentifier(_key_digest(key)), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier(_key_digest(issuer_key), None, None), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier(_key_digest(issuer_key), None, None), critical=False
+        )
     )
 
 

@@ -61,7 +61,9 @@ CHANNEL = (
 Allowed = Mapping[str, Collection[str]]
 
 
-async def connect(identity: Identity, name: str, role: str, address: str, timeout: float) -> grpc.aio.Channel:
+async def connect(
+    identity: Identity, name: str, role: str, address: str, timeout: float
+) -> grpc.aio.Channel:
     """A channel to exactly this name and role, ready for calls. The caller closes it.
 
     A peer that is not there yet is waited for; a certificate that is wrong now stays wrong, so it ends the
@@ -92,7 +94,9 @@ async def connect(identity: Identity, name: str, role: str, address: str, timeou
 async def _ready(channel: grpc.aio.Channel, reason: Callable) -> None:
     states = grpc.ChannelConnectivity
     while (state := channel.get_state(try_to_connect=True)) is not states.READY:
-        if state is states.TRANSIENT_FAILURE and isinstance(error := await reason(), CertificateError):
+        if state is states.TRANSIENT_FAILURE and isinstance(
+            error := await reason(), CertificateError
+        ):
             raise error
         await channel.wait_for_state_change(state)
 
@@ -127,7 +131,9 @@ def _refuse_if_taken(host: str, port: int, listen: str) -> None:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
-        raise ConfigError(f"cannot listen on {listen}: {error.strerror}; give an address of this machine") from None
+        raise ConfigError(
+            f"cannot listen on {listen}: {error.strerror}; give an address of this machine"
+        ) from None
     failures = [_failure(family, address) for family, _, _, _, address in found]
     if errno.EADDRINUSE in failures:
         raise AddressInUse(
@@ -165,7 +171,9 @@ class RoleGuard(grpc.aio.ServerInterceptor):
         if details.method not in self._allowed:
             return grpc.stream_stream_rpc_method_handler(self._guarded(_never, details.method))
         handler = await continuation(details)
-        return handler and _with_behaviour(handler, lambda inner: self._guarded(inner, details.method))
+        return handler and _with_behaviour(
+            handler, lambda inner: self._guarded(inner, details.method)
+        )
 
     def _guarded(self, inner: Callable, method: str) -> Callable:
         if inspect.isasyncgenfunction(inner):
@@ -190,7 +198,9 @@ class RoleGuard(grpc.aio.ServerInterceptor):
         except CertificateError as error:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, error.message)
         if peer.role not in self._allowed.get(method, ()):
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{self._self} does not let {peer} call {method}")
+            await context.abort(
+                grpc.StatusCode.PERMISSION_DENIED, f"{self._self} does not let {peer} call {method}"
+            )
 
 
 async def _never(request, context) -> None:
@@ -201,4 +211,6 @@ def _with_behaviour(handler: grpc.RpcMethodHandler, wrap: Callable) -> grpc.RpcM
     sides = (handler.request_streaming, handler.response_streaming)
     kind = "_".join("stream" if streaming else "unary" for streaming in sides)
     make = getattr(grpc, f"{kind}_rpc_method_handler")
-    return make(wrap(getattr(handler, kind)), handler.request_deserializer, handler.response_serializer)
+    return make(
+        wrap(getattr(handler, kind)), handler.request_deserializer, handler.response_serializer
+    )

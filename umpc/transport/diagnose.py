@@ -26,7 +26,13 @@ DATE = "%Y-%m-%d %H:%M"
 
 
 def explain(
-    identity: Identity, name: str, role: str, address: str, timeout: float = 3, *, now: datetime | None = None
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float = 3,
+    *,
+    now: datetime | None = None,
 ) -> UmpcError:
     """Connects once more and returns, never raises, the error that says what is wrong.
 
@@ -42,7 +48,8 @@ def explain(
         error.culprit = error.culprit or name
         return error
     return PeerUnavailable(
-        f"{role} {name!r} at {address} answers now, and did not in time before: try again", culprit=name
+        f"{role} {name!r} at {address} answers now, and did not in time before: try again",
+        culprit=name,
     )
 
 
@@ -51,9 +58,13 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"address {address!r} is wrong: expected host:port, as in site-a.example.org:7443")
+        raise ConfigError(
+            f"address {address!r} is wrong: expected host:port, as in site-a.example.org:7443"
+        )
     if ":" in host and not bracketed:
-        raise ConfigError(f"address {address!r} is ambiguous: expected [ipv6]:port, as in [::1]:7443")
+        raise ConfigError(
+            f"address {address!r} is ambiguous: expected [ipv6]:port, as in [::1]:7443"
+        )
     return host.strip("[]"), int(port)
 
 
@@ -72,17 +83,23 @@ def _tcp(who: str, address: str, timeout: float) -> socket.socket:
     try:
         return socket.create_connection((host, port), timeout)
     except socket.gaierror as error:
-        why = f"the name {host!r} does not resolve ({error.strerror}): check the address and the DNS"
+        why = (
+            f"the name {host!r} does not resolve ({error.strerror}): check the address and the DNS"
+        )
     except ConnectionRefusedError:
         why = "connection refused: start it there, or check the port"
     except TimeoutError:
-        why = f"no answer in {timeout:g} s: check that it runs and that no firewall drops port {port}"
+        why = (
+            f"no answer in {timeout:g} s: check that it runs and that no firewall drops port {port}"
+        )
     except OSError as error:
         why = f"{error.strerror}: check the network and the address"
     raise PeerUnavailable(f"{who} at {address} cannot be reached, {why}")
 
 
-def _tls(identity: Identity, name: str, role: str, address: str, plain: socket.socket, now: datetime) -> None:
+def _tls(
+    identity: Identity, name: str, role: str, address: str, plain: socket.socket, now: datetime
+) -> None:
     who = f"{role} {name!r} at {address}"
     context = _context(identity)
     try:
@@ -122,9 +139,14 @@ def _check_theirs(cert: dict, name: str, role: str, who: str, now: datetime) -> 
             f"at the address of {who} is {names[0] if names else 'a nameless server'}, expected {expected}: "
             "check the address, or the name in the study"
         )
-    since, until = (datetime.fromtimestamp(ssl.cert_time_to_seconds(cert[k]), UTC) for k in ("notBefore", "notAfter"))
+    since, until = (
+        datetime.fromtimestamp(ssl.cert_time_to_seconds(cert[k]), UTC)
+        for k in ("notBefore", "notAfter")
+    )
     if now > until:
-        raise CertificateError(f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there")
+        raise CertificateError(
+            f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there"
+        )
     if now < since:
         raise CertificateError(
             f"the certificate of {who} is not yet valid, only from {since:{DATE}} UTC (now {now:{DATE}}): "
@@ -149,10 +171,16 @@ def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
 
 
 def _handshake_error(error: OSError, who: str) -> UmpcError:
-    reason = _reason(error) if isinstance(error, ssl.SSLError) else error.strerror or "connection closed"
+    reason = (
+        _reason(error) if isinstance(error, ssl.SSLError) else error.strerror or "connection closed"
+    )
     if "protocol version" in reason or "unsupported protocol" in reason:
-        return PeerUnavailable(f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between")
-    return PeerUnavailable(f"{who} does not speak TLS ({reason}): check that the port is the one of umpc")
+        return PeerUnavailable(
+            f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between"
+        )
+    return PeerUnavailable(
+        f"{who} does not speak TLS ({reason}): check that the port is the one of umpc"
+    )
 
 
 def _reason(error: ssl.SSLError) -> str:

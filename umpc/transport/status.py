@@ -65,14 +65,20 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
         case code if code in broken:
             return lost(peer, step, f"{failure.code().name}: {failure.details()}")
         case grpc.StatusCode.DEADLINE_EXCEEDED:
-            return StepTimeout(f"{peer} did not finish step {step} in time", culprit=peer, step=step)
+            return StepTimeout(
+                f"{peer} did not finish step {step} in time", culprit=peer, step=step
+            )
         case grpc.StatusCode.PERMISSION_DENIED | grpc.StatusCode.UNAUTHENTICATED:
-            return CertificateError(f"{peer} refused this process's certificate: {failure.details()}", culprit=peer)
+            return CertificateError(
+                f"{peer} refused this process's certificate: {failure.details()}", culprit=peer
+            )
         case grpc.StatusCode.RESOURCE_EXHAUSTED:
             return RemoteProtocolError(
                 f"{peer}: a message exceeded the size limit in step {step}", culprit=peer, step=step
             )
-    return RemoteProtocolError(f"{peer}: {failure.details()} in step {step}", culprit=peer, step=step)
+    return RemoteProtocolError(
+        f"{peer}: {failure.details()} in step {step}", culprit=peer, step=step
+    )
 
 
 def lost(peer: str, step: str, detail: object = "") -> PeerLost:

@@ -56,7 +56,9 @@ def server_credentials(identity: Identity) -> grpc.ServerCredentials:
     """Shows our certificate and demands one of the same authority from every client."""
     _refuse_if_too_late()
     pair = (identity.key_pem, identity.cert_pem)
-    return grpc.ssl_server_credentials([pair], root_certificates=identity.ca_pem, require_client_auth=True)
+    return grpc.ssl_server_credentials(
+        [pair], root_certificates=identity.ca_pem, require_client_auth=True
+    )
 
 
 def channel_credentials(identity: Identity) -> grpc.ChannelCredentials:
@@ -75,7 +77,9 @@ def peer_of(context: CallContext, *, now: datetime | None = None) -> Peer:
     """
     shown = list(context.auth_context().get("x509_pem_cert", ()))
     if len(shown) != 1:
-        raise CertificateError("a client without certificate called: expected mutual TLS; refuse the call")
+        raise CertificateError(
+            "a client without certificate called: expected mutual TLS; refuse the call"
+        )
     cert, peer = _read(bytes(shown[0]))
     check_validity(cert, f"the certificate of {peer}", now)
     return peer

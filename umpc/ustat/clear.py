@@ -49,7 +49,9 @@ class Exact:
         return quotient
 
 
-def evaluate_clear(expression: Expression, schema: Schema, records: Sequence[Columns], unit: Fraction) -> np.ndarray:
+def evaluate_clear(
+    expression: Expression, schema: Schema, records: Sequence[Columns], unit: Fraction
+) -> np.ndarray:
     """The kernel on a batch of edges.
 
     Args:
@@ -64,7 +66,9 @@ def evaluate_clear(expression: Expression, schema: Schema, records: Sequence[Col
     try:
         return np.broadcast_to(np.asarray(value, dtype=np.int64), (edges,))
     except OverflowError:
-        raise RangeError("a value of the kernel needs more than 63 bits; narrow the bounds of its fields") from None
+        raise RangeError(
+            "a value of the kernel needs more than 63 bits; narrow the bounds of its fields"
+        ) from None
 
 
 def evaluate_exact(expression: Expression, schema: Schema, records: Sequence[Columns]) -> Exact:
@@ -87,7 +91,11 @@ class _Clear(Interpreter[Exact]):
 
     def field(self, record: int, name: str) -> Exact:
         field = self.schema[name]
-        return Exact(self.records[record][name], field.resolution, max(abs(field.lower_units), abs(field.upper_units)))
+        return Exact(
+            self.records[record][name],
+            field.resolution,
+            max(abs(field.lower_units), abs(field.upper_units)),
+        )
 
     def constant(self, value: Fraction) -> Exact:
         return Exact(value.numerator, Fraction(1, value.denominator), abs(value.numerator))
@@ -135,9 +143,15 @@ class _Clear(Interpreter[Exact]):
         x, y, unit, bound = self._common(then, otherwise)
         return Exact(np.where(np.asarray(condition.units) == 1, x, y), unit, bound)
 
-    def _common(self, left: Exact, right: Exact) -> tuple[np.ndarray | int, np.ndarray | int, Fraction, int]:
+    def _common(
+        self, left: Exact, right: Exact
+    ) -> tuple[np.ndarray | int, np.ndarray | int, Fraction, int]:
         """Both values in the largest unit that divides both units, and a bound of their sum."""
-        unit = Fraction(1, lcm(left.unit.denominator, right.unit.denominator)) if left.unit != right.unit else left.unit
+        unit = (
+            Fraction(1, lcm(left.unit.denominator, right.unit.denominator))
+            if left.unit != right.unit
+            else left.unit
+        )
         first, second = int(left.unit / unit), int(right.unit / unit)
         bound = left.bound * first + right.bound * second
         self.largest = max(self.largest, bound)

@@ -32,7 +32,9 @@ CHUNK = 1 << 14
 """Points evaluated at once: one column has 128 KiB."""
 
 
-def exact_interval(expression: Expression, schema: Schema, normal: Polynomial | None = None) -> Interval | None:
+def exact_interval(
+    expression: Expression, schema: Schema, normal: Polynomial | None = None
+) -> Interval | None:
     """The least and the greatest value of a kernel on records of the schema; None if it has too many points.
 
     normal: its normal form, from which shares are computed; on every point it must be the kernel's value, for noise
@@ -49,8 +51,14 @@ def exact_interval(expression: Expression, schema: Schema, normal: Polynomial | 
         value = evaluate_exact(expression, schema, records)
         if normal is not None:
             _require_equal(value, normal, records)
-        least, greatest = int(np.min(value.units)) * value.unit, int(np.max(value.units)) * value.unit
-        low, high = least if low is None else min(low, least), greatest if high is None else max(high, greatest)
+        least, greatest = (
+            int(np.min(value.units)) * value.unit,
+            int(np.max(value.units)) * value.unit,
+        )
+        low, high = (
+            least if low is None else min(low, least),
+            greatest if high is None else max(high, greatest),
+        )
     return Interval(low, high)
 
 
@@ -58,7 +66,9 @@ def _require_equal(value: Exact, normal: Polynomial, records: Sequence[Columns])
     count = max((len(column) for columns in records for column in columns.values()), default=1)
     shared = evaluate_local(normal.scaled(1 / normal.unit), dict(enumerate(records)), count)
     if not np.all(shared == value.rescaled(normal.unit)):
-        raise LocalProtocolError("a kernel's normal form differs from the kernel: a fault of umpc's own; report it")
+        raise LocalProtocolError(
+            "a kernel's normal form differs from the kernel: a fault of umpc's own; report it"
+        )
 
 
 def always_equal(left: Expression, right: Expression, schema: Schema) -> bool | None:
@@ -85,7 +95,9 @@ def _points(domains: Mapping[Field, range]) -> Iterator[list[Columns]]:
     points = prod(len(domain) for domain in domains.values())
     for start in range(0, points, CHUNK):
         rest = np.arange(start, min(start + CHUNK, points))
-        records: list[dict[str, np.ndarray]] = [{} for _ in range(1 + max((f.record for f in domains), default=-1))]
+        records: list[dict[str, np.ndarray]] = [
+            {} for _ in range(1 + max((f.record for f in domains), default=-1))
+        ]
         for field, domain in domains.items():
             rest, digit = np.divmod(rest, len(domain))
             records[field.record][field.name] = digit + domain.start
@@ -110,7 +122,11 @@ class _Use:
             return False
         terms = {field: c for field, c in self.linear.items() if c}
         constant, fields = terms.pop(None, 0), list(terms)
-        ordered = len({field.name for field in fields}) == 1 and len(fields) == 2 and sum(terms.values()) == 0
+        ordered = (
+            len({field.name for field in fields}) == 1
+            and len(fields) == 2
+            and sum(terms.values()) == 0
+        )
         return not fields or (ordered and not constant)
 
 

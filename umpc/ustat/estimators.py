@@ -75,7 +75,11 @@ class Estimator:
 
 
 def estimate(
-    name: str, means: Sequence[float], noise_stds: Sequence[float], sampling_bounds: Sequence[float], sets: int
+    name: str,
+    means: Sequence[float],
+    noise_stds: Sequence[float],
+    sampling_bounds: Sequence[float],
+    sets: int,
 ) -> Estimate:
     """A statistic from its sums.
 
@@ -88,9 +92,15 @@ def estimate(
     """
     estimator = find_estimator(name)
     if not len(means) == len(noise_stds) == len(sampling_bounds) == estimator.sums:
-        raise KernelError(f"{name} is {estimator.formula}, of {estimator.sums} sum(s); got {len(means)}")
-    numbers = [tuple(map(float, row)) for row in zip(means, noise_stds, sampling_bounds, strict=True)]
-    if not all(isfinite(mean) and noise >= 0 and sampling >= 0 for mean, noise, sampling in numbers):
+        raise KernelError(
+            f"{name} is {estimator.formula}, of {estimator.sums} sum(s); got {len(means)}"
+        )
+    numbers = [
+        tuple(map(float, row)) for row in zip(means, noise_stds, sampling_bounds, strict=True)
+    ]
+    if not all(
+        isfinite(mean) and noise >= 0 and sampling >= 0 for mean, noise, sampling in numbers
+    ):
         raise KernelError(f"{name} takes finite means and errors of at least 0, got {numbers}")
     return estimator.compute([Sum(number, *row) for number, row in enumerate(numbers, 1)], sets)
 
@@ -98,7 +108,9 @@ def estimate(
 def find_estimator(name: str) -> Estimator:
     """The estimator of that name. Raises: KernelError listing the names."""
     if name not in ESTIMATORS:
-        raise KernelError(f"there is no estimator {name!r}; there are {', '.join(sorted(ESTIMATORS))}")
+        raise KernelError(
+            f"there is no estimator {name!r}; there are {', '.join(sorted(ESTIMATORS))}"
+        )
     return ESTIMATORS[name]
 
 
@@ -112,7 +124,9 @@ def _total(sums: Sequence[Sum], sets: int) -> Estimate:
 
 def _scaled(of: Sum, factor: int) -> Estimate:
     value, noise = of.mean * factor, of.noise * factor
-    return Estimate(value, noise, value - QUANTILE * noise, value + QUANTILE * noise, of.sampling * factor)
+    return Estimate(
+        value, noise, value - QUANTILE * noise, value + QUANTILE * noise, of.sampling * factor
+    )
 
 
 def _ratio(sums: Sequence[Sum], sets: int) -> Estimate:
@@ -129,7 +143,12 @@ def _geometric_ratio(sums: Sequence[Sum], sets: int) -> Estimate:
 def _geometric_mean(first: Sum, second: Sum) -> Sum:
     mean = sqrt(first.mean) * sqrt(second.mean)
     noise = mean / 2 * sqrt((first.noise / first.mean) ** 2 + (second.noise / second.mean) ** 2)
-    return Sum(first.number, mean, noise, mean / 2 * (first.sampling / first.mean + second.sampling / second.mean))
+    return Sum(
+        first.number,
+        mean,
+        noise,
+        mean / 2 * (first.sampling / first.mean + second.sampling / second.mean),
+    )
 
 
 def _fieller(numerator: Sum, denominator: Sum) -> Estimate:
@@ -165,7 +184,9 @@ def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
     for of in denominators:
         if not of.is_above_zero:
             size = f"{of.mean:.3g} ± {of.noise:.2g} (noise)" if of.noise else "0"
-            cure = "give it more epsilon, or run over more records" if of.noise else "take more edges"
+            cure = (
+                "give it more epsilon, or run over more records" if of.noise else "take more edges"
+            )
             note = f"no value: sum {of.number}, {size}, cannot be told from zero and has to be above it; {cure}"
             return Estimate(None, None, None, None, None, note)
     return None

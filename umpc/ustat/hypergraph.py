@@ -77,7 +77,7 @@ class SampledCell:
         return np.bincount(self.columns[slot], minlength=records)
 
 
-class Block(NamedTuple):
+class RecordBlock(NamedTuple):
     """All sets of `taken` records out of the `size` records of a table from `first` on."""
 
     first: int
@@ -96,7 +96,7 @@ class CompleteCell:
     blocks: in the order of the slots, which they share out among them. Fewer than 2^62 edges.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[RecordBlock, ...]
 
     @cached_property
     def count(self) -> int:
@@ -122,11 +122,16 @@ class CompleteCell:
         found = np.zeros(records, dtype=np.int64)
         if self.count:
             block, place = self._find(slot)
-            below, above = binomials(block.size, place), binomials(block.size, block.taken - 1 - place)[::-1]
-            found[block.first : block.first + block.size] = below * above * (self.count // block.count)
+            below, above = (
+                binomials(block.size, place),
+                binomials(block.size, block.taken - 1 - place)[::-1],
+            )
+            found[block.first : block.first + block.size] = (
+                below * above * (self.count // block.count)
+            )
         return found
 
-    def _find(self, slot: int) -> tuple[Block, int]:
+    def _find(self, slot: int) -> tuple[RecordBlock, int]:
         """The block of a slot, and the slot's place in it."""
         for block in self.blocks:
             if slot < block.taken:
@@ -205,14 +210,20 @@ def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> H
         cells = _all_sets(counts, degree)
     else:
         node, first = _numbering(counts)
-        drawn = matchings(records, pairings, words) if pairings else balanced(records, count, words, degree)
+        drawn = (
+            matchings(records, pairings, words)
+            if pairings
+            else balanced(records, count, words, degree)
+        )
         edges = np.ascontiguousarray(drawn.T)
         owners = node[edges]
         cells = _by_owners(owners, edges - first[owners], len(counts))
     return Hypergraph(tuple(counts), degree, count, cells)
 
 
-def expand_two_sample(rule: str, class_counts: Sequence[tuple[int, int]], words: Words) -> Hypergraph:
+def expand_two_sample(
+    rule: str, class_counts: Sequence[tuple[int, int]], words: Words
+) -> Hypergraph:
     """The edge set of a two-sample study with public labels: pairs of a class-0 and a class-1 record.
 
     Args:
@@ -240,14 +251,18 @@ def expand_two_sample(rule: str, class_counts: Sequence[tuple[int, int]], words:
 
 def _check_countable(count: int, what: str) -> None:
     if count >= MAX_COMPLETE:
-        raise RangeError(f'all {what} are {count} edges, more than can be numbered; sample them, edges = "2n" for one')
+        raise RangeError(
+            f'all {what} are {count} edges, more than can be numbered; sample them, edges = "2n" for one'
+        )
 
 
 def _all_sets(counts: Sequence[int], degree: int) -> dict[Owners, Cell]:
     cells: dict[Owners, Cell] = {}
     holders = [node for node, records in enumerate(counts) if records]
     for owners in combinations_with_replacement(holders, degree):
-        cell = CompleteCell(tuple(Block(0, counts[node], owners.count(node)) for node in sorted(set(owners))))
+        cell = CompleteCell(
+            tuple(RecordBlock(0, counts[node], owners.count(node)) for node in sorted(set(owners)))
+        )
         if cell.count:
             cells[owners] = cell
     return cells
@@ -257,7 +272,7 @@ def _all_pairs(class_counts: Sequence[tuple[int, int]]) -> dict[Owners, Cell]:
     cells: dict[Owners, Cell] = {}
     for u, (zeros, _) in enumerate(class_counts):
         for v, (before, ones) in enumerate(class_counts):
-            cell = CompleteCell((Block(0, zeros, 1), Block(before, ones, 1)))
+            cell = CompleteCell((RecordBlock(0, zeros, 1), RecordBlock(before, ones, 1)))
             if cell.count:
                 cells[u, v] = cell
     return cells
@@ -272,10 +287,16 @@ def _numbering(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
 def _by_owners(owners: np.ndarray, rows: np.ndarray, nodes: int) -> dict[Owners, Cell]:
     """Splits edges into cells. owners, rows: (k, edges) int64, nodes and numbers of records inside their tables."""
     shape = (nodes,) * len(owners)
-    code = np.ravel_multi_index(tuple(owners), shape).astype(np.min_scalar_type(prod(shape)))  # 16 bits sort fastest
+    code = np.ravel_multi_index(tuple(owners), shape).astype(
+        np.min_scalar_type(prod(shape))
+    )  # 16 bits sort fastest
     order = np.argsort(code, kind="stable")
     code = code[order]
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1]) if len(code) else np.empty(0, dtype=np.int64)
+    starts = (
+        np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])
+        if len(code)
+        else np.empty(0, dtype=np.int64)
+    )
     found = zip(*np.unravel_index(code[starts].astype(np.int64), shape), strict=True)
     rows = rows[:, order]
     stops = [*starts[1:], len(code)]

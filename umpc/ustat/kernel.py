@@ -14,7 +14,14 @@ import numpy as np
 from umpc.errors import KernelError
 from umpc.ustat.clear import Columns, evaluate_clear
 from umpc.ustat.enumeration import always_equal, exact_interval
-from umpc.ustat.expression import Expression, Interpreter, fields_of, interpret, permute_records, records_of
+from umpc.ustat.expression import (
+    Expression,
+    Interpreter,
+    fields_of,
+    interpret,
+    permute_records,
+    records_of,
+)
 from umpc.ustat.local import bound
 from umpc.ustat.polynomial import Polynomial, polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
@@ -41,14 +48,18 @@ class Kernel:
     def __post_init__(self) -> None:
         beyond = records_of(self.expression) - set(range(self.degree))
         if beyond:
-            raise KernelError(f"the kernel uses record {max(beyond) + 1} of an edge of {self.degree} records")
+            raise KernelError(
+                f"the kernel uses record {max(beyond) + 1} of an edge of {self.degree} records"
+            )
         interpret(self.expression, _Kinds(self.schema))
         if self.symmetric:
             self._require_symmetry()
         bound(self.polynomial.scaled(1 / self.unit), self.schema)
 
     @classmethod
-    def from_text(cls, text: str, schema: Schema, degree: int = 2, symmetric: bool = True) -> Kernel:
+    def from_text(
+        cls, text: str, schema: Schema, degree: int = 2, symmetric: bool = True
+    ) -> Kernel:
         return cls(from_text(text), schema, degree, symmetric)
 
     def _require_symmetry(self) -> None:
@@ -58,7 +69,10 @@ class Kernel:
             order = list(range(self.degree))
             order[first], order[first + 1] = first + 1, first
             exchanged = permute_records(self.expression, tuple(order))
-            if not (self._same_normal_form(exchanged) or always_equal(self.expression, exchanged, self.schema)):
+            if not (
+                self._same_normal_form(exchanged)
+                or always_equal(self.expression, exchanged, self.schema)
+            ):
                 raise KernelError(
                     f"the kernel {self.text!r} is not symmetric: exchanging its records changes its value; "
                     f"average it over the exchanges, for example (f(a, b) + f(b, a)) * (1/2)"
@@ -84,10 +98,18 @@ class Kernel:
     def hash(self) -> str:
         """SHA-256, in hex, of all that the kernel's values depend on: what a site's administrator allows."""
         fields = [
-            (field.name, str(field.lower), str(field.upper), str(field.resolution), field.categories)
+            (
+                field.name,
+                str(field.lower),
+                str(field.upper),
+                str(field.resolution),
+                field.categories,
+            )
             for field in map(self.schema.__getitem__, self.fields)
         ]
-        return hashlib.sha256(json.dumps([HASH_TAG, self.text, self.degree, fields]).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([HASH_TAG, self.text, self.degree, fields]).encode()
+        ).hexdigest()
 
     @cached_property
     def polynomial(self) -> Polynomial:
@@ -134,7 +156,9 @@ class _Kinds(Interpreter[tuple[str, ...]]):
 
     def equal(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
         if left != right:
-            raise KernelError("a category is compared with something else; compare two fields with the same categories")
+            raise KernelError(
+                "a category is compared with something else; compare two fields with the same categories"
+            )
         return ()
 
     def add(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:

@@ -80,7 +80,9 @@ def bound(of: Polynomial, schema: Schema) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _times(left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+def _times(
+    left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]
+) -> tuple[Fraction, Fraction]:
     corners = [x * y for x in left for y in right]
     return min(corners), max(corners)
 
@@ -103,7 +105,11 @@ def _names(factor: Atom) -> set[str]:
     if isinstance(factor, FieldAtom):
         return {factor.name}
     return {
-        name for form in _forms(factor) for monomial, _ in form.terms for inner, _ in monomial for name in _names(inner)
+        name
+        for form in _forms(factor)
+        for monomial, _ in form.terms
+        for inner, _ in monomial
+        for name in _names(inner)
     }
 
 

@@ -71,7 +71,11 @@ class Moments:
         count, possible = _pairs(sizes), _possible(sizes)
         apart = count * (count - 1.0) - sum(possible)
         rest = -(count * self.same + np.dot(possible, self.shared)) / apart if apart else 0.0
-        total = edges * self.same + np.dot(adjacent, self.shared) + (edges * (edges - 1.0) - sum(adjacent)) * rest
+        total = (
+            edges * self.same
+            + np.dot(adjacent, self.shared)
+            + (edges * (edges - 1.0) - sum(adjacent)) * rest
+        )
         return max(0.0, float(total) / edges**2)
 
 

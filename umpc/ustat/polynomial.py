@@ -103,7 +103,9 @@ class LogicAtom:
 
     @cached_property
     def records(self) -> frozenset[int]:
-        return frozenset(r for conjunction in self.function for factor in conjunction for r in factor.records)
+        return frozenset(
+            r for conjunction in self.function for factor in conjunction for r in factor.records
+        )
 
 
 Atom = FieldAtom | BitAtom | LogicAtom
@@ -119,7 +121,9 @@ class Polynomial:
 
     @cached_property
     def order(self) -> tuple:
-        return tuple((_monomial_order(monomial), coefficient) for monomial, coefficient in self.terms)
+        return tuple(
+            (_monomial_order(monomial), coefficient) for monomial, coefficient in self.terms
+        )
 
     @cached_property
     def weight(self) -> int:
@@ -129,7 +133,9 @@ class Polynomial:
     @cached_property
     def records(self) -> frozenset[int]:
         """The records of the edge that the value depends on."""
-        return frozenset(r for monomial, _ in self.terms for atom, _ in monomial for r in atom.records)
+        return frozenset(
+            r for monomial, _ in self.terms for atom, _ in monomial for r in atom.records
+        )
 
     @property
     def constant_term(self) -> Fraction:
@@ -186,7 +192,9 @@ def less_than_zero(of: Polynomial) -> Polynomial:
     below = atom(BitAtom("less", form))
     if not flipped:
         return below
-    return add(constant(1), below.scaled(Fraction(-1)), atom(BitAtom("equal", form)).scaled(Fraction(-1)))
+    return add(
+        constant(1), below.scaled(Fraction(-1)), atom(BitAtom("equal", form)).scaled(Fraction(-1))
+    )
 
 
 def equal_to_zero(of: Polynomial) -> Polynomial:
@@ -219,8 +227,12 @@ def function_of(bit: Polynomial) -> logic.Function:
     """
     total = logic.FALSE
     for monomial, coefficient in bit.terms:
-        if coefficient.denominator != 1 or any(isinstance(factor, FieldAtom) for factor, _ in monomial):
-            raise LocalProtocolError("a condition's normal form was expected to be of bits; a fault of umpc's own")
+        if coefficient.denominator != 1 or any(
+            isinstance(factor, FieldAtom) for factor, _ in monomial
+        ):
+            raise LocalProtocolError(
+                "a condition's normal form was expected to be of bits; a fault of umpc's own"
+            )
         product = logic.TRUE if coefficient % 2 else logic.FALSE
         for factor, _ in monomial:
             inner = factor.function if isinstance(factor, LogicAtom) else logic.single(factor)

@@ -107,7 +107,9 @@ class _Intervals(Interpreter[Interval]):
         return Interval(low, of.magnitude)
 
     def select(self, condition: Interval, then: Interval, otherwise: Interval) -> Interval:
-        possible = ([then] if condition.high == 1 else []) + ([otherwise] if condition.low == 0 else [])
+        possible = ([then] if condition.high == 1 else []) + (
+            [otherwise] if condition.low == 0 else []
+        )
         return Interval(min(i.low for i in possible), max(i.high for i in possible))
 
     def minimum(self, left: Interval, right: Interval) -> Interval:

@@ -46,7 +46,9 @@ def edge_count(rule: str, records: int, degree: int = 2) -> int:
     total = comb(records, degree)
     if (pairings := pairings_of(rule)) is not None:
         if degree != 2:
-            raise StudyError(f'edges = "{rule}" pairs the records, and the statistic is over {degree}; ask for "2n"')
+            raise StudyError(
+                f'edges = "{rule}" pairs the records, and the statistic is over {degree}; ask for "2n"'
+            )
         return pairings * (records // 2)
     return _count(rule, records, total, f"{records} records have only {total} sets of {degree}")
 
@@ -63,9 +65,14 @@ def two_sample_edge_count(rule: str, zeros: int, ones: int) -> int:
         )
     total = zeros * ones
     if pairings_of(rule) is not None:
-        raise StudyError(f'edges = "{rule}" pairs all records, and this statistic those of two classes; ask for "2n"')
+        raise StudyError(
+            f'edges = "{rule}" pairs all records, and this statistic those of two classes; ask for "2n"'
+        )
     return _count(
-        rule, zeros + ones, total, f"{zeros} records of class 0 and {ones} of class 1 have only {total} pairs"
+        rule,
+        zeros + ones,
+        total,
+        f"{zeros} records of class 0 and {ones} of class 1 have only {total} pairs",
     )
 
 
@@ -119,13 +126,17 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> np.ndar
     if degree == 1:
         return np.argsort(words(records), kind="stable")[:count, None]
     if records**degree > 1 << 63:
-        raise RangeError(f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}")
+        raise RangeError(
+            f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}"
+        )
     order = np.argsort(words(records), kind="stable")
     if degree == 2:
         one, other = (order[places] for places in _circulant(records, count))
         return np.stack([np.minimum(one, other), np.maximum(one, other)]).T
     total = comb(records, degree)
-    if 2 * count > total:  # degrees of the complement differ as little; a sparse set is levelled in fewer steps
+    if (
+        2 * count > total
+    ):  # degrees of the complement differ as little; a sparse set is levelled in fewer steps
         return _complement(balanced(records, total - count, words, degree), records, degree)
     return np.sort(order[_level(_distinct(records, count, words, degree), records, words)], axis=1)
 
@@ -138,7 +149,9 @@ def matchings(records: int, pairings: int, words: Words) -> np.ndarray:
     pairs = records // 2
     edges = np.empty((pairings * pairs, 2), dtype=np.int64)
     for start in range(0, len(edges), pairs):
-        edges[start : start + pairs] = np.argsort(words(records), kind="stable")[: 2 * pairs].reshape(-1, 2)
+        edges[start : start + pairs] = np.argsort(words(records), kind="stable")[
+            : 2 * pairs
+        ].reshape(-1, 2)
     return np.sort(edges, axis=1)
 
 
@@ -194,7 +207,10 @@ def _distinct(records: int, count: int, words: Words, degree: int) -> np.ndarray
         return every_subset(records, degree)[np.argsort(words(total), kind="stable")[:count]]
     edges = np.empty((0, degree), dtype=np.int64)
     while (missing := count - len(edges)) > 0:
-        drawn = np.sort(below(records, words((missing + missing // 4 + 16) * degree)).reshape(-1, degree), axis=1)
+        drawn = np.sort(
+            below(records, words((missing + missing // 4 + 16) * degree)).reshape(-1, degree),
+            axis=1,
+        )
         edges = np.concatenate([edges, drawn[~_repeats_a_record(drawn)]])
         _, first = np.unique(edge_keys(edges, records), return_index=True)
         edges = edges[np.sort(first)]
@@ -221,7 +237,9 @@ def _level(edges: np.ndarray, records: int, words: Words) -> np.ndarray:
     return edges
 
 
-def _random_places(edges: np.ndarray, wanted: np.ndarray, among: np.ndarray, words: Words) -> np.ndarray:
+def _random_places(
+    edges: np.ndarray, wanted: np.ndarray, among: np.ndarray, words: Words
+) -> np.ndarray:
     """For each wanted record one of the places (edge·k + column) that hold it; among: (records,) the wanted ones."""
     places = np.flatnonzero(among[edges.ravel()])
     holds = edges.ravel()[places]
@@ -230,7 +248,9 @@ def _random_places(edges: np.ndarray, wanted: np.ndarray, among: np.ndarray, wor
     return places[order[start + below(stop - start, words(len(wanted)))]]
 
 
-def _carry_out(edges: np.ndarray, keys: np.ndarray, place: np.ndarray, takers: np.ndarray, records: int) -> int:
+def _carry_out(
+    edges: np.ndarray, keys: np.ndarray, place: np.ndarray, takers: np.ndarray, records: int
+) -> int:
     """Puts the takers into these places where this leaves all edges sound and distinct: the number of steps taken.
 
     edges, keys: changed in place. One step per edge at a time, and no two that lead to the same edge.
@@ -245,7 +265,9 @@ def _carry_out(edges: np.ndarray, keys: np.ndarray, place: np.ndarray, takers: n
     return int(sound.sum())
 
 
-def _sure_step(edges: np.ndarray, keys: np.ndarray, giver: int, taker: int, records: int) -> np.ndarray:
+def _sure_step(
+    edges: np.ndarray, keys: np.ndarray, giver: int, taker: int, records: int
+) -> np.ndarray:
     """All places at which the taker can follow the giver; at least one.
 
     Edges that hold the giver and not the taker outnumber those that hold the taker and not the giver, and putting the
@@ -299,4 +321,6 @@ def below(bound: int | np.ndarray, words: np.ndarray) -> np.ndarray:
 
     Multiply and shift (Lemire 2019) on the upper half of each word.
     """
-    return ((words >> np.uint64(32)) * np.asarray(bound, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
+    return ((words >> np.uint64(32)) * np.asarray(bound, dtype=np.uint64) >> np.uint64(32)).astype(
+        np.int64
+    )

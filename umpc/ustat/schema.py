@@ -31,14 +31,22 @@ class FieldSchema:
 
     def __post_init__(self) -> None:
         where = f"field {self.name!r}"
-        if self.categories and (self.lower, self.upper, self.resolution) != (0, len(self.categories) - 1, 1):
-            raise RangeError(f"{where}: {len(self.categories)} categories are numbered from 0 in steps of 1")
+        if self.categories and (self.lower, self.upper, self.resolution) != (
+            0,
+            len(self.categories) - 1,
+            1,
+        ):
+            raise RangeError(
+                f"{where}: {len(self.categories)} categories are numbered from 0 in steps of 1"
+            )
         if len(set(self.categories)) != len(self.categories):
             raise RangeError(f"{where}: a category is listed twice; list each once")
         if self.resolution <= 0:
             raise RangeError(f"{where}: resolution must be positive, got {self.resolution}")
         if self.lower > self.upper:
-            raise RangeError(f"{where}: lower bound {self.lower} is above upper bound {self.upper}; swap them")
+            raise RangeError(
+                f"{where}: lower bound {self.lower} is above upper bound {self.upper}; swap them"
+            )
         for label, bound in (("lower", self.lower), ("upper", self.upper)):
             units = bound / self.resolution
             if units.denominator != 1:

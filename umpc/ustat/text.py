@@ -41,7 +41,9 @@ class _Writer(ex.Interpreter[tuple[str, int]]):
         return ex.RECORD_NAMES[record] + access, _ATOM
 
     def constant(self, value: Fraction) -> tuple[str, int]:
-        return (str(value), _ATOM) if value >= 0 and value.denominator == 1 else (f"({value})", _ATOM)
+        return (
+            (str(value), _ATOM) if value >= 0 and value.denominator == 1 else (f"({value})", _ATOM)
+        )
 
     def add(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
         return f"{_bracket(left, _SUM)} + {_bracket(right, _PRODUCT)}", _SUM
@@ -94,13 +96,17 @@ def from_text(text: str) -> ex.Expression:
     if not isinstance(text, str):
         raise KernelError(f"a kernel is text, got {type(text).__name__}")
     if len(text) > MAX_TEXT:
-        raise KernelError(f"a kernel's text has at most {MAX_TEXT} characters, this one has {len(text)}")
+        raise KernelError(
+            f"a kernel's text has at most {MAX_TEXT} characters, this one has {len(text)}"
+        )
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise KernelError(f"the kernel's text is not an expression: {text[:80]!r}") from error
     if _depth(tree) > MAX_DEPTH:
-        raise KernelError(f"a kernel's text is nested at most {MAX_DEPTH} deep; split long sums with brackets")
+        raise KernelError(
+            f"a kernel's text is nested at most {MAX_DEPTH} deep; split long sums with brackets"
+        )
     return _read(tree.body)
 
 
@@ -155,20 +161,28 @@ def _call(name: str, arguments: list[ast.expr]) -> ex.Expression:
 def _read_bit(node: ast.expr) -> ex.Expression:
     part = _read(node)
     if not part.is_bit:
-        raise KernelError(f"a condition is expected where the kernel's text has {ast.unparse(node)[:80]!r}")
+        raise KernelError(
+            f"a condition is expected where the kernel's text has {ast.unparse(node)[:80]!r}"
+        )
     return part
 
 
 def _integer(node: ast.expr) -> int:
     match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))) if value and value is not True:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))) if (
+            value and value is not True
+        ):
             return -value
         case ast.Constant(value=int(value)) if value and value is not True:
             return value
-    raise KernelError(f"an integer other than 0 is expected where the kernel's text has {ast.unparse(node)[:80]!r}")
+    raise KernelError(
+        f"an integer other than 0 is expected where the kernel's text has {ast.unparse(node)[:80]!r}"
+    )
 
 
 def _record(name: str) -> int:
     if len(name) != 1 or name not in ex.RECORD_NAMES:
-        raise KernelError(f"a record is called {', '.join(ex.RECORD_NAMES[:3])}, …; the kernel's text says {name!r}")
+        raise KernelError(
+            f"a record is called {', '.join(ex.RECORD_NAMES[:3])}, …; the kernel's text says {name!r}"
+        )
     return ex.RECORD_NAMES.index(name)

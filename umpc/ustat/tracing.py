@@ -39,20 +39,26 @@ _not_a_list = _refuse(
     "holds single numbers, which have no length, no items and no loop",
     "name the fields that are meant, as in a.x + a.y, and for `in` write (a.x == 1) | (a.x == 2)",
 )
-_no_operator = _refuse("has no //, %, @, <<, >> and no powers to data", "write +, -, *, and / or ** by a number")
+_no_operator = _refuse(
+    "has no //, %, @, <<, >> and no powers to data", "write +, -, *, and / or ** by a number"
+)
 
 
 class Traced:
     """A value inside a kernel while it is traced."""
 
     __hash__ = None  # type: ignore[assignment]  # `==` builds an expression, so hashing would lie
-    __array_ufunc__ = None  # numpy's numbers leave their operators to this class, and its functions refuse it
+    __array_ufunc__ = (
+        None  # numpy's numbers leave their operators to this class, and its functions refuse it
+    )
 
     __int__ = __float__ = __complex__ = __index__ = _not_a_number_yet
     __round__ = __trunc__ = __floor__ = __ceil__ = _not_a_number_yet
     __len__ = __iter__ = __reversed__ = __contains__ = __getitem__ = _not_a_list
     __mod__ = __floordiv__ = __divmod__ = __matmul__ = __lshift__ = __rshift__ = _no_operator
-    __rmod__ = __rfloordiv__ = __rdivmod__ = __rmatmul__ = __rlshift__ = __rrshift__ = __rpow__ = _no_operator
+    __rmod__ = __rfloordiv__ = __rdivmod__ = __rmatmul__ = __rlshift__ = __rrshift__ = __rpow__ = (
+        _no_operator
+    )
 
     def __init__(self, node: ex.Expression):
         self.node = node
@@ -100,7 +106,9 @@ class Traced:
         return Traced(ex.Multiply(self.node, ex.Constant(1 / divisor.value)))
 
     def __rtruediv__(self, other: Any) -> Traced:
-        raise KernelError(f"a kernel cannot divide by data: {other!r} / {self!r}; divide after the release")
+        raise KernelError(
+            f"a kernel cannot divide by data: {other!r} / {self!r}; divide after the release"
+        )
 
     def __pow__(self, power: Any) -> Traced:
         if not isinstance(power, int) or not 1 <= power <= 8:
@@ -271,12 +279,17 @@ def arity(kernel: Callable[..., Any]) -> int:
     try:
         parameters = inspect.signature(kernel).parameters.values()
     except (TypeError, ValueError):
-        raise KernelError(f"a kernel is a function over records, got {kernel!r}; write def kernel(a, b)") from None
+        raise KernelError(
+            f"a kernel is a function over records, got {kernel!r}; write def kernel(a, b)"
+        ) from None
     required = [parameter for parameter in parameters if parameter.default is parameter.empty]
     if any(
-        parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) for parameter in required
+        parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in required
     ):
-        raise KernelError(f"the kernel {_name(kernel)} takes *, which is no number of records; write (a, b)")
+        raise KernelError(
+            f"the kernel {_name(kernel)} takes *, which is no number of records; write (a, b)"
+        )
     if not 1 <= len(required) <= len(ex.RECORD_NAMES):
         raise KernelError(
             f"a kernel takes 1 to {len(ex.RECORD_NAMES)} records, this one takes {len(required)}{_place(kernel)}"

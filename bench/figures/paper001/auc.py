@@ -24,7 +24,7 @@ from bench.figures.paper001.errors import folded_normal, of_runs
 from bench.figures.paper001.generic_auc import GenericAuc, labelled, private_classes
 from bench.figures.paper001.scores import Scores, load, score_field
 from bench.harness import BANK
-from umpc.dp.local.bell_auc import BellAuc
+from umpc.protocols.local.bell_auc import BellAuc
 
 WHOLE = 10_000
 Facts = Mapping[str, Any]
@@ -41,10 +41,20 @@ def points(
     """Of domain sizes 2^levels, one batch each. per_class: records, of synthetic data."""
     found = []
     for name in data:
-        facts = {"data": name, "protocol": protocol, "per_class": per_class, "runs": runs} | _digest(name)
+        facts = {
+            "data": name,
+            "protocol": protocol,
+            "per_class": per_class,
+            "runs": runs,
+        } | _digest(name)
         for epsilon in epsilons:
-            label = f"{label_of(name)}: ε = {epsilon}" + ", private classes" * protocol.endswith("private classes")
-            found += [Point(label, level, 1, facts | {"epsilon": epsilon, "levels": level}) for level in levels]
+            label = f"{label_of(name)}: ε = {epsilon}" + ", private classes" * protocol.endswith(
+                "private classes"
+            )
+            found += [
+                Point(label, level, 1, facts | {"epsilon": epsilon, "levels": level})
+                for level in levels
+            ]
     return found
 
 
@@ -75,11 +85,15 @@ def predict(point: Point) -> float:
 
 def _moments(point: Point) -> tuple[float, float]:
     facts = point.facts
-    return moments(facts["protocol"], facts["data"], facts["per_class"], facts["levels"], facts["epsilon"])
+    return moments(
+        facts["protocol"], facts["data"], facts["per_class"], facts["levels"], facts["epsilon"]
+    )
 
 
 @lru_cache(maxsize=64)
-def moments(protocol: str, data: str, per_class: int, levels: int, epsilon: str) -> tuple[float, float]:
+def moments(
+    protocol: str, data: str, per_class: int, levels: int, epsilon: str
+) -> tuple[float, float]:
     """Of the estimate's error: (bias, variance)."""
     scores = load(data, per_class)
     return MOMENTS[protocol](scores, levels, Fraction(epsilon))
@@ -107,7 +121,10 @@ def bell_auc(scores: Scores, facts: Facts, seed: bytes, number: int) -> float:
 def bell_auc_moments(scores: Scores, levels: int, epsilon: Fraction) -> tuple[float, float]:
     """Nodes are followed as their true counts say: `BellAuc.predicted_mse`."""
     protocol = BellAuc(epsilon, score_field(), levels)
-    exact = [[own.reshape(1 << level, -1).sum(axis=1) for level in range(levels + 1)] for own in scores.counts(levels)]
+    exact = [
+        [own.reshape(1 << level, -1).sum(axis=1) for level in range(levels + 1)]
+        for own in scores.counts(levels)
+    ]
     bias = protocol.value(*exact) - scores.exact
     columns = [{"score": own} for own in (scores.negatives, scores.positives)]
     return bias, max(0.0, protocol.predicted_mse(*columns, scores.exact) - bias**2)
@@ -117,8 +134,13 @@ def bell_auc_moments(scores: Scores, levels: int, epsilon: Fraction) -> tuple[fl
 
 
 def generic(scores: Scores, facts: Facts, seed: bytes, number: int) -> float:
-    protocol, rng = GenericAuc(Fraction(facts["epsilon"]), 1 << facts["levels"]), generator(seed, number)
-    return protocol.estimate(*(protocol.draw_told(counts, rng) for counts in scores.counts(facts["levels"])))
+    protocol, rng = (
+        GenericAuc(Fraction(facts["epsilon"]), 1 << facts["levels"]),
+        generator(seed, number),
+    )
+    return protocol.estimate(
+        *(protocol.draw_told(counts, rng) for counts in scores.counts(facts["levels"]))
+    )
 
 
 def generic_moments(scores: Scores, levels: int, epsilon: Fraction) -> tuple[float, float]:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from umpc.dp.local.bell_auc import BellAuc
-from umpc.dp.local.hadamard import signs
+from umpc.protocols.local.bell_auc import BellAuc
+from umpc.protocols.local.hadamard import signs
 
 COIN_BITS = 44
 
 
-def draw_auc(protocol: BellAuc, negatives: np.ndarray, positives: np.ndarray, rng: np.random.Generator) -> float:
+def draw_auc(
+    protocol: BellAuc, negatives: np.ndarray, positives: np.ndarray, rng: np.random.Generator
+) -> float:
     """The estimate of a run in which each class is one message.
 
     Args: negatives, positives: (n,) int64, in steps of the field. protocol: with `split = "users"`.
@@ -31,11 +33,15 @@ def draw_auc(protocol: BellAuc, negatives: np.ndarray, positives: np.ndarray, rn
 
 def draw_tallies(protocol: BellAuc, leaf: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Of one message: told signs summed by index, for level 0 (nothing) to alpha. leaf: (n,) int64."""
-    shuffled = leaf if len(leaf) and leaf.min() == leaf.max() else rng.permutation(leaf.astype(np.int32))
+    shuffled = (
+        leaf if len(leaf) and leaf.min() == leaf.max() else rng.permutation(leaf.astype(np.int32))
+    )
     start = int(rng.integers(protocol.levels))
     tallies = [np.zeros(1)]
     for level in range(1, protocol.levels + 1):
-        value = shuffled[(start + level - 1) % protocol.levels :: protocol.levels] >> (protocol.levels - level)
+        value = shuffled[(start + level - 1) % protocol.levels :: protocol.levels] >> (
+            protocol.levels - level
+        )
         tallies.append(_tally(protocol.truth, value, level, rng))
     return tallies
 
@@ -43,6 +49,10 @@ def draw_tallies(protocol: BellAuc, leaf: np.ndarray, rng: np.random.Generator) 
 def _tally(truth: float, value: np.ndarray, level: int, rng: np.random.Generator) -> np.ndarray:
     words = rng.integers(0, 1 << 64, len(value), dtype=np.uint64)
     index = (words >> np.uint64(64 - level)).astype(np.int64)
-    is_turned = (words & np.uint64((1 << COIN_BITS) - 1)) < np.uint64(round((1 - truth) / 2 * (1 << COIN_BITS)))
+    is_turned = (words & np.uint64((1 << COIN_BITS) - 1)) < np.uint64(
+        round((1 - truth) / 2 * (1 << COIN_BITS))
+    )
     told = signs(index, value) ^ is_turned
-    return np.bincount(index, minlength=1 << level) - 2.0 * np.bincount(index[told == 1], minlength=1 << level)
+    return np.bincount(index, minlength=1 << level) - 2.0 * np.bincount(
+        index[told == 1], minlength=1 << level
+    )

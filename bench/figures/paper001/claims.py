@@ -15,7 +15,11 @@ def error(rows: Sequence[Row], series: str, x: float) -> float:
 
 def errors(rows: Sequence[Row], series: str) -> dict[float, float]:
     """By x, ascending."""
-    return {row.x: row.means[QUANTITY] for row in sorted(rows, key=lambda row: row.x) if row.series == series}
+    return {
+        row.x: row.means[QUANTITY]
+        for row in sorted(rows, key=lambda row: row.x)
+        if row.series == series
+    }
 
 
 def verdict(*parts: bool) -> str:
@@ -25,7 +29,11 @@ def verdict(*parts: bool) -> str:
 
 def beside_theory(rows: Sequence[Row]) -> str:
     """One sentence: the measured root mean squares over those that theory gives."""
-    ratios = sorted(row.means["rmse"] / row.means["predicted_rmse"] for row in rows if row.means["predicted_rmse"])
+    ratios = sorted(
+        row.means["rmse"] / row.means["predicted_rmse"]
+        for row in rows
+        if row.means["predicted_rmse"]
+    )
     middle = ratios[len(ratios) // 2]
     return (
         f"Root mean squared errors are {ratios[0]:.2f} to {ratios[-1]:.2f} times theory's, {middle:.2f} in the middle, "

@@ -37,7 +37,9 @@ def diabetes() -> Scores:
     """Positive: readmitted within 30 days. Raises: SystemExit where the file was not given, or holds something else."""
     file = file_of("diabetes")
     names, rows = read_table(file, ",")
-    if "readmitted" not in names or not any(row[names.index("readmitted")] == "<30" for row in rows):
+    if "readmitted" not in names or not any(
+        row[names.index("readmitted")] == "<30" for row in rows
+    ):
         raise SystemExit(
             f"{file}: a column `readmitted` with values <30 was expected; columns: {', '.join(names[:9])} …"
         )
@@ -51,18 +53,24 @@ def read_table(file: Path, delimiter: str) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def scores_of(source: str, names: Sequence[str], rows: Sequence[Sequence[str]], label: str, positive: str) -> Scores:
+def scores_of(
+    source: str, names: Sequence[str], rows: Sequence[Sequence[str]], label: str, positive: str
+) -> Scores:
     """Of the records that the classifier was not trained on."""
     is_positive = np.array([row[names.index(label)] == positive for row in rows])
     columns = [place for place, name in enumerate(names) if name not in (label, *NOT_FEATURES)]
-    order = np.argsort(stream_of(seed_of(f"training part {len(rows)}"), "part").words(len(rows)), kind="stable")
+    order = np.argsort(
+        stream_of(seed_of(f"training part {len(rows)}"), "part").words(len(rows)), kind="stable"
+    )
     training, private = order[: len(rows) // TRAINED_ON], order[len(rows) // TRAINED_ON :]
     probability = _fitted(rows, columns, is_positive, training, private)
     steps = np.minimum((probability * GRID).astype(np.int64), GRID - 1)
     return Scores(source, steps[~is_positive[private]], steps[is_positive[private]])
 
 
-def _fitted(rows, columns: Sequence[int], is_positive: np.ndarray, training: np.ndarray, private: np.ndarray):
+def _fitted(
+    rows, columns: Sequence[int], is_positive: np.ndarray, training: np.ndarray, private: np.ndarray
+):
     """(private,) float64: the probabilities of the positive class."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression

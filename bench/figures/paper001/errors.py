@@ -15,7 +15,12 @@ def of_runs(errors: Sequence[float], predicted_mse: float) -> Measured:
     absolute = np.abs(errors)
     spread = float(np.std(absolute, ddof=1)) if len(absolute) > 1 else 0.0
     root = float(np.sqrt(np.mean(absolute**2)))
-    return {"absolute_error": absolute, "std": [spread], "rmse": [root], "predicted_rmse": [sqrt(predicted_mse)]}
+    return {
+        "absolute_error": absolute,
+        "std": [spread],
+        "rmse": [root],
+        "predicted_rmse": [sqrt(predicted_mse)],
+    }
 
 
 def folded_normal(bias: float, variance: float) -> float:
@@ -24,7 +29,9 @@ def folded_normal(bias: float, variance: float) -> float:
     if variance <= 0:
         return abs(bias)
     sigma = sqrt(variance)
-    return sigma * sqrt(2 / pi) * exp(-(bias**2) / (2 * variance)) + bias * erf(bias / (sigma * sqrt(2)))
+    return sigma * sqrt(2 / pi) * exp(-(bias**2) / (2 * variance)) + bias * erf(
+        bias / (sigma * sqrt(2))
+    )
 
 
 def normal_and_laplace(sigma: float, scale: float) -> float:
@@ -32,5 +39,9 @@ def normal_and_laplace(sigma: float, scale: float) -> float:
     if sigma == 0:
         return scale
     ratio = sigma / scale / sqrt(2)
-    tail = scale * exp(ratio**2) * erfc(ratio) if ratio < 5 else sigma * sqrt(2 / pi) * (1 / (2 * ratio**2))
+    tail = (
+        scale * exp(ratio**2) * erfc(ratio)
+        if ratio < 5
+        else sigma * sqrt(2 / pi) * (1 / (2 * ratio**2))
+    )
     return sigma * sqrt(2 / pi) + tail

@@ -24,7 +24,9 @@ def points(data: str, quick: bool) -> list[Point]:
 
 
 def agreement(data: str, rows: Sequence[Row]) -> Agreement:
-    found = {epsilon: errors(rows, f"{auc.label_of(data)}: ε = {epsilon}") for epsilon in ("1", "2", "8")}
+    found = {
+        epsilon: errors(rows, f"{auc.label_of(data)}: ε = {epsilon}") for epsilon in ("1", "2", "8")
+    }
     two, eight = found["2"], found["8"]
     first, last = min(two), max(two)
     deep = [value for x, value in two.items() if x >= DEEP]
@@ -53,7 +55,10 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
         measure=auc.measure,
         predict=auc.predict,
         agreement=partial(agreement, data),
-        draw=of_data("AUC by hierarchical histograms, scores of a logistic regression", "log2 of the domain size d"),
+        draw=of_data(
+            "AUC by hierarchical histograms, scores of a logistic regression",
+            "log2 of the domain size d",
+        ),
         needs=needs,
     )
 

@@ -33,9 +33,16 @@ def points(data: str, quick: bool) -> list[Point]:
     digest = {"digest": digest_of(data)} if data == "tripadvisor" and is_given(data) else {}
     found = []
     for name, (protocol, pairings) in SERIES.items():
-        facts = {"data": data, "protocol": protocol, "pairings": pairings, "runs": 3 if quick else RUNS} | digest
+        facts = {
+            "data": data,
+            "protocol": protocol,
+            "pairings": pairings,
+            "runs": 3 if quick else RUNS,
+        } | digest
         for epsilon in EPSILONS:
-            found.append(Point(f"{label_of(data)}: {name}", float(epsilon), 1, facts | {"epsilon": epsilon}))
+            found.append(
+                Point(f"{label_of(data)}: {name}", float(epsilon), 1, facts | {"epsilon": epsilon})
+            )
     return found
 
 
@@ -48,7 +55,10 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     one_is_best = all(at(ONE, epsilon) < at(FIVE, epsilon) for epsilon in high)
     order = all(at(OTHERS[0], epsilon) < at(OTHERS[1], epsilon) for epsilon in high)
     bell, everything = (", ".join(f"{factor:.2g}" for factor in factors[name]) for name in OTHERS)
-    large = {name: ", ".join(f"{factor:.2g}" for factor in _factors_of_paper(data, name)) for name in OTHERS}
+    large = {
+        name: ", ".join(f"{factor:.2g}" for factor in _factors_of_paper(data, name))
+        for name in OTHERS
+    }
     records = rows[0].means["records"]
     said = (
         f"On {label_of(data)} (n = {records:,.0f}), at ε = {', '.join(f'{epsilon:g}' for epsilon in high)}",
@@ -71,7 +81,8 @@ def _factors_of_paper(data: str, name: str) -> list[float]:
     many = counts * max(1, round(PAPER_RECORDS / counts.sum()))
     high = [epsilon for epsilon in EPSILONS if float(epsilon) <= 2]
     return [
-        kendall.predicted_error(SERIES[name][0], many, epsilon, 0) / kendall.predicted_error("2pc", many, epsilon, 1)
+        kendall.predicted_error(SERIES[name][0], many, epsilon, 0)
+        / kendall.predicted_error("2pc", many, epsilon, 1)
         for epsilon in high
     ]
 

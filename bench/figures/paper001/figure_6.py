@@ -45,5 +45,7 @@ FIGURE = Figure(
     measure=auc.measure,
     predict=auc.predict,
     agreement=agreement,
-    draw=of_data("AUC by randomised response of the score's bin, public classes", "log2 of the domain size d"),
+    draw=of_data(
+        "AUC by randomised response of the score's bin, public classes", "log2 of the domain size d"
+    ),
 )

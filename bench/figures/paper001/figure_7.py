@@ -20,9 +20,13 @@ RUNS = 200
 def points(data: str, quick: bool) -> list[Point]:
     if quick:
         usual = auc.points("generic", (data,), LEVELS[:3], EPSILONS[1:], 3)
-        return usual + auc.points("generic, private classes", (data,), PRIVATE_LEVELS[:3], PRIVATE_EPSILONS, 3)
+        return usual + auc.points(
+            "generic, private classes", (data,), PRIVATE_LEVELS[:3], PRIVATE_EPSILONS, 3
+        )
     usual = auc.points("generic", (data,), LEVELS, EPSILONS, RUNS)
-    return usual + auc.points("generic, private classes", (data,), PRIVATE_LEVELS, PRIVATE_EPSILONS, RUNS)
+    return usual + auc.points(
+        "generic, private classes", (data,), PRIVATE_LEVELS, PRIVATE_EPSILONS, RUNS
+    )
 
 
 def agreement(data: str, rows: Sequence[Row]) -> Agreement:
@@ -32,7 +36,10 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
         place = min(own, key=own.__getitem__)
         least[epsilon] = own[place], place
     private = errors(rows, f"{auc.label_of(data)}: ε = 1, private classes")
-    told = ", ".join(f"{value:.2g} at ε = {epsilon} (d = 2^{place:.0f})" for epsilon, (value, place) in least.items())
+    told = ", ".join(
+        f"{value:.2g} at ε = {epsilon} (d = 2^{place:.0f})"
+        for epsilon, (value, place) in least.items()
+    )
     largest = errors(rows, f"{auc.label_of(data)}: ε = 1")
     last = max(largest)
     row = rows[0].means

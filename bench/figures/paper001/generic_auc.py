@@ -6,7 +6,7 @@ Their AUC (equation 7) is, but for C(n,2)/(n⁺n⁻), the mean over all pairs of
 
 Classes are public in the paper's experiments, so a record randomises only its score. For two records of one class f is
 0 whatever they tell, and for a positive i and a negative j it is A = [s > s'] + [s = s']/2 between their bins, of which
-g^-2 (e_i − b)'A(e_j − b) is the unbiased estimate (`umpc.dp.local.bell_ldp`). So the sum over all pairs, over n⁺n⁻, is
+g^-2 (e_i − b)'A(e_j − b) is the unbiased estimate (`umpc.protocols.local.bell_ldp`). So the sum over all pairs, over n⁺n⁻, is
 
     AUC^ = V'A W / (n⁺n⁻),     V = sum over positives of (e_told − b)/g,     W = the same over negatives.
 
@@ -32,9 +32,9 @@ from functools import cached_property
 import numpy as np
 
 from bench.figures.paper001.scores import Scores, score_field
-from umpc.dp.local.bell_ldp import BellLdp
-from umpc.dp.local.cells import Bins, Cells
-from umpc.dp.local.draws import truth_threshold
+from umpc.dp.exact_sampling import truth_threshold
+from umpc.protocols.local.bell_ldp import BellLdp
+from umpc.protocols.local.quantisation import Bins, Quantiser
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
@@ -62,7 +62,9 @@ class GenericAuc:
 
     def estimate(self, negatives: np.ndarray, positives: np.ndarray) -> float:
         """From what each class told."""
-        minus, plus = (told - told.sum() * (1 - self.truth) / self.bins for told in (negatives, positives))
+        minus, plus = (
+            told - told.sum() * (1 - self.truth) / self.bins for told in (negatives, positives)
+        )
         return float(plus @ _below(minus)) / (self.truth**2 * negatives.sum() * positives.sum())
 
     def expected(self, negatives: np.ndarray, positives: np.ndarray) -> float:
@@ -75,7 +77,9 @@ class GenericAuc:
         total = _quadratic(t, a, _above(positives)) + _quadratic(s, b, _below(negatives))
         ones = np.ones(self.bins)
         of_ones, of_a = _below(ones), _below(a)
-        total += s @ (_below(t) - t / 4) - 2 * s @ (of_a * of_ones) - 2 * t @ (_above(b) * _above(ones))
+        total += (
+            s @ (_below(t) - t / 4) - 2 * s @ (of_a * of_ones) - 2 * t @ (_above(b) * _above(ones))
+        )
         total += 2 * ((of_ones @ b) * of_a.sum() + of_ones.sum() * (b @ of_a))
         return float(total) / (negatives.sum() * positives.sum()) ** 2
 
@@ -105,7 +109,9 @@ def private_classes(epsilon: Fraction, bins: int) -> BellLdp:
     """The same for records that randomise bin and class together: 2k cells, f over all pairs of records."""
     schema = Schema([score_field(), LABEL])
     kernel = Kernel(find_statistic("auc_private").expressions(["score", "label"])[0], schema)
-    return BellLdp(epsilon, Cells(kernel, (Bins.equal(score_field(), bins), Bins.equal(LABEL, 2))))
+    return BellLdp(
+        epsilon, Quantiser(kernel, (Bins.equal(score_field(), bins), Bins.equal(LABEL, 2)))
+    )
 
 
 def labelled(scores: Scores) -> tuple[dict[str, np.ndarray], float]:

@@ -4,9 +4,9 @@ What a run draws is what the protocol releases; where that has an exact law, the
 
 - `bell-ldp`: 36 cells, whole messages and aggregation.
 - `2pc`: P pairings of all records, every pair's value through randomised response over {−1, 0, 1} with ε/P
-  (`umpc.dp.pairs.PairResponse`, noise = "randomised_response" of `bell-2pc`). Of m_v pairs of one value the told
+  (`umpc.protocols.bell_2pc.pair_mechanisms.PairResponse`, noise = "randomised_response" of `bell-2pc`). Of m_v pairs of one value the told
   values are multinomial; tests/bench/test_figures_001.py holds that to what the circuit computes.
-- `2pc-all`: the same of all pairs, each with the ε0 of which n − 1 compose to (ε, δ) (`umpc.dp.pairs.epsilon_of_pair`).
+- `2pc-all`: the same of all pairs, each with the ε0 of which n − 1 compose to (ε, δ) (`umpc.protocols.bell_2pc.pair_mechanisms.epsilon_of_pair`).
 - `umpc`, `umpc-all`: discrete Laplace noise on the sum over 2n pairs, or over all of them.
 """
 
@@ -27,8 +27,8 @@ from bench.figures.paper001.errors import folded_normal, normal_and_laplace, of_
 from bench.figures.paper001.ratings import Ratings, kendall_cells, load
 from bench.figures.paper003.theory import Moments
 from umpc.dp.coins import sample_discrete_laplace
-from umpc.dp.local.bell_ldp import BellLdp, response_variance
-from umpc.dp.pairs import PairResponse, epsilon_of_pair
+from umpc.protocols.bell_2pc.pair_mechanisms import PairResponse, epsilon_of_pair
+from umpc.protocols.local.bell_ldp import BellLdp, response_variance
 from umpc.ustat.sampling import balanced, matchings, max_degree
 
 DELTA = Fraction(1, 10**8)
@@ -44,13 +44,18 @@ def measure(point: Point, seed: bytes) -> Measured:
     ratings = load(facts["data"])
     run, exact = RUNS[facts["protocol"]], moments(ratings.counts).mean
     errors = [run(ratings, facts, seed, number) - exact for number in range(facts["runs"])]
-    told = of_runs(errors, predicted_mse(facts["protocol"], ratings.counts, facts["epsilon"], facts["pairings"]))
+    told = of_runs(
+        errors,
+        predicted_mse(facts["protocol"], ratings.counts, facts["epsilon"], facts["pairings"]),
+    )
     return told | {"records": [ratings.records], "exact": [exact]}
 
 
 def predict(point: Point) -> float:
     facts = point.facts
-    return predicted_error(facts["protocol"], load(facts["data"]).counts, facts["epsilon"], facts["pairings"])
+    return predicted_error(
+        facts["protocol"], load(facts["data"]).counts, facts["epsilon"], facts["pairings"]
+    )
 
 
 # --- runs -------------------------------------------------------------------------------------------------------
@@ -63,7 +68,9 @@ def bell_protocol(epsilon: str) -> BellLdp:
 
 def bell_ldp(ratings: Ratings, facts: Facts, seed: bytes, number: int) -> float:
     protocol = bell_protocol(facts["epsilon"])
-    return protocol.aggregate([protocol.randomise(ratings.columns, bits_of(seed, number))], [ratings.records]).value
+    return protocol.aggregate(
+        [protocol.randomise(ratings.columns, bits_of(seed, number))], [ratings.records]
+    ).value
 
 
 def noisy_pairs(ratings: Ratings, facts: Facts, seed: bytes, number: int) -> float:
@@ -80,12 +87,16 @@ def noisy_pairs_all(ratings: Ratings, facts: Facts, seed: bytes, number: int) ->
 def umpc(ratings: Ratings, facts: Facts, seed: bytes, number: int) -> float:
     count = 2 * ratings.records
     edges = balanced(ratings.records, count, stream_of(seed, "edges", number).words)
-    return _noisy_mean(ratings, count, value_counts(ratings, edges), facts, bits_of(seed, "noise", number))
+    return _noisy_mean(
+        ratings, count, value_counts(ratings, edges), facts, bits_of(seed, "noise", number)
+    )
 
 
 def umpc_all(ratings: Ratings, facts: Facts, seed: bytes, number: int) -> float:
     count = ratings.records * (ratings.records - 1) // 2
-    return _noisy_mean(ratings, count, all_value_counts(ratings.counts), facts, bits_of(seed, "noise", number))
+    return _noisy_mean(
+        ratings, count, all_value_counts(ratings.counts), facts, bits_of(seed, "noise", number)
+    )
 
 
 def _noisy_mean(ratings: Ratings, count: int, counts: np.ndarray, facts: Facts, bits) -> float:
@@ -95,7 +106,11 @@ def _noisy_mean(ratings: Ratings, count: int, counts: np.ndarray, facts: Facts, 
 
 def value_counts(ratings: Ratings, edges: np.ndarray) -> np.ndarray:
     """(3,) int64: how many of these pairs have the values −1, 0 and 1."""
-    values = kendall_cells().matrix[ratings.cell[edges[:, 0]], ratings.cell[edges[:, 1]]].astype(np.int64)
+    values = (
+        kendall_cells()
+        .matrix[ratings.cell[edges[:, 0]], ratings.cell[edges[:, 1]]]
+        .astype(np.int64)
+    )
     return np.bincount(values + 1, minlength=3)
 
 
@@ -139,7 +154,9 @@ def moments(counts: np.ndarray) -> Moments:
     return Moments(n, mean, square, float(counts @ (own**2 - squares)) / (n * (n - 1) * (n - 2)))
 
 
-def variances(protocol: str, counts: np.ndarray, epsilon: str, pairings: int) -> tuple[float, float]:
+def variances(
+    protocol: str, counts: np.ndarray, epsilon: str, pairings: int
+) -> tuple[float, float]:
     """Of the estimate: what is nearly normal, and Laplace noise."""
     exact, n = moments(counts), int(counts.sum())
     if protocol == "bell-ldp":
@@ -170,7 +187,11 @@ def predicted_mse(protocol: str, counts: np.ndarray, epsilon: str, pairings: int
 def predicted_error(protocol: str, counts: np.ndarray, epsilon: str, pairings: int) -> float:
     """The mean absolute error."""
     normal, laplace = variances(protocol, counts, epsilon, pairings)
-    return normal_and_laplace(sqrt(normal), sqrt(laplace / 2)) if laplace else folded_normal(0.0, normal)
+    return (
+        normal_and_laplace(sqrt(normal), sqrt(laplace / 2))
+        if laplace
+        else folded_normal(0.0, normal)
+    )
 
 
 RUNS = {

@@ -8,7 +8,9 @@ from bench.figures.figure import Row
 
 def of_data(title: str, xlabel: str, xscale: str = "linear") -> Draw:
     """Means with two standard errors, and theory as lines; below the name of the data the classes' sizes, if any."""
-    return facets(Panel("absolute_error", xlabel, "mean absolute error", xscale=xscale), title, _sizes)
+    return facets(
+        Panel("absolute_error", xlabel, "mean absolute error", xscale=xscale), title, _sizes
+    )
 
 
 def _sizes(row: Row) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 from bench.figures.given import file_of
 from bench.figures.paper001.classifier import read_table
 from bench.harness import BANK, bank_table
-from umpc.dp.local.cells import Bins, Cells
-from umpc.study import FieldText
+from umpc.protocols.local.quantisation import Bins, Quantiser
+from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
@@ -50,11 +50,11 @@ class Ratings:
 
 
 @lru_cache(maxsize=1)
-def kendall_cells() -> Cells:
+def kendall_cells() -> Quantiser:
     """Kendall's tau between the cells, without quantisation."""
     schema = Schema(FieldText(name, "0", str(VALUES - 1)).schema() for name in ("x", "y"))
     kernel = Kernel(find_statistic("kendall_tau").expression(["x", "y"]), schema)
-    return Cells(kernel, tuple(Bins.equal(schema[name], VALUES) for name in ("x", "y")))
+    return Quantiser(kernel, tuple(Bins.equal(schema[name], VALUES) for name in ("x", "y")))
 
 
 @lru_cache(maxsize=2)
@@ -65,7 +65,9 @@ def load(name: str) -> Ratings:
 def bank() -> Ratings:
     table, source = bank_table()
     age, balance = np.array([[int(value) for value in row] for row in table.rows]).T
-    columns = (np.searchsorted(cuts, own, side="right") for cuts, own in ((AGES, age), (BALANCES, balance)))
+    columns = (
+        np.searchsorted(cuts, own, side="right") for cuts, own in ((AGES, age), (BALANCES, balance))
+    )
     return Ratings(source, dict(zip("xy", columns, strict=True)))
 
 
@@ -74,15 +76,27 @@ def tripadvisor() -> Ratings:
     file = file_of("tripadvisor")
     names, rows = read_table(file, ",")
     if not {"rooms", "cleanliness"} <= set(names):
-        raise SystemExit(f"{file}: columns `rooms` and `cleanliness` were expected; it has {', '.join(names[:9])} …")
+        raise SystemExit(
+            f"{file}: columns `rooms` and `cleanliness` were expected; it has {', '.join(names[:9])} …"
+        )
     places = [names.index(name) for name in ("rooms", "cleanliness")]
-    kept = [values for row in rows if not set(MISSING) & set(values := [row[place].strip() for place in places])]
+    kept = [
+        values
+        for row in rows
+        if not set(MISSING) & set(values := [row[place].strip() for place in places])
+    ]
     try:
-        columns = np.array([[int(float(value)) for value in values] for values in kept]).reshape(-1, 2).T
+        columns = (
+            np.array([[int(float(value)) for value in values] for values in kept]).reshape(-1, 2).T
+        )
     except ValueError as error:
-        raise SystemExit(f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1: {error}") from error
+        raise SystemExit(
+            f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1: {error}"
+        ) from error
     if not columns.size or columns.min() < 0 or columns.max() >= VALUES:
-        raise SystemExit(f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1 where missing")
+        raise SystemExit(
+            f"{file}: ratings must be whole numbers of 0 to {VALUES - 1}, or -1 where missing"
+        )
     return Ratings("TripAdvisor data", dict(zip("xy", columns, strict=True)))
 
 

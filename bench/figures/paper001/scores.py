@@ -39,12 +39,16 @@ class Scores:
     def exact(self) -> float:
         """The AUC."""
         minus, plus = self.counts(GRID_LEVELS)
-        return float(plus @ (np.cumsum(minus) - minus / 2)) / (len(self.negatives) * len(self.positives))
+        return float(plus @ (np.cumsum(minus) - minus / 2)) / (
+            len(self.negatives) * len(self.positives)
+        )
 
     def counts(self, levels: int) -> tuple[np.ndarray, np.ndarray]:
         """Of each class, how many records each of 2^levels bins has: float64."""
         shift, bins = GRID_LEVELS - levels, 1 << levels
-        minus, plus = (np.bincount(own >> shift, minlength=bins) for own in (self.negatives, self.positives))
+        minus, plus = (
+            np.bincount(own >> shift, minlength=bins) for own in (self.negatives, self.positives)
+        )
         return minus.astype(float), plus.astype(float)
 
 

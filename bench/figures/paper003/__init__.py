@@ -15,7 +15,17 @@
 Nothing is taken from the paper's code, which runs no protocol (docs/papers.md says what is wrong with its baselines).
 """
 
-from bench.figures.paper003 import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, table_1, table_2, table_3
+from bench.figures.paper003 import (
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_5,
+    figure_6,
+    table_1,
+    table_2,
+    table_3,
+)
 
 MODULES = (figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, table_1, table_2, table_3)
 FIGURES = tuple(each.FIGURE for each in MODULES)

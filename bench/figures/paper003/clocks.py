@@ -24,15 +24,15 @@ from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load
 from bench.figures.paper003.protocols import Facts, edges_of, histogram_estimate, protocol_of
 from bench.figures.paper003.traffic import study_of
-from umpc.coordinator.report import noisy_sums
+from umpc.crypto.packing import pack, unpack
+from umpc.crypto.ring import RINGS
+from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession
-from umpc.dp.local.ghazi_shuffle import GhaziShuffle
-from umpc.dp.local.packing import pack, unpack
-from umpc.dp.local.split_mix import add_up
-from umpc.mpc.ring import RINGS
-from umpc.mpc.rounds import run_in_memory
-from umpc.mpc.zero_shares import KeyAgreement, zero_shares
+from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc.protocols.ghazi_shuffle.split_mix import add_up
 from umpc.simulation import simulate
+from umpc.study.report import noisy_sums
 from umpc.ustat.hypergraph import expand
 
 LEAST = 0.05
@@ -87,13 +87,17 @@ def local_seconds(data: Data, facts: Facts, seed: bytes) -> dict[str, float]:
 def shuffle_seconds(data: Data, facts: Facts, seed: bytes) -> dict[str, float]:
     protocol: GhaziShuffle = protocol_of(facts)
     bits, count = bits_of(seed, "answers"), data.records * protocol.shares
-    heap = pack(stream_of(seed, "heap").words(count) & np.uint64((1 << protocol.width) - 1), protocol.width)
+    heap = pack(
+        stream_of(seed, "heap").words(count) & np.uint64((1 << protocol.width) - 1), protocol.width
+    )
 
     def coordinate() -> np.ndarray:
         return add_up(unpack(heap, count, protocol.width)[None], protocol.width)
 
     total = np.ones(protocol.dimension)
-    server = protocol.dimension * seconds_of(coordinate) + seconds_of(lambda: histogram_estimate(protocol, total))
+    server = protocol.dimension * seconds_of(coordinate) + seconds_of(
+        lambda: histogram_estimate(protocol, total)
+    )
     return {
         "node_seconds": seconds_of(lambda: protocol.randomise(_record(data, 0), bits)),
         "server_seconds": server,
@@ -104,8 +108,13 @@ def umpc_seconds(data: Data, epsilon: str, seed: bytes) -> dict[str, float]:
     n = data.records
     shares = [bytes(4)] * n
     names = [f"node-{number}" for number in range(KEYS)]
-    own, others = KeyAgreement(bytes(range(32))), [KeyAgreement(os.urandom(32)).public_key for _ in names]
-    agreed = seconds_of(lambda: zero_shares(0, names, others, own, bytes(32), RINGS[0], 1)) / (KEYS - 1)
+    own, others = (
+        KeyAgreement(bytes(range(32))),
+        [KeyAgreement(os.urandom(32)).public_key for _ in names],
+    )
+    agreed = seconds_of(lambda: zero_shares(0, names, others, own, bytes(32), RINGS[0], 1)) / (
+        KEYS - 1
+    )
     drawn = seconds_of(lambda: expand(str(edges_of(data)), [1] * n, stream_of(seed, "edges").words))
     return {
         "node_seconds": _party_seconds(data.statistic, epsilon),
@@ -116,7 +125,11 @@ def umpc_seconds(data: Data, epsilon: str, seed: bytes) -> dict[str, float]:
 
 def _party_seconds(statistic: str, epsilon: str) -> float:
     """On data, of one of PARTIES with a record and four edges each, mean over them; the least of three."""
-    name = {"gini_mean_difference": "uniform", "kendall_tau": "bank", "duplicate_pair_ratio": "jobs"}[statistic]
+    name = {
+        "gini_mean_difference": "uniform",
+        "kendall_tau": "bank",
+        "duplicate_pair_ratio": "jobs",
+    }[statistic]
     data = load(name, PARTIES)
     study = study_of(data, PARTIES, epsilon, noise="distributed")
     run = simulate(study, [_record(data, number) for number in range(PARTIES)], os.urandom)
@@ -129,7 +142,9 @@ def _evaluate(run) -> float:
     dealer = DealerSession(attempt, os.urandom)
     dealt = [(chunk, dict(dealer.deal_one(chunk))) for chunk in attempt.chunks()]
     fresh = [
-        session.cells.__class__(attempt, number, session.columns, dealer.seed_frame(number).payload, {})
+        session.cells.__class__(
+            attempt, number, session.columns, dealer.seed_frame(number).payload, {}
+        )
         for number, session in enumerate(run.nodes)
     ]
     tree_hash = attempt.tree_hash()
@@ -138,5 +153,7 @@ def _evaluate(run) -> float:
         for peer in attempt.peers(sender):
             fresh[peer].receive_fields(sender, cells.fields_for(peer))
     for chunk, frames in dealt:
-        run_in_memory([fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties])
+        run_in_memory(
+            [fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties]
+        )
     return time.process_time() - started

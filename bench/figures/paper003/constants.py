@@ -48,21 +48,30 @@ def constants(
     for series, own in series_of(rows).items():
         if series in expressions:
             text, expression = expressions[series]
-            values = [row.means[quantity] / expression(row.point.facts["n"], row.point.facts["t"], 1) for row in own]
+            values = [
+                row.means[quantity] / expression(row.point.facts["n"], row.point.facts["t"], 1)
+                for row in own
+            ]
             found.append(Constants(series, name, text, values))
     return found
 
 
 def columns(rows: Sequence[Row]) -> list[str]:
     """Titles of a table of constants."""
-    sizes = [(row.point.facts["n"], row.point.facts["t"]) for row in next(iter(series_of(rows).values()))]
+    sizes = [
+        (row.point.facts["n"], row.point.facts["t"]) for row in next(iter(series_of(rows).values()))
+    ]
     return ["", "protocol", "expression", *(f"n = {n:,}, t = {t}" for n, t in sizes), "spread"]
 
 
 def told(found: Sequence[Constants]) -> str:
     """Which expressions have one constant, and which have not."""
     same = [f"{each.series}'s {each.quantity}" for each in found if each.spread <= SAME]
-    other = [f"{each.series}'s {each.quantity} by {each.spread:,.0f}" for each in found if each.spread > SAME]
+    other = [
+        f"{each.series}'s {each.quantity} by {each.spread:,.0f}"
+        for each in found
+        if each.spread > SAME
+    ]
     return (
         f"Measured over expression, at n = 500 and 2,000 and t = 16 and 64, is one constant within a factor of "
         f"{SAME:.0f} for {', '.join(same) or 'none'}; it varies for {', '.join(other) or 'none'}."

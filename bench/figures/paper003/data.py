@@ -17,8 +17,8 @@ import numpy as np
 from bench.figures.draws import seed_of, stream_of
 from bench.harness import BANK, bank_table
 from umpc.cli.table import DemoTable, read_csv
-from umpc.dp.local.cells import Bins, Cells
-from umpc.study import FieldText
+from umpc.protocols.local.quantisation import Bins, Quantiser
+from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import below
 from umpc.ustat.schema import Schema
@@ -46,27 +46,37 @@ class Data:
     @property
     def kernel(self) -> Kernel:
         names = [field.name for field in self.fields]
-        return Kernel(find_statistic(self.statistic).expression(names), Schema(f.schema() for f in self.fields))
+        return Kernel(
+            find_statistic(self.statistic).expression(names),
+            Schema(f.schema() for f in self.fields),
+        )
 
-    def cells(self, bins: int) -> Cells:
+    def cells(self, bins: int) -> Quantiser:
         """t cells: of one field t bins of equal width, of two √t each; a field of categories has its own."""
         each = bins if len(self.fields) == 1 else isqrt(bins)
         schemas = [field.schema() for field in self.fields]
         axes = [Bins.equal(schema, len(schema.categories) or each) for schema in schemas]
-        return Cells(self.kernel, tuple(axes))
+        return Quantiser(self.kernel, tuple(axes))
 
 
 @lru_cache(maxsize=32)
 def load(name: str, records: int) -> Data:
     """`uniform`, `bank`, `jobs`, `heart` or `diagnosis`; of a table's records a random part that never changes."""
-    return {"uniform": uniform, "bank": bank, "jobs": jobs, "heart": heart, "diagnosis": diagnosis}[name](records)
+    return {"uniform": uniform, "bank": bank, "jobs": jobs, "heart": heart, "diagnosis": diagnosis}[
+        name
+    ](records)
 
 
 def uniform(records: int, seed: bytes | None = None) -> Data:
     """Independent and uniform on [0, 1) in steps of 2^-14. seed: of other draws than the figure's own."""
     words = stream_of(seed or seed_of(f"uniform {records}"), "uniform").words(records)
     values = below(GRID, words)
-    return Data("uniform on [0, 1]", "gini_mean_difference", (FieldText("x", "0", "1", f"1/{GRID}"),), {"x": values})
+    return Data(
+        "uniform on [0, 1]",
+        "gini_mean_difference",
+        (FieldText("x", "0", "1", f"1/{GRID}"),),
+        {"x": values},
+    )
 
 
 def bank(records: int) -> Data:
@@ -77,12 +87,16 @@ def bank(records: int) -> Data:
 def jobs(records: int) -> Data:
     if BANK.exists():
         return _categories(read_csv(BANK, ";", ["job"]), "Bank data", records)
-    return _categories(_made_up_labels(4521, 12), "A made-up table of the bank data's size", records)
+    return _categories(
+        _made_up_labels(4521, 12), "A made-up table of the bank data's size", records
+    )
 
 
 def heart(records: int) -> Data:
     if HEART.exists():
-        return _numeric(read_csv(HEART, ",", ["trestbps", "chol"]), "Heart data", "kendall_tau", records)
+        return _numeric(
+            read_csv(HEART, ",", ["trestbps", "chol"]), "Heart data", "kendall_tau", records
+        )
     rows = [(str(80 + (i * 7919) % 121), str((i * 104_729) % 604)) for i in range(HEART_RECORDS)]
     made_up = DemoTable(("trestbps", "chol"), rows)
     return _numeric(made_up, "A made-up table of the heart data's size", "kendall_tau", records)
@@ -91,13 +105,17 @@ def heart(records: int) -> Data:
 def diagnosis(records: int) -> Data:
     """Of the records that the paper keeps: those with blood pressure and cholesterol."""
     if not HEART.exists():
-        return _categories(_made_up_labels(HEART_RECORDS, 5), "A made-up table of the heart data's size", records)
+        return _categories(
+            _made_up_labels(HEART_RECORDS, 5), "A made-up table of the heart data's size", records
+        )
     table = read_csv(HEART, ",", ["trestbps", "chol", "num"])
     return _categories(DemoTable(("num",), [row[2:] for row in table.rows]), "Heart data", records)
 
 
 def _made_up_labels(records: int, labels: int) -> DemoTable:
-    return DemoTable(("label",), [(str((i * 7919) % (labels * 5) % labels),) for i in range(records)])
+    return DemoTable(
+        ("label",), [(str((i * 7919) % (labels * 5) % labels),) for i in range(records)]
+    )
 
 
 def _numeric(table: DemoTable, source: str, statistic: str, records: int) -> Data:
@@ -119,11 +137,15 @@ def _categories(table: DemoTable, source: str, records: int) -> Data:
 
 def _part(columns: dict[str, np.ndarray], records: int) -> dict[str, np.ndarray]:
     size = len(next(iter(columns.values())))
-    chosen = np.argsort(stream_of(seed_of(f"part {records}"), "part").words(size), kind="stable")[:records]
+    chosen = np.argsort(stream_of(seed_of(f"part {records}"), "part").words(size), kind="stable")[
+        :records
+    ]
     return {name: column[np.sort(chosen)] for name, column in columns.items()}
 
 
 def pair_values(data: Data, edges: np.ndarray) -> np.ndarray:
     """The kernel on pairs of records: (pairs, 2) int64 → (pairs,) int64, in its units."""
-    records: Sequence = [{name: column[edges[:, side]] for name, column in data.columns.items()} for side in (0, 1)]
+    records: Sequence = [
+        {name: column[edges[:, side]] for name, column in data.columns.items()} for side in (0, 1)
+    ]
     return data.kernel.evaluate(records)

@@ -19,7 +19,10 @@ ERROR: dict[str, tuple[str, Expression]] = {
 BITS: dict[str, tuple[str, Expression]] = {
     "Bell (LDP)": ("nℓt", lambda n, t, e: n * ELEMENT_BITS * t),
     "Ghazi": ("n²ε² log t ℓ", lambda n, t, e: (n * e) ** 2 * log(t) * ELEMENT_BITS),
-    "GhaziSM": ("log n n²ε² log t ℓ", lambda n, t, e: log2(n) * (n * e) ** 2 * log(t) * ELEMENT_BITS),
+    "GhaziSM": (
+        "log n n²ε² log t ℓ",
+        lambda n, t, e: log2(n) * (n * e) ** 2 * log(t) * ELEMENT_BITS,
+    ),
     "Umpc": ("|E|ℓ + nℓ", lambda n, t, e: 3 * n * ELEMENT_BITS),
 }
 PARTY: dict[str, tuple[str, Expression]] = {

@@ -30,7 +30,10 @@ def points(quick: bool) -> list[Point]:
 def agreement(rows: Sequence[Row]) -> Agreement:
     t = max(row.x for row in rows)
     traffic, work = (ratio(rows, t, quantity) for quantity in ("bytes", "total_seconds"))
-    more = {name: traffic(f"{name}, ε = 1") / traffic(f"{name}, ε = 0.1") for name in ("Ghazi", "GhaziSM")}
+    more = {
+        name: traffic(f"{name}, ε = 1") / traffic(f"{name}, ε = 0.1")
+        for name in ("Ghazi", "GhaziSM")
+    }
     dearer = traffic("Ghazi, ε = 1") > 1
     others = {name: work(name) for name in ("Bell (LDP)", "Ghazi, ε = 1", "GhaziSM, ε = 1")}
     least = min(others.values()) > 1

@@ -57,14 +57,22 @@ def greatest(rows: Sequence[Row]) -> tuple[float, Row]:
 def agreement(rows: Sequence[Row]) -> Agreement:
     parts, lowest, fewest = [], True, True
     for epsilon in EPSILONS:
-        ours = mean(row.means["squared_error"] for row in rows if row.series == label("umpc", epsilon))
-        others = {name: least(rows, name, epsilon, "squared_error") for name in PAPER if name != "umpc"}
+        ours = mean(
+            row.means["squared_error"] for row in rows if row.series == label("umpc", epsilon)
+        )
+        others = {
+            name: least(rows, name, epsilon, "squared_error") for name in PAPER if name != "umpc"
+        }
         factors = {name: row.means["squared_error"] / ours for name, row in others.items()}
         lowest &= min(factors.values()) > 1
         traffic = {name: least(rows, name, epsilon, "bytes").means["bytes"] for name in PAPER}
         fewest &= min(traffic, key=traffic.__getitem__) == "bell-ldp"
-        told = ", ".join(f"{NAMES[name]} {times(factors[name])} at t = {others[name].x:.0f}" for name in factors)
-        parts.append(f"ε = {epsilon}: least error of all t, beside Umpc's {ours:.2g} whatever t is: {told}")
+        told = ", ".join(
+            f"{NAMES[name]} {times(factors[name])} at t = {others[name].x:.0f}" for name in factors
+        )
+        parts.append(
+            f"ε = {epsilon}: least error of all t, beside Umpc's {ours:.2g} whatever t is: {told}"
+        )
     most, where = greatest(rows)
     return Agreement(
         verdict(lowest, fewest, 3e3 < most < 3e4),
@@ -91,7 +99,11 @@ FIGURE = Figure(
     predict=predicted_error,
     agreement=agreement,
     draw=panels(
-        *(_panel(epsilon, x, name) for epsilon in EPSILONS for x, name in (("x", "bins t"), ("bytes", "bytes online"))),
+        *(
+            _panel(epsilon, x, name)
+            for epsilon in EPSILONS
+            for x, name in (("x", "bins t"), ("bytes", "bytes online"))
+        ),
         quantity="squared_error",
         title="Kendall's tau, bank data, n = 4,521, |E| = 2n",
     ),

@@ -36,7 +36,9 @@ def points(quick: bool) -> list[Point]:
 
 def agreement(rows: Sequence[Row]) -> Agreement:
     n = max(row.x for row in rows)
-    traffic, error, server = (ratio(rows, n, q) for q in ("bytes", "squared_error", "server_seconds"))
+    traffic, error, server = (
+        ratio(rows, n, q) for q in ("bytes", "squared_error", "server_seconds")
+    )
     bell, shuffled = error("Bell (LDP)"), error("GhaziSM")
     return Agreement(
         verdict(traffic("Bell (LDP)") < 1, bell > 1, server("Bell (LDP)") > 1),
@@ -56,5 +58,7 @@ FIGURE = Figure(
     measure=everything,
     predict=predicted_error,
     agreement=agreement,
-    draw=panels(*FOUR, quantity="squared_error", title="Kendall's tau, heart data, ε = 1, t = 64, |E| = 2n"),
+    draw=panels(
+        *FOUR, quantity="squared_error", title="Kendall's tau, heart data, ε = 1, t = 64, |E| = 2n"
+    ),
 )

@@ -25,7 +25,9 @@ def agreement(rows: Sequence[Row]) -> Agreement:
         ratio(rows, n, q) for q in ("bytes", "node_seconds", "server_seconds", "squared_error")
     )
     others = ("Ghazi", "GhaziSM", "Umpc")
-    cheapest = all(traffic("Bell (LDP)") < traffic(each) and node("Bell (LDP)") < node(each) for each in others)
+    cheapest = all(
+        traffic("Bell (LDP)") < traffic(each) and node("Bell (LDP)") < node(each) for each in others
+    )
     loads = all(server("Bell (LDP)") > server(each) for each in others)
     apart = min(error("Bell (LDP)"), error("Ghazi")) > 3 * max(1, error("GhaziSM"))
     return Agreement(
@@ -49,5 +51,7 @@ FIGURE = Figure(
     measure=everything,
     predict=predicted_error,
     agreement=agreement,
-    draw=panels(*FOUR, quantity="squared_error", title="Same diagnosis, heart data, ε = 1, t = 5, |E| = 2n"),
+    draw=panels(
+        *FOUR, quantity="squared_error", title="Same diagnosis, heart data, ε = 1, t = 5, |E| = 2n"
+    ),
 )

@@ -29,14 +29,14 @@ from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load, pair_values
 from bench.figures.paper003.theory import Moments, moments
-from umpc.dp.central.global_sensitivity import GlobalSensitivity
 from umpc.dp.coins import sample_discrete_laplace
 from umpc.dp.laplace import DiscreteLaplace
-from umpc.dp.local.bell_ldp import BellLdp
-from umpc.dp.local.ghazi_ldp import GhaziLdp
-from umpc.dp.local.ghazi_shuffle import GhaziShuffle
-from umpc.dp.pairs import PairLaplace
 from umpc.dp.polya import sample_polya
+from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace
+from umpc.protocols.central.global_sensitivity import GlobalSensitivity
+from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc.protocols.local.bell_ldp import BellLdp
+from umpc.protocols.local.ghazi_ldp import GhaziLdp
 from umpc.ustat.sampling import balanced, matchings, max_degree
 
 Facts = Mapping[str, Any]
@@ -50,7 +50,9 @@ def squared_errors(point: Point, seed: bytes) -> list[float]:
     estimate = ESTIMATES[facts["protocol"]]
     data, exact = load(facts["data"], facts["n"]), moments(facts["data"], facts["n"])
     unit = float(data.kernel.unit)
-    runs = (estimate(data, exact, facts, stream_of(seed, run).bytes(32)) for run in range(facts["runs"]))
+    runs = (
+        estimate(data, exact, facts, stream_of(seed, run).bytes(32)) for run in range(facts["runs"])
+    )
     return [(value - exact.mean * unit) ** 2 for value in runs]
 
 
@@ -81,7 +83,9 @@ def umpc(data: Data, exact: Moments, facts: Facts, seed: bytes) -> float:
 
 def _umpc_ratio(data: Data, facts: Facts) -> Fraction:
     """ε over the sensitivity of the sum, in units."""
-    return epsilon_of(facts) / (max_degree(edges_of(data), data.records) * data.kernel.sensitivity_units)
+    return epsilon_of(facts) / (
+        max_degree(edges_of(data), data.records) * data.kernel.sensitivity_units
+    )
 
 
 def umpc_error(data: Data, exact: Moments, facts: Facts) -> float:
@@ -92,7 +96,9 @@ def umpc_error(data: Data, exact: Moments, facts: Facts) -> float:
 def central(data: Data, exact: Moments, facts: Facts, seed: bytes) -> float:
     n = data.records
     curator = GlobalSensitivity(data.kernel, epsilon_of(facts))
-    noise = sample_discrete_laplace(curator.epsilon / curator.sensitivity(n), bits_of(seed, "noise"))
+    noise = sample_discrete_laplace(
+        curator.epsilon / curator.sensitivity(n), bits_of(seed, "noise")
+    )
     return (exact.mean + noise / (n * (n - 1) / 2)) * float(data.kernel.unit)
 
 
@@ -120,7 +126,11 @@ def shuffle_protocol(name: str, n: int, t: int, epsilon: str) -> GhaziShuffle:
 
 
 def protocol_of(facts: Facts) -> BellLdp | GhaziLdp | GhaziShuffle:
-    make = {"bell-ldp": bell_protocol, "ghazi-ldp": ghazi_protocol, "ghazi-shuffle": shuffle_protocol}
+    make = {
+        "bell-ldp": bell_protocol,
+        "ghazi-ldp": ghazi_protocol,
+        "ghazi-shuffle": shuffle_protocol,
+    }
     return make[facts["protocol"]](facts["data"], facts["n"], facts["t"], facts["epsilon"])
 
 

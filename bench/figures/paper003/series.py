@@ -17,22 +17,36 @@ NAMES = {
 }
 PAPER = ("bell-ldp", "ghazi-ldp", "ghazi-shuffle", "umpc")
 """The protocols that the paper compares."""
-RUNS = {"umpc": 1000, "central": 1000, "bell-ldp": 400, "ghazi-ldp": 200, "ghazi-shuffle": 400, "bell-2pc": 400}
+RUNS = {
+    "umpc": 1000,
+    "central": 1000,
+    "bell-ldp": 400,
+    "ghazi-ldp": 200,
+    "ghazi-shuffle": 400,
+    "bell-2pc": 400,
+}
 """Squared errors of a point: standard errors of a tenth or less, where the differences are factors."""
 BATCHES = 4
 
 
-def point(protocol: str, x: float, facts: Mapping, quick: bool, runs: int | None = None, label: str = "") -> Point:
+def point(
+    protocol: str, x: float, facts: Mapping, quick: bool, runs: int | None = None, label: str = ""
+) -> Point:
     """A point of so many runs in BATCHES batches; of a quick figure one batch of three."""
     each = 3 if quick else ceil((runs or RUNS[protocol]) / BATCHES)
     return Point(
-        label or NAMES[protocol], x, 1 if quick else BATCHES, {"protocol": protocol, "runs": each} | dict(facts)
+        label or NAMES[protocol],
+        x,
+        1 if quick else BATCHES,
+        {"protocol": protocol, "runs": each} | dict(facts),
     )
 
 
 def timed(protocol: str, x: float, facts: Mapping, quick: bool, label: str = "") -> Point:
     """A point of which only seconds and bytes are measured."""
-    return Point(label or NAMES[protocol], x, 1 if quick else 2, {"protocol": protocol} | dict(facts))
+    return Point(
+        label or NAMES[protocol], x, 1 if quick else 2, {"protocol": protocol} | dict(facts)
+    )
 
 
 def names(protocols: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,9 @@ from bench.figures.paper003.series import PAPER, point
 
 def points(quick: bool) -> list[Point]:
     return [
-        point(protocol, place(n, t), {"data": "uniform", "n": n, "t": t, "epsilon": "1"}, quick, 400)
+        point(
+            protocol, place(n, t), {"data": "uniform", "n": n, "t": t, "epsilon": "1"}, quick, 400
+        )
         for n, t in (SIZES[:2] if quick else SIZES)
         for protocol in PAPER
     ]
@@ -66,5 +68,7 @@ FIGURE = Figure(
     measure=measure,
     predict=predicted_error,
     agreement=agreement,
-    draw=table(columns, cells, "Table 1, measured over expression (ε = 1, ℓ = 40; seconds for operations)"),
+    draw=table(
+        columns, cells, "Table 1, measured over expression (ε = 1, ℓ = 40; seconds for operations)"
+    ),
 )

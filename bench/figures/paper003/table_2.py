@@ -40,7 +40,9 @@ def points(quick: bool) -> list[Point]:
     found = []
     for edges in EDGES[:2] if quick else EDGES:
         runs = 3 if quick else 15 if edges == PAIRS // 2 else 100
-        found += [Point(rule, edges, 1 if quick else 4, {"rule": rule, "runs": runs}) for rule in RULES]
+        found += [
+            Point(rule, edges, 1 if quick else 4, {"rule": rule, "runs": runs}) for rule in RULES
+        ]
     return found
 
 
@@ -61,7 +63,9 @@ def draw(rule: str, edges: int, seed: bytes) -> tuple[float, int, int]:
     size = edges if rule == "uniform" else int(rng.binomial(PAIRS, edges / PAIRS))
     chosen = rng.choice(PAIRS, size, replace=False, shuffle=False)
     first, second, equal = _all_pairs()
-    degrees = np.bincount(first[chosen], minlength=RECORDS) + np.bincount(second[chosen], minlength=RECORDS)
+    degrees = np.bincount(first[chosen], minlength=RECORDS) + np.bincount(
+        second[chosen], minlength=RECORDS
+    )
     return int(equal[chosen].sum()), size, int(degrees.max())
 
 
@@ -85,12 +89,18 @@ def measure(point: Point, seed: bytes) -> Measured:
 def predict(point: Point) -> float:
     """Of E exactly (Bernoulli's to first order in 1/|E|), of noise for the degrees of GRAPHS other graphs."""
     rule, edges, exact = point.facts["rule"], int(point.x), moments("jobs", RECORDS)
-    graphs = [draw(rule, edges, stream_of(bytes(32), edges, graph).bytes(32)) for graph in range(GRAPHS)]
-    noise = np.mean([DiscreteLaplace(EPSILON / degree).variance for *_, degree in graphs]) / edges**2
+    graphs = [
+        draw(rule, edges, stream_of(bytes(32), edges, graph).bytes(32)) for graph in range(GRAPHS)
+    ]
+    noise = (
+        np.mean([DiscreteLaplace(EPSILON / degree).variance for *_, degree in graphs]) / edges**2
+    )
     if rule == "balanced":
         return float(exact.of_balanced(edges) + noise)
     left = 1 - edges / PAIRS
-    return float((exact.square * left / edges if rule == RULES[3] else exact.of_uniform(edges)) + noise)
+    return float(
+        (exact.square * left / edges if rule == RULES[3] else exact.of_uniform(edges)) + noise
+    )
 
 
 def agreement(rows: Sequence[Row]) -> Agreement:
@@ -101,10 +111,13 @@ def agreement(rows: Sequence[Row]) -> Agreement:
         least &= predicted["balanced"] == min(predicted.values()) < max(predicted.values())
         factors = {rule: own[rule] / own["balanced"] for rule in RULES[1:]}
         like |= all(
-            0.7 < factors[rule] * PRINTED["balanced"] / PRINTED[rule] < 1.4 for rule in ("uniform", "Bernoulli")
+            0.7 < factors[rule] * PRINTED["balanced"] / PRINTED[rule] < 1.4
+            for rule in ("uniform", "Bernoulli")
         )
         most = max(most, *factors.values())
-        parts.append(f"{edges:,.0f}: {own['balanced']:.2g} ({', '.join(f'{f:.2f}' for f in factors.values())})")
+        parts.append(
+            f"{edges:,.0f}: {own['balanced']:.2g} ({', '.join(f'{f:.2f}' for f in factors.values())})"
+        )
     printed = PRINTED["uniform"] / PRINTED["balanced"], PRINTED["Bernoulli"] / PRINTED["balanced"]
     return Agreement(
         verdict(least, like),

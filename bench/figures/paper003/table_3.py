@@ -28,7 +28,9 @@ ZETA_1, ZETA_2 = 1 / 180, 1 / 18
 
 def points(quick: bool) -> list[Point]:
     return [
-        point(protocol, place(n, t), {"data": "uniform", "n": n, "t": t, "epsilon": "1"}, quick, 400)
+        point(
+            protocol, place(n, t), {"data": "uniform", "n": n, "t": t, "epsilon": "1"}, quick, 400
+        )
         for n, t in (SIZES[:2] if quick else SIZES)
         for protocol in ("bell-ldp", "ghazi-ldp", "umpc")
     ]
@@ -65,7 +67,9 @@ def predict(point: Point) -> float:
 def all_constants(rows: Sequence[Row]) -> list[Constants]:
     return [
         *constants(rows, "population_error", "population error", POPULATION),
-        *constants(rows, "sample_error", "sample error", {name: ERROR[name] for name in POPULATION}),
+        *constants(
+            rows, "sample_error", "sample error", {name: ERROR[name] for name in POPULATION}
+        ),
     ]
 
 

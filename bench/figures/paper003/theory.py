@@ -37,7 +37,11 @@ class Moments:
         n, pairs = self.records, self.records * (self.records - 1) / 2
         touching = n * (n - 1) * (n - 2)
         left = pairs * (pairs - 1) - touching
-        return (pairs**2 * self.mean**2 - pairs * self.square - touching * self.sharing) / left if left else 0.0
+        return (
+            (pairs**2 * self.mean**2 - pairs * self.square - touching * self.sharing) / left
+            if left
+            else 0.0
+        )
 
     def of_graph(self, edges: int, touching: int) -> float:
         """Variance of the mean over a fixed graph whose vertices are numbered at random, docs/decisions/0006.
@@ -50,7 +54,9 @@ class Moments:
 
     def of_balanced(self, edges: int) -> float:
         each, more = divmod(2 * edges, self.records)
-        return self.of_graph(edges, (self.records - more) * each * (each - 1) + more * (each + 1) * each)
+        return self.of_graph(
+            edges, (self.records - more) * each * (each - 1) + more * (each + 1) * each
+        )
 
     def of_uniform(self, edges: int) -> float:
         """Variance of the mean over so many pairs, drawn without replacement."""

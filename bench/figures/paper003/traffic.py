@@ -12,12 +12,13 @@ from functools import lru_cache
 from bench.figures.paper003.data import Data, load
 from bench.figures.paper003.protocols import Facts, protocol_of
 from bench.simulated import Simulated
-from umpc.cli.prediction import attempt_over
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import predict
-from umpc.mpc.frames import frame_bytes
-from umpc.mpc.material import dealt_bytes
-from umpc.study import Participant, Study
+from umpc.mpc.masked.material import dealt_bytes
+from umpc.planning.prediction import attempt_over
+from umpc.study.document import Study
+from umpc.study.frames import frame_bytes
+from umpc.study.parts import Participant
 from umpc.ustat.text import to_text
 
 SITES = 4
@@ -44,7 +45,11 @@ def bytes_of(facts: Facts) -> dict[str, float]:
 
 def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
     """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), a committee draws the noise."""
-    usual = {"noise": "in_mpc", "edges": "2n", "dealer": Participant("dealer", "dealer.example.org:7100")}
+    usual = {
+        "noise": "in_mpc",
+        "edges": "2n",
+        "dealer": Participant("dealer", "dealer.example.org:7100"),
+    }
     return Study(
         name="figure",
         statistic=data.statistic,
@@ -72,12 +77,19 @@ def noise_bytes(attempt: Attempt) -> int:
         for party in plan.everybody:
             width = plan.dealt_bits(party)
             total += frame_bytes(
-                "material", (), chunk.number, chunk.count, width, dealt_bytes(plan, party, chunk.count)
+                "material",
+                (),
+                chunk.number,
+                chunk.count,
+                width,
+                dealt_bytes(plan, party, chunk.count),
             )
             for number in range(1, plan.rounds + 1):
                 shape = plan.shape(number, party, chunk.count)
                 size = len(shape.payload)
-                frame = frame_bytes(shape.step, (), chunk.number, shape.count, shape.width, size, shape.round)
+                frame = frame_bytes(
+                    shape.step, (), chunk.number, shape.count, shape.width, size, shape.round
+                )
                 total += (plan.parties - 1) * frame * bool(shape.width)
     return total
 
@@ -90,7 +102,9 @@ def umpc_sites(data: Data, epsilon: str) -> dict[str, float]:
 def noisy_pairs(data: Data, epsilon: str) -> dict[str, float]:
     """Two parties, as in Bell et al. 2020, with half of the records each."""
     changes = {"noise": "pair_laplace", "protocol": "bell-2pc", "edges": "1p", "dealer": None}
-    return _predicted(study_of(data, 2, epsilon, backend="garbled", preprocessing="none", **changes), data.records)
+    return _predicted(
+        study_of(data, 2, epsilon, backend="garbled", preprocessing="none", **changes), data.records
+    )
 
 
 def _predicted(study: Study, records: int) -> dict[str, float]:

@@ -13,13 +13,13 @@ from unittest import mock
 import numpy as np
 
 from bench.harness import BANK, made_up
-from umpc.accuracy import Likeness
-from umpc.cli.alternatives import error_of, turned
-from umpc.cli.prediction import attempt_over, likeness_of
 from umpc.cli.table import DemoTable, pooled, read_csv
 from umpc.coordinator.studyfile import StudyFile, load_study_file, write_study_file
-from umpc.dp.central.terms import CompleteFamily, Family, Terms, sums, total, values
-from umpc.study import Study
+from umpc.planning.alternatives import error_of, turned
+from umpc.planning.error import ReferenceTable
+from umpc.planning.prediction import attempt_over, reference_table_of
+from umpc.protocols.central.terms import CompleteFamily, Family, Terms, sums, total, values
+from umpc.study.document import Study
 
 NODES = 4
 RECORDS = 4521
@@ -38,7 +38,7 @@ class Case:
     file: StudyFile
     tables: list[Mapping[str, np.ndarray]]
     records: str
-    like: Likeness
+    like: ReferenceTable
 
     def study(self, protocol: str, changes: Mapping[str, str]) -> Study:
         """At ε = 1, with the protocol's usual settings but for these."""
@@ -58,14 +58,21 @@ def case_of(statistic: str) -> Case:
         folder = Path(name)
         paths = table.split(folder, NODES)
         nodes = [(path.stem, "127.0.0.1:1") for path in paths]
-        facts = {"statistic": statistic, "columns": columns, "fields": table.fields(), "nodes": nodes}
-        file = write_study_file(folder, name="planned", epsilon="1", dealer=("dealer", "127.0.0.1:1"), **facts)
+        facts = {
+            "statistic": statistic,
+            "columns": columns,
+            "fields": table.fields(),
+            "nodes": nodes,
+        }
+        file = write_study_file(
+            folder, name="planned", epsilon="1", dealer=("dealer", "127.0.0.1:1"), **facts
+        )
         entries = load_study_file(file)
         study = entries.study("coordinator")
         tables = pooled(study, paths)
         records = ",".join(_counted(study, each) for each in tables)
         whole = table.part(0, 1, folder / "all.csv")
-        like = likeness_of(attempt_over(study, records), whole, ",")
+        like = reference_table_of(attempt_over(study, records), whole, ",")
     return Case(entries, tables, records, like)
 
 
@@ -74,7 +81,10 @@ def _table(columns: list[str], label: tuple[str, str] | None) -> DemoTable:
     if BANK.exists():
         return read_csv(BANK, ";", wanted)
     ages = made_up(RECORDS).rows
-    rows = [{"age": age, "balance": balance, "y": "yes" if int(age) % 8 == 0 else "no"} for age, balance in ages]
+    rows = [
+        {"age": age, "balance": balance, "y": "yes" if int(age) % 8 == 0 else "no"}
+        for age, balance in ages
+    ]
     return DemoTable(tuple(wanted), [tuple(row[name] for name in wanted) for row in rows])
 
 

@@ -12,8 +12,8 @@ from bench.figures.drawing import bars
 from bench.figures.draws import stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
+from umpc.protocols.central.settings import MECHANISMS
 from umpc.simulation import simulate
-from umpc.studies.central import MECHANISMS
 
 FACTOR = 1.5
 RUNS = 400
@@ -36,7 +36,10 @@ PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
     ("u-mpc, AUC", ("auc", "u-mpc"), {}, 1),
     ("gopa, mean", ("mean", "gopa"), {}, 1),
     ("u-mpc, mean", ("mean", "u-mpc"), {"edges": "all"}, 1),
-    *((f"curator, {n.replace('_', ' ')}", CURATOR, {"noise": n}, 5 if n == HEAVY else 1) for n in MECHANISMS),
+    *(
+        (f"curator, {n.replace('_', ' ')}", CURATOR, {"noise": n}, 5 if n == HEAVY else 1)
+        for n in MECHANISMS
+    ),
 )
 """What is drawn, statistic and protocol, the study's other settings, part of the runs."""
 
@@ -55,7 +58,9 @@ def measure(point: Point, seed: bytes) -> Measured:
     case = case_of(facts["statistic"])
     study = case.study(facts["protocol"], facts["changes"])
     with sums_of_all_pairs_once():
-        runs = [simulate(study, case.tables, stream_of(seed, run).bytes) for run in range(facts["runs"])]
+        runs = [
+            simulate(study, case.tables, stream_of(seed, run).bytes) for run in range(facts["runs"])
+        ]
     return {"squared_error": [(run.report.estimate - case.like.statistic) ** 2 for run in runs]}
 
 
@@ -89,5 +94,9 @@ FIGURE = Figure(
     measure=measure,
     predict=predict,
     agreement=agreement,
-    draw=bars("squared_error", "mean squared error", "bank data, ε = 1: what is predicted and what whole runs miss"),
+    draw=bars(
+        "squared_error",
+        "mean squared error",
+        "bank data, ε = 1: what is predicted and what whole runs miss",
+    ),
 )

@@ -125,7 +125,7 @@ class Abort(_message.Message):
     def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "told")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -134,7 +134,7 @@ class NodeMessage(_message.Message):
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     PARKED_FIELD_NUMBER: _ClassVar[int]
-    TOLD_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -143,8 +143,8 @@ class NodeMessage(_message.Message):
     progress: Progress
     failure: Failure
     parked: Parked
-    told: Told
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., told: _Optional[_Union[Told, _Mapping]] = ...) -> None: ...
+    answer: Answer
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class")
@@ -182,7 +182,7 @@ class Released(_message.Message):
     sent: _containers.RepeatedCompositeFieldContainer[Sent]
     def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ...) -> None: ...
 
-class Told(_message.Message):
+class Answer(_message.Message):
     __slots__ = ("answer",)
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     answer: bytes

@@ -26,5 +26,7 @@ LIBRARY = {statistic.name: statistic for statistic in (*SPREAD, *DEPENDENCE, *CL
 def find_statistic(name: str) -> Statistic:
     """The library's statistic of that name. Raises: KernelError listing the names."""
     if name not in LIBRARY:
-        raise KernelError(f"there is no statistic {name!r}; the library has {', '.join(sorted(LIBRARY))}")
+        raise KernelError(
+            f"there is no statistic {name!r}; the library has {', '.join(sorted(LIBRARY))}"
+        )
     return LIBRARY[name]

@@ -12,10 +12,10 @@ from typing import Any
 from umpc.ustat.statistics.statistic import Parameter, Statistic
 from umpc.ustat.tracing import maximum, select, sign
 
-Kernel = Callable[..., Any]
+KernelFunction = Callable[..., Any]
 
 
-def _auc(score: str) -> Kernel:
+def _auc(score: str) -> KernelFunction:
     return lambda a, b: (sign(a[score] - b[score]) + 1) / 2
 
 
@@ -24,7 +24,7 @@ def _auc_null_variance(first: int, second: int) -> Fraction:
     return Fraction(first + second + 1, 12 * first * second)
 
 
-def _auc_private(score: str, label: str) -> Kernel:
+def _auc_private(score: str, label: str) -> KernelFunction:
     """Pairs of different label in the right order, ties half; and all pairs of different label."""
 
     def kernel(a: Any, b: Any) -> Any:
@@ -36,7 +36,7 @@ def _auc_private(score: str, label: str) -> Kernel:
     return kernel
 
 
-def _vus(score: str, label: str) -> Kernel:
+def _vus(score: str, label: str) -> KernelFunction:
     """Triples with labels 0, 1, 2 in the right order; and all triples with three different labels.
 
     A triple's share of right orders when ties are broken at random: 1 if its scores rise strictly, 1/2 with one tie,
@@ -53,22 +53,28 @@ def _vus(score: str, label: str) -> Kernel:
             rising.append(ordered & (p[score] < r[score]))
             strict.append(labels & (p[score] < q[score]) & (q[score] < r[score]))
             different.append(labels)
-        return reduce(xor, level) / 6 + reduce(xor, rising) / 3 + reduce(xor, strict) / 2, reduce(xor, different)
+        return reduce(xor, level) / 6 + reduce(xor, rising) / 3 + reduce(xor, strict) / 2, reduce(
+            xor, different
+        )
 
     return kernel
 
 
-def _ranking_hinge(*x: str, weights: tuple[Fraction, ...], margin: Fraction) -> Kernel:
+def _ranking_hinge(*x: str, weights: tuple[Fraction, ...], margin: Fraction) -> KernelFunction:
     return lambda a, b: maximum(0, margin - _difference(a, b, x, weights))
 
 
-def _contrastive_loss(label: str, *x: str, weights: tuple[Fraction, ...], margin: Fraction) -> Kernel:
+def _contrastive_loss(
+    label: str, *x: str, weights: tuple[Fraction, ...], margin: Fraction
+) -> KernelFunction:
     """Of D = |w·(x − x')|: D² for pairs of one label, max(0, margin − D)² for others."""
 
     def kernel(a: Any, b: Any) -> Any:
         difference = _difference(a, b, x, weights)
         near = (difference < margin) & (-margin < difference)
-        return select(a[label] == b[label], difference**2, select(near, (margin - abs(difference)) ** 2, 0))
+        return select(
+            a[label] == b[label], difference**2, select(near, (margin - abs(difference)) ** 2, 0)
+        )
 
     return kernel
 
@@ -79,7 +85,10 @@ def _difference(a: Any, b: Any, x: tuple[str, ...], weights: tuple[Fraction, ...
     return reduce(add, (of if weight == 1 else weight * of for of, weight in differences))
 
 
-_LINEAR = (Parameter("weights", default=1, per_column=True), Parameter("margin", default=1, positive=True))
+_LINEAR = (
+    Parameter("weights", default=1, per_column=True),
+    Parameter("margin", default=1, positive=True),
+)
 
 CLASSES = (
     Statistic(

@@ -12,14 +12,14 @@ from typing import Any
 from umpc.ustat.statistics.statistic import Statistic
 from umpc.ustat.tracing import sign
 
-Kernel = Callable[..., Any]
+KernelFunction = Callable[..., Any]
 
 
-def _covariance(x: str, y: str) -> Kernel:
+def _covariance(x: str, y: str) -> KernelFunction:
     return lambda a, b: (a[x] - b[x]) * (a[y] - b[y]) / 2
 
 
-def _kendall_tau(x: str, y: str) -> Kernel:
+def _kendall_tau(x: str, y: str) -> KernelFunction:
     return lambda a, b: sign(a[x] - b[x]) * sign(a[y] - b[y])
 
 
@@ -28,15 +28,15 @@ def _kendall_null_variance(n: int) -> Fraction:
     return Fraction(2 * (2 * n + 5), 9 * n * (n - 1))
 
 
-def _kendall_tau_b(x: str, y: str) -> Kernel:
+def _kendall_tau_b(x: str, y: str) -> KernelFunction:
     return lambda a, b: (sign(a[x] - b[x]) * sign(a[y] - b[y]), a[x] != b[x], a[y] != b[y])
 
 
-def _goodman_kruskal_gamma(x: str, y: str) -> Kernel:
+def _goodman_kruskal_gamma(x: str, y: str) -> KernelFunction:
     return lambda a, b: (sign(a[x] - b[x]) * sign(a[y] - b[y]), (a[x] != b[x]) & (a[y] != b[y]))
 
 
-def _spearman_rho(x: str, y: str) -> Kernel:
+def _spearman_rho(x: str, y: str) -> KernelFunction:
     """3·sign(x1 − x2)·sign(y1 − y3), averaged over the six ways to number three records.
 
     It estimates Spearman's correlation of the population (the grade correlation) without bias. The correlation of n
@@ -55,7 +55,7 @@ def _spearman_null_variance(n: int) -> Fraction:
     return Fraction(n * n - 3, n * (n - 1) * (n - 2))
 
 
-def _bergsma_dassios_tau_star(x: str, y: str) -> Kernel:
+def _bergsma_dassios_tau_star(x: str, y: str) -> KernelFunction:
     """Whether x and y split four records into the same two halves.
 
     Of the three ways to split four records into halves, x separates at most one: every value of one half is below

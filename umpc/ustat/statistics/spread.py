@@ -9,22 +9,22 @@ from typing import Any
 from umpc.ustat.statistics.statistic import Parameter, Statistic
 from umpc.ustat.tracing import sign
 
-Kernel = Callable[..., Any]
+KernelFunction = Callable[..., Any]
 
 
-def _mean(x: str) -> Kernel:
+def _mean(x: str) -> KernelFunction:
     return lambda a: a[x]
 
 
-def _gini_mean_difference(x: str) -> Kernel:
+def _gini_mean_difference(x: str) -> KernelFunction:
     return lambda a, b: abs(a[x] - b[x])
 
 
-def _variance(x: str) -> Kernel:
+def _variance(x: str) -> KernelFunction:
     return lambda a, b: (a[x] - b[x]) ** 2 / 2
 
 
-def _wilcoxon_signed_rank(x: str) -> Kernel:
+def _wilcoxon_signed_rank(x: str) -> KernelFunction:
     return lambda a, b: (sign(a[x] + b[x]) + 1) / 2
 
 
@@ -33,7 +33,7 @@ def _wilcoxon_null_variance(n: int) -> Fraction:
     return Fraction(2 * n - 1, 6 * n * (n - 1))
 
 
-def _triples_skewness(x: str) -> Kernel:
+def _triples_skewness(x: str) -> KernelFunction:
     """A triple leans right if its mean is above its median.
 
     The three signs of the paper's kernel, of a sum of two minus twice the third, are of numbers with the sum 0: two are
@@ -54,11 +54,11 @@ def _at_least_two(p: Any, q: Any, r: Any) -> Any:
     return (p & q) ^ (p & r) ^ (q & r)
 
 
-def _duplicate_pair_ratio(x: str) -> Kernel:
+def _duplicate_pair_ratio(x: str) -> KernelFunction:
     return lambda a, b: a[x] == b[x]
 
 
-def _uniformity(x: str, cells: Fraction) -> Kernel:
+def _uniformity(x: str, cells: Fraction) -> KernelFunction:
     return lambda a, b: (a[x] == b[x]) - 1 / cells
 
 
@@ -67,7 +67,7 @@ def _uniformity_null_variance(n: int, cells: Fraction) -> Fraction:
     return (1 - 1 / cells) / cells / Fraction(n * (n - 1), 2)
 
 
-def _rand_index(x: str, y: str) -> Kernel:
+def _rand_index(x: str, y: str) -> KernelFunction:
     def kernel(a: Any, b: Any) -> Any:
         together, also = a[x] == b[x], a[y] == b[y]
         return (together & also) | (~together & ~also)
@@ -76,7 +76,9 @@ def _rand_index(x: str, y: str) -> Kernel:
 
 
 SPREAD = (
-    Statistic("mean", "Mean", ("x",), "Hoeffding 1948, the U-statistic of degree 1", _mean, degree=1),
+    Statistic(
+        "mean", "Mean", ("x",), "Hoeffding 1948, the U-statistic of degree 1", _mean, degree=1
+    ),
     Statistic(
         "gini_mean_difference",
         "Gini mean difference",
@@ -84,7 +86,13 @@ SPREAD = (
         "Gini 1912; Sinh & Ramon 2025, A.5.2",
         _gini_mean_difference,
     ),
-    Statistic("variance", "Variance, unbiased", ("x",), "Hoeffding 1948, as the mean of (x − x')²/2", _variance),
+    Statistic(
+        "variance",
+        "Variance, unbiased",
+        ("x",),
+        "Hoeffding 1948, as the mean of (x − x')²/2",
+        _variance,
+    ),
     Statistic(
         "wilcoxon_signed_rank",
         "Wilcoxon's signed rank, pair form",

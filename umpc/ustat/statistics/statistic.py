@@ -34,7 +34,9 @@ class Parameter:
         """The parameter's number, or for per_column as many as there are feature columns. Raises: KernelError."""
         if not self.per_column:
             return self._number(given)
-        numbers = tuple(map(self._number, given if isinstance(given, list | tuple) else [given] * columns))
+        numbers = tuple(
+            map(self._number, given if isinstance(given, list | tuple) else [given] * columns)
+        )
         if len(numbers) != columns:
             raise KernelError(
                 f"{self.name}: one number for each of the {columns} feature columns was expected, or a single number "
@@ -44,8 +46,14 @@ class Parameter:
 
     def _number(self, given: Any) -> Fraction:
         number = _exact(given)
-        if number is None or (self.positive and number <= 0) or (self.whole and number.denominator != 1):
-            kind = ("a positive " if self.positive else "a ") + ("whole number" if self.whole else "number")
+        if (
+            number is None
+            or (self.positive and number <= 0)
+            or (self.whole and number.denominator != 1)
+        ):
+            kind = ("a positive " if self.positive else "a ") + (
+                "whole number" if self.whole else "number"
+            )
             raise KernelError(
                 f'{self.name} must be {kind}, as a whole number or as text such as "0.5" or "1/3"; got '
                 f"{str(given)[:MAX_NUMBER]!r}"
@@ -98,7 +106,9 @@ class Statistic:
             )
         return expressions[0]
 
-    def read_parameters(self, columns: Sequence[str], parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def read_parameters(
+        self, columns: Sequence[str], parameters: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """All parameters, exact: the given ones and the defaults of the others. Raises: KernelError."""
         self._check_columns(columns)
         given = dict(parameters or {})
@@ -107,11 +117,15 @@ class Statistic:
         for parameter in self.parameters:
             value = given.pop(parameter.name, parameter.default)
             if value is None:
-                raise KernelError(f"{self.name} needs the parameter {parameter.name}; give it under [parameters]")
+                raise KernelError(
+                    f"{self.name} needs the parameter {parameter.name}; give it under [parameters]"
+                )
             values[parameter.name] = parameter.read(value, features)
         if given:
             known = ", ".join(parameter.name for parameter in self.parameters) or "none"
-            raise KernelError(f"{self.name} has no parameter {', '.join(sorted(given))}; its parameters: {known}")
+            raise KernelError(
+                f"{self.name} has no parameter {', '.join(sorted(given))}; its parameters: {known}"
+            )
         return values
 
     def _check_columns(self, columns: Sequence[str]) -> None:
@@ -134,6 +148,8 @@ def _exact(given: Any) -> Fraction | None:
         if slash:
             return Fraction(int(numerator), int(denominator))
         value = Decimal(given)
-        return Fraction(value) if value.is_finite() and abs(value.adjusted()) <= MAX_NUMBER else None
+        return (
+            Fraction(value) if value.is_finite() and abs(value.adjusted()) <= MAX_NUMBER else None
+        )
     except (InvalidOperation, ValueError, ZeroDivisionError):
         return None

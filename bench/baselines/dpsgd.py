@@ -1,0 +1,216 @@
+"""A private linear ranking: stochastic gradient descent on a loss over pairs of records.
+
+    F(θ) = mean over pairs {i, j} of φ(sign(y_i - y_j) θ·(x_i - x_j)), 0 for ties;  φ(m) = log(1 + e^{-m}) or max(0, 1
+    - m)
+
+Each of T steps draws a batch of b of n records, a balanced set of pairs inside the batch (every record in at most δ
+pairs, `ustat.sampling.balanced`), clips each pair's gradient to length c, adds discrete Gaussian noise to their sum,
+and moves θ against it, kept in the ball of radius R. The average of all θ is returned.
+
+How far one record reaches. It is in at most δ pairs of a batch, and which ones follows from random bits, not from
+data. Replacing it changes those pairs' gradients only, each from one vector of length <= c to another: the sum moves
+by at most 2δc. (Clipping per record instead, the mean over all its partners, would also move the partners' gradients.)
+So a step is ρ-zCDP on its batch with ρ = (2δc)²/(2σ²) = 1/(2z²) for noise σ = z 2δc on every coordinate, and T steps,
+each on a secret random batch, cost T times the curve of `amplification`; θ may depend on all earlier releases
+(adaptive).
+
+Exact where privacy is decided. Gradients are floating point, then truncated to integers in steps of c/`STEPS`; their
+squared length is compared in integers, a longer one counts as 0. Noise is a discrete Gaussian on integers. From there
+on everything is post-processing.
+
+Theory: `excess_bound`. F convex, gradients at most c long before clipping, start at 0: the average's E F - min F over
+the ball is at most R²/(2γT) + γG²/2, G² = c² + p (noise variance of one coordinate of the mean gradient); R G/√T at
+the best γ.
+
+Paper: Bellet 2021 (slides), DP-SGD; Bassily, Smith, Thakurta 2014; Bell et al. 2020, section 6 (pairwise losses as
+future work); Shamir, Zhang 2013. Departures: Rényi accounting, and batches of pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bench.baselines.amplification import sampled_gaussian_curve
+from umpc.dp.checks import check_delta, check_epsilon, is_exact, is_integer
+from umpc.dp.gaussian import sample_discrete_gaussian
+from umpc.dp.random_bits import RandomBits
+from umpc.dp.renyi import Curve, least_scale, renyi_epsilon, satisfies, total_curve
+from umpc.errors import StudyError
+from umpc.protocols.central.terms import permutation, words
+from umpc.ustat.sampling import balanced, max_degree
+
+STEPS = 1 << 20
+"""The length c in steps of the gradients' grid."""
+
+LOSSES = ("logistic", "hinge")
+
+
+@dataclass(frozen=True)
+class PairwiseSgd:
+    """(epsilon(delta), delta)-DP for every delta, replace-one.
+
+    Args:
+        records: n, public. batch: b <= n, 2 or more. pairs: for each record of a batch, d >= 1; b d/2 in all.
+        steps: T. clip: c > 0, longest gradient of a pair; exact.
+        noise: z > 0, σ in units of the sensitivity 2δc; exact.
+        radius: R > 0 of the ball that θ stays in. rate: γ > 0; None: R/(G√T).
+        loss: one of `LOSSES`.
+    """
+
+    records: int
+    batch: int
+    steps: int
+    clip: Fraction
+    noise: Fraction
+    radius: Fraction
+    pairs: int = 1
+    rate: Fraction | None = None
+    loss: str = "logistic"
+
+    def __post_init__(self) -> None:
+        whole = (self.records, self.batch, self.steps, self.pairs)
+        if not all(is_integer(number) and number >= 1 for number in whole):
+            raise StudyError("records, batch, steps and pairs must be integers above 0")
+        if not (
+            2 <= self.batch <= self.records
+            and self.pairs < self.batch
+            and self.batch * self.pairs >= 2
+        ):
+            raise StudyError(
+                "a batch has at least 2 and at most all records, and fewer pairs a record than records"
+            )
+        numbers = (self.clip, self.noise, self.radius, *([] if self.rate is None else [self.rate]))
+        if not all(is_exact(number) and number > 0 for number in numbers):
+            raise StudyError("clip, noise, radius and rate must be exact numbers above 0")
+        if self.loss not in LOSSES:
+            raise StudyError(f"the loss must be one of {', '.join(LOSSES)}, but {self.loss!r} came")
+
+    def fit(self, features: np.ndarray, scores: np.ndarray, bits: RandomBits) -> np.ndarray:
+        """The averaged θ: (p,) float64. Reveals: it, and the noisy gradients were they shown.
+
+        Args:
+            features: (n, p) float64; what is not a finite number counts as 0.
+            scores: (n,) numbers; a record of a higher score should be ranked higher.
+        """
+        if features.ndim != 2 or len(features) != self.records or scores.shape != (self.records,):
+            raise StudyError(f"expected {self.records} rows of features and as many scores")
+        x = np.nan_to_num(np.asarray(features, dtype=np.float64), posinf=0.0, neginf=0.0)
+        theta, total = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+        rate = float(self.rate) if self.rate else self.best_rate(x.shape[1])
+        for _ in range(self.steps):
+            total += theta
+            theta = self._inside(theta - rate * self.noisy_gradient(theta, x, scores, bits))
+        return total / self.steps
+
+    def noisy_gradient(
+        self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, bits: RandomBits
+    ) -> np.ndarray:
+        """Mean gradient of one batch's pairs with noise: (p,) float64, multiples of clip/(STEPS x pairs of a batch)."""
+        chosen = permutation(self.records, bits)[: self.batch]
+        edges = balanced(self.batch, self.edges, lambda count: words(count, bits))
+        first, second = chosen[edges].T
+        found = clipped_gradients(
+            theta, x[first] - x[second], np.sign(y[first] - y[second]), self.clip, self.loss
+        )
+        noisy = [int(g) + sample_discrete_gaussian(self.parameter, bits) for g in found.sum(axis=0)]
+        return np.array([float(Fraction(g) * self.clip / (STEPS * self.edges)) for g in noisy])
+
+    def _inside(self, theta: np.ndarray) -> np.ndarray:
+        length = float(np.linalg.norm(theta))
+        return theta if length <= self.radius else theta * (float(self.radius) / length)
+
+    @property
+    def edges(self) -> int:
+        """Pairs of a batch."""
+        return self.batch * self.pairs // 2
+
+    @property
+    def sensitivity(self) -> int:
+        """2δc, length by which the sum of a batch's gradients moves at most, in steps of the grid."""
+        return 2 * max_degree(self.edges, self.batch) * STEPS
+
+    @property
+    def parameter(self) -> Fraction:
+        """σ² of every coordinate of the sum, in steps of the grid, squared."""
+        return (self.noise * self.sensitivity) ** 2
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        """Of all steps together with this delta, rounded up."""
+        return renyi_epsilon(
+            _curve(self.noise**2, self.batch, self.records, self.steps), check_delta(delta)
+        )
+
+    def gradient_noise(self) -> float:
+        """Standard deviation of the noise on a coordinate of the mean gradient."""
+        return math.sqrt(self.parameter) * float(self.clip) / (STEPS * self.edges)
+
+    def gradient_bound(self, dimension: int) -> float:
+        """G: root mean squared length of a noisy gradient, at most."""
+        return math.sqrt(float(self.clip) ** 2 + dimension * self.gradient_noise() ** 2)
+
+    def best_rate(self, dimension: int) -> float:
+        """γ = R/(G√T)."""
+        return float(self.radius) / (self.gradient_bound(dimension) * math.sqrt(self.steps))
+
+    def excess_bound(self, dimension: int) -> float:
+        """E F(average) - min F over the ball, at most, where no gradient is clipped; truncation included."""
+        rate = float(self.rate) if self.rate else self.best_rate(dimension)
+        start = float(self.radius) ** 2 / (2 * rate * self.steps)
+        truncated = 2 * float(self.radius) * math.sqrt(dimension) * float(self.clip) / STEPS
+        return start + rate * self.gradient_bound(dimension) ** 2 / 2 + truncated
+
+
+def calibrate_noise(
+    epsilon: Fraction, delta: Fraction, records: int, batch: int, steps: int
+) -> Fraction:
+    """Nearly the least z for which that many steps are (epsilon, delta)-DP."""
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    square = least_scale(
+        lambda z2: satisfies(_curve(z2, batch, records, steps), epsilon, delta), Fraction(1)
+    )
+    return Fraction(math.isqrt(math.ceil(square * (1 << 40))) + 1, 1 << 20)
+
+
+def _curve(square: Fraction, batch: int, records: int, steps: int) -> Curve:
+    """T steps of noise z² = `square` on batches of b of n records."""
+    one = sampled_gaussian_curve(1 / (2 * square), Fraction(batch, records))
+    return total_curve([(one, steps)])
+
+
+def clipped_gradients(
+    theta: np.ndarray, differences: np.ndarray, order: np.ndarray, clip: Fraction, loss: str
+) -> np.ndarray:
+    """Of each pair's loss by θ, cut to length `clip`: (pairs, p) int64, in steps of clip/STEPS.
+
+    Args:
+        differences: x_i - x_j, (pairs, p). order: sign(y_i - y_j), (pairs,).
+    """
+    signed = differences * order[:, None]
+    margin = signed @ theta
+    hinge = loss == "hinge"
+    slope = (
+        np.where(margin < 1, -1.0, 0.0) if hinge else -0.5 * (1 - np.tanh(margin / 2))
+    )  # -1/(1 + e^m)
+    gradients = signed * slope[:, None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        length = np.sqrt((gradients**2).sum(axis=1))
+        scaled = (
+            gradients
+            * (np.minimum(1.0, float(clip) / length) * ((STEPS - 1) / float(clip)))[:, None]
+        )
+    cut = np.trunc(np.nan_to_num(np.clip(scaled, -STEPS, STEPS))).astype(np.int64)
+    cut[(cut**2).sum(axis=1) > STEPS**2] = 0
+    return cut
+
+
+def pairwise_risk(theta: np.ndarray, features: np.ndarray, scores: np.ndarray, loss: str) -> float:
+    """F(θ) over all pairs, in the clear: what is minimised."""
+    i, j = np.triu_indices(len(features), 1)
+    order = np.sign(scores[i] - scores[j])
+    margin = order * ((features[i] - features[j]) @ theta)
+    found = np.maximum(0, 1 - margin) if loss == "hinge" else np.logaddexp(0, -margin)
+    return float(np.where(order == 0, 0.0, found).mean())

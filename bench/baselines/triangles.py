@@ -1,0 +1,114 @@
+"""Share of triangles in a graph of which a node is a record: a sparse statistic of degree 3.
+
+Records are the nodes: replacing one replaces all its edges (node privacy, replace-one), as when edges follow from
+hidden positions, of which only the graph is known. f(i, j, l) = 1 where all three edges exist.
+
+1. A private share of edges: of C(n, 2) possible ones a node is in n - 1, so discrete Laplace of sensitivity n - 1 on
+   their number; epsilon/2. p = that, plus a reach that the noise exceeds with chance `failure`, is an upper estimate.
+2. ξ by Bernstein with that p: a triangle at i needs two independent edges at i, chance and hence variance at most p²
+   for edges that are independent given X_i and equally likely (the geometric graph on a sphere).
+3. The local Hájek estimator with this ξ and the other epsilon/2. ξ is a function of what was released, so both
+   together are epsilon-DP (basic composition, adaptive), whatever graph it is; the model is for accuracy only.
+
+Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 5, Theorem 6. Departure: ξ has Bernstein's constants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from umpc.dp.checks import check_epsilon, is_exact
+from umpc.dp.events import PureEvent
+from umpc.dp.heavy_tail import GRID
+from umpc.dp.mechanisms import discrete_laplace
+from umpc.dp.random_bits import RandomBits
+from umpc.errors import StudyError, TooFewRecords
+from umpc.protocols.central.hajek import bernstein_concentration, private_mean, tuning_of
+from umpc.protocols.central.terms import CompleteFamily, Terms
+
+
+@dataclass(frozen=True)
+class TriangleDensity:
+    """epsilon-DP for replacing a node with all its edges.
+
+    Args:
+        epsilon: > 0, exact.
+        failure: of the reach of step 1 and of Bernstein's bounds, each.
+        grid: granularity of the release.
+    """
+
+    epsilon: Fraction
+    failure: Fraction = Fraction(1, 20)
+    grid: Fraction = GRID
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        if not (
+            is_exact(self.failure)
+            and 0 < self.failure < 1
+            and is_exact(self.grid)
+            and self.grid > 0
+        ):
+            raise StudyError(
+                "failure is an exact number between 0 and 1, the grid an exact number above 0"
+            )
+
+    def estimate(self, adjacency: np.ndarray, bits: RandomBits) -> Fraction:
+        """The noisy share of triangles. Reveals: this number and the noisy number of edges.
+
+        Args:
+            adjacency: (n, n) bool, symmetric, no loops.
+        """
+        terms = triangle_terms(adjacency)
+        edges = int(np.count_nonzero(adjacency)) // 2
+        noisy = discrete_laplace(edges, terms.records - 1, self.epsilon / 2, bits)
+        concentration = self.concentration(noisy, terms.records)
+        family = CompleteFamily(terms.records, 3)
+        return private_mean(terms, family, concentration, self.epsilon / 2, bits, self.grid)
+
+    def concentration(self, noisy_edges: int, records: int) -> Fraction:
+        """ξ of step 2."""
+        reach = Fraction(math.log(1 / (2 * float(self.failure)))).limit_denominator(1 << 20)
+        edges = noisy_edges + max(Fraction(0), 2 * (records - 1) / self.epsilon * reach)
+        likely = min(Fraction(1), max(Fraction(0), edges / math.comb(records, 2)))
+        return bernstein_concentration(records, 3, Fraction(1), likely**2, self.failure)
+
+    def noise_variance(self, edges: int, records: int) -> float:
+        """At L = 0, where the noisy number of edges is this; squared shares."""
+        terms = Terms(records, 3, 0, 1, Fraction(1), _nothing)
+        tuning = tuning_of(
+            terms, CompleteFamily(records, 3), self.concentration(edges, records), self.epsilon / 2
+        )
+        return float(tuning.scale(0, records)) ** 2 + float(self.grid) ** 2 / 12
+
+    @property
+    def event(self) -> PureEvent:
+        return PureEvent(self.epsilon)
+
+
+def triangle_terms(adjacency: np.ndarray) -> Terms:
+    """1 for each three nodes that are all connected.
+
+    Raises: StudyError where the matrix is not that of a graph, TooFewRecords below 4 nodes.
+    """
+    square = (
+        adjacency.ndim == 2 and adjacency.shape[0] == adjacency.shape[1] and adjacency.dtype == bool
+    )
+    if not square or not np.array_equal(adjacency, adjacency.T) or adjacency.diagonal().any():
+        raise StudyError("expected a graph as a square, symmetric matrix of bool without loops")
+    if len(adjacency) < 4:
+        raise TooFewRecords(f"expected at least 4 nodes, {len(adjacency)} came")
+
+    def evaluate(sets: np.ndarray) -> np.ndarray:
+        i, j, k = sets
+        return (adjacency[i, j] & adjacency[i, k] & adjacency[j, k]).astype(np.int64)
+
+    return Terms(len(adjacency), 3, 0, 1, Fraction(1), evaluate)
+
+
+def _nothing(sets: np.ndarray) -> np.ndarray:
+    return np.zeros(sets.shape[1], dtype=np.int64)

@@ -1,0 +1,93 @@
+"""Zero shares sum to nothing, are uniform one by one, and are never the same twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.mpc_studies import ALPHA, seed_of, uniformity
+from tests.support.studies import Entropy
+from umpc.crypto.ring import RINGS
+from umpc.crypto.zero_shares import KeyAgreement, zero_shares
+from umpc.errors import RemoteProtocolError
+
+RUNS = 300
+
+
+def shares(count: int, ring, attempt: bytes, keys=None, sums: int = 1) -> list[list[int]]:
+    """Per node its mask of each sum."""
+    entropy = Entropy(f"zero {count}")
+    keys = keys or [KeyAgreement(entropy(32)) for _ in range(count)]
+    publics = [key.public_key for key in keys]
+    names = [f"node-{i}" for i in range(count)]
+    return [
+        zero_shares(own, names, publics, keys[own], attempt, ring, sums) for own in range(count)
+    ]
+
+
+@pytest.mark.parametrize("sums", [1, 2, 5])
+@pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 16])
+def test_they_sum_to_zero_sum_by_sum(count, ring, sums):
+    drawn = shares(count, ring, seed_of("attempt"), sums=sums)
+    assert all(
+        len(masks) == sums and all(0 <= mask < 2**ring.bits for mask in masks) for masks in drawn
+    )
+    assert [ring.encode(sum(masks)) for masks in zip(*drawn, strict=True)] == [0] * sums
+    assert count == 1 or len({mask for masks in drawn for mask in masks}) == count * sums
+
+
+def test_a_lone_node_has_no_mask():
+    assert shares(1, RINGS[0], seed_of("attempt"), sums=2) == [[0, 0]]
+
+
+def test_they_differ_in_every_attempt():
+    drawn = [shares(3, RINGS[1], seed_of(f"attempt {number}"), sums=2) for number in range(20)]
+    seen = [mask for masks in drawn for node in masks for mask in node]
+    assert len(set(seen)) == 120
+
+
+def test_a_proper_subset_is_uniform_over_all_sums():
+    """The lowest bits of two of three nodes' masks of two sums, jointly."""
+    entropy = Entropy("subset")
+    keys = [KeyAgreement(entropy(32)) for _ in range(3)]
+    drawn = [shares(3, RINGS[0], entropy(32), keys, sums=2) for _ in range(RUNS)]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        p = uniformity(joint(drawn, first, second), 16)
+        assert p > ALPHA, f"p = {p:.1e}, N = {RUNS}, {entropy}"
+
+
+def joint(drawn, first, second):
+    low = [[mask & 1 for mask in (*masks[first], *masks[second])] for masks in drawn]
+    return np.array([sum(bit << place for place, bit in enumerate(bits)) for bits in low])
+
+
+def test_power_masks_that_are_the_same_for_all_sums_are_found():
+    entropy = Entropy("power")
+    keys = [KeyAgreement(entropy(32)) for _ in range(3)]
+    drawn = [[[m[0], m[0]] for m in shares(3, RINGS[0], entropy(32), keys)] for _ in range(RUNS)]
+    assert uniformity(joint(drawn, 0, 1), 16) < ALPHA
+
+
+def test_both_ends_agree_on_a_seed_and_nobody_else_has_it():
+    a, b, c = (KeyAgreement(seed_of(name)) for name in "abc")
+    assert a.seed_with(b.public_key, "b") == b.seed_with(a.public_key, "a")
+    assert a.seed_with(c.public_key, "c") not in (
+        b.seed_with(c.public_key, "c"),
+        a.seed_with(b.public_key, "b"),
+    )
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [bytes(32), b"\1" + bytes(31), b"short", b""],
+    ids=["zero", "order one", "short", "empty"],
+)
+def test_a_degenerate_key_names_its_sender(bad):
+    with pytest.raises(RemoteProtocolError, match="node-1") as caught:
+        KeyAgreement(seed_of("a")).seed_with(bad, "node-1")
+    assert caught.value.culprit == "node-1"
+
+
+def test_a_key_shows_nothing_of_itself():
+    assert repr(KeyAgreement(seed_of("a"))) == "KeyAgreement(<redacted>)"

@@ -1,0 +1,153 @@
+"""The dealer's shares are shares of the right products and rows, and reconstruct them edge by edge."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS
+from tests.support.mpc_studies import ALPHA, homogeneity, program_of, seed_of, uniformity
+from umpc.crypto.prg import FixedKeyHash, derive
+from umpc.crypto.ring import RINGS
+from umpc.mpc.masked.dealing import deal_chunk
+from umpc.mpc.masked.masks import linear_value, modulus, wire_masks
+from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.plan import Compared, Plan, RecordPlace, WordPlace
+
+COUNT = 40
+CASES = {name: (kernel, (0, 1)) for name, kernel in KERNELS.items()}
+CASES |= {
+    f"{name} {p}": (k, p) for name, k in TRIPLE_KERNELS.items() for p in ((0, 0, 1), (0, 1, 2))
+}
+CASES |= {f"{name} of four": (kernel, (0, 1, 2, 3)) for name, kernel in QUADRUPLE_KERNELS.items()}
+DEALT = [
+    name
+    for name, (kernel, pattern) in CASES.items()
+    if program_of(kernel, RINGS[0], pattern).needs_dealer
+]
+
+
+class Dealing:
+    """One chunk of a plan: what everybody expands and is dealt, and the masks, put together anew."""
+
+    def __init__(self, name: str, ring, count: int = COUNT, masked: bool = True):
+        kernel, pattern = CASES[name]
+        program = program_of(kernel, ring, pattern)
+        self.plan: Plan = program.plans[pattern]
+        wires = [
+            wire_masks(program, seed_of(f"{name} {slot}"), count) for slot in range(len(pattern))
+        ]
+        places = {n: p for n, p in enumerate(self.plan.places) if isinstance(p, RecordPlace)}
+        self.masks = {n: wires[p.slot][p.wire] * np.uint64(masked) for n, p in places.items()}
+        self.seeds = [derive(seed_of(name), party, int(masked)) for party in self.plan.everybody]
+        self.tree_hash = FixedKeyHash(seed_of("tree"))
+        self.dealt: list[DealtPart] = deal_chunk(
+            self.plan, dict(self.masks), self.seeds, count, self.tree_hash
+        )
+        self.parts = [
+            SeededPart.expand(self.plan, s, party, count) for party, s in enumerate(self.seeds)
+        ]
+        for number, place in enumerate(self.plan.places):
+            if not isinstance(place, RecordPlace):
+                own = [
+                    part.place_masks[number] for part in self.parts if number in part.place_masks
+                ]
+                assert len(own) == (self.plan.parties if isinstance(place, WordPlace) else 1)
+                self.masks[number] = reduce(np.add, own) & modulus(place.width)
+
+    @property
+    def elements(self) -> np.ndarray:
+        return reduce(np.add, [part.shares.elements for part in (*self.parts[:-1], self.dealt[-1])])
+
+    @property
+    def shared(self) -> np.ndarray:
+        return reduce(
+            np.bitwise_xor, [part.shares.bits for part in (*self.parts[:-1], self.dealt[-1])]
+        )
+
+    def bit_mask(self, number: int) -> np.ndarray:
+        """What everybody put on a bit, and for a less bit the top bit of the difference's mask."""
+        bit = self.plan.bits[number]
+        mask = reduce(
+            np.bitwise_xor,
+            [part.bit_masks[number] for part in self.parts if number in part.bit_masks],
+        )
+        if isinstance(bit, Compared) and bit.kind == "less":
+            gate = self.plan.comparisons[bit.comparison]
+            difference = linear_value(gate.difference.mask, self.masks) & modulus(gate.width)
+            mask = mask ^ (difference >> np.uint64(gate.width - 1)).astype(np.uint8)
+        return mask
+
+
+@pytest.mark.parametrize("name", DEALT)
+@pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
+def test_element_shares_add_up_to_products_of_masks(name, ring):
+    dealing = Dealing(name, ring)
+    assert (
+        all(part.shares is None for part in dealing.dealt[:-1]) and dealing.parts[-1].shares is None
+    )
+    for (bits, factors), row in zip(dealing.plan.elements, dealing.elements, strict=True):
+        expected = np.ones(COUNT, dtype=object)
+        for bit in bits:
+            expected = expected * dealing.bit_mask(bit)
+        for form in factors:
+            expected = expected * np.broadcast_to(linear_value(form, dealing.masks), COUNT).astype(
+                object
+            )
+        assert [ring.encode(int(value)) for value in expected] == row.tolist(), (bits, factors)
+
+
+@pytest.mark.parametrize("name", DEALT)
+def test_bit_shares_add_up_to_conjunctions_of_masks_and_one_hot_rows(name):
+    dealing = Dealing(name, RINGS[0])
+    plan, rows = dealing.plan, dealing.shared
+    assert len(rows) == plan.shared_bits
+    for literals, row in zip(plan.bit_elements, rows, strict=False):
+        masks = [
+            reduce(np.bitwise_xor, [dealing.bit_mask(bit) for bit in bits]) for bits in literals
+        ]
+        assert np.array_equal(row, reduce(np.bitwise_and, masks))
+    for table, start in zip(plan.tables, plan.table_rows, strict=False):
+        mask = linear_value(table.difference.mask, dealing.masks) & modulus(table.width)
+        one_hot = rows[start : start + (1 << table.size)]
+        assert (one_hot.sum(axis=0) == 1).all()
+        piece = mask >> np.uint64(table.low) & modulus(table.size)
+        assert np.array_equal(one_hot.argmax(axis=0).astype(np.uint64), piece)
+
+
+@pytest.mark.parametrize("name", ["kendall_tau", "spearman (0, 1, 2)", "leaning (0, 1, 2)"])
+def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(name):
+    dealing = Dealing(name, RINGS[0])
+    for number, gate in enumerate(dealing.plan.comparisons):
+        holding = [party for party in dealing.plan.everybody if number in dealing.dealt[party].keys]
+        assert tuple(holding) == gate.holders
+        first, second = (dealing.dealt[party].keys[number].encode() for party in holding)
+        assert first == second
+    everything = b"".join(part.encode() for part in dealing.dealt)
+    assert everything and all(seed not in everything for seed in dealing.seeds)
+
+
+@pytest.mark.parametrize(("name", "what"), [("product", "elements"), ("leaning (0, 1, 2)", "bits")])
+def test_dealt_shares_are_uniform_whatever_the_masks(name, what):
+    """The masks are 0 in one dealing and anything in the other; the last owner sees the same law."""
+    count, shares = 8000, []
+    for masked in (False, True):
+        dealt = getattr(Dealing(name, RINGS[0], count, masked).dealt[-1].shares, what)
+        rows = (
+            [dealt[0] & 15]
+            if what == "elements"
+            else [row << place for place, row in enumerate(dealt[-4:])]
+        )
+        shares.append(sum(rows))
+    p = min(homogeneity(*shares), *(uniformity(share, 16) for share in shares))
+    assert p > ALPHA, f"p = {p:.1e}, N = {count}"
+
+
+def test_power_shares_without_a_pad_are_found(monkeypatch):
+    """The rows of a table themselves are one-hot."""
+    dealing = Dealing("leaning (0, 1, 2)", RINGS[0], 8000)
+    assert (
+        uniformity(sum(row << place for place, row in enumerate(dealing.shared[-4:])), 16) < ALPHA
+    )

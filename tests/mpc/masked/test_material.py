@@ -1,0 +1,251 @@
+"""Material: its bytes are what the plan says, and no seed, stream or mask is used for two purposes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS, corner_edges, take
+from tests.support.mpc_studies import ALPHA, LEANING, ChunkRun, program_of, run_chunk, seed_of
+from tests.support.studies import Entropy, make_attempt, make_study
+from umpc.crypto.ring import RINGS
+from umpc.dealer.session import DealerSession
+from umpc.errors import EncodingError
+from umpc.mpc.attempt import Chunk
+from umpc.mpc.masked.masks import wire_masks
+from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
+from umpc.mpc.masked.plan import MAX_CHUNK
+
+PLAN = program_of(KERNELS["kendall_tau"], RINGS[1]).plans[0, 1]
+TABLES = program_of(TRIPLE_KERNELS["leaning"], RINGS[0], (0, 1, 2)).plans[0, 1, 2]
+CASES = {name: (kernel, (0, 1)) for name, kernel in KERNELS.items()}
+CASES |= {f"{name} of three": (kernel, (0, 1, 2)) for name, kernel in TRIPLE_KERNELS.items()}
+CASES |= {f"{name} of four": (kernel, (0, 1, 2, 3)) for name, kernel in QUADRUPLE_KERNELS.items()}
+CASES |= {
+    f"{name} of four, two owners": (kernel, (0, 0, 0, 1))
+    for name, kernel in QUADRUPLE_KERNELS.items()
+}
+
+
+def run_of(name: str, ring=RINGS[1], count: int = 49) -> ChunkRun:
+    kernel, pattern = CASES[name]
+    edges = [take(slot, slice(0, count)) for slot in corner_edges(len(pattern))]
+    return run_chunk(kernel, ring, edges, count, pattern=pattern)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("ring", RINGS, ids=lambda ring: ring.bits)
+def test_material_takes_the_bytes_it_says_and_comes_back(name, ring):
+    """Keys to their holders, shares to the last; `run_of` has decoded what was encoded."""
+    run = run_of(name, ring)
+    plan, last = run.plan, run.plan.parties - 1
+    for party, dealt in enumerate(run.dealt):
+        data = dealt.encode()
+        assert len(data) == dealt_bytes(plan, party, 49)
+        assert tuple(dealt.keys) == plan.holds_keys(party)
+        assert (dealt.shares is None) == (party < last)
+        again = DealtPart.decode(plan, data, party, 49)
+        assert again.encode() == data and equal_shares(again.shares, dealt.shares)
+    keys = sum(len(keys.encode()) for keys in run.dealt[last].keys.values())
+    shares = plan.ring.bytes * len(plan.elements) * 49 + -(-plan.shared_bits * 49 // 8)
+    assert dealt_bytes(plan, last, 49) == keys + shares
+
+
+def equal_shares(first: Shares | None, second: Shares | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first.elements, second.elements) and np.array_equal(
+        first.bits, second.bits
+    )
+
+
+def test_shares_of_any_bits_and_elements_come_back():
+    """The plan of a comparison of three owners: rows of tables and products, with padding after the bits."""
+    rng, count = np.random.default_rng(5), 3
+    elements = rng.integers(0, 2**32, (len(TABLES.elements), count), dtype=np.uint32)
+    bits = rng.integers(0, 2, (TABLES.shared_bits, count), dtype=np.uint8)
+    data = DealtPart({}, Shares(elements, bits)).encode()
+    assert len(data) == dealt_bytes(TABLES, 2, count) and TABLES.shared_bits * count % 8
+    assert equal_shares(DealtPart.decode(TABLES, data, 2, count).shares, Shares(elements, bits))
+    with pytest.raises(EncodingError, match="padding"):
+        DealtPart.decode(TABLES, data[:-1] + bytes([data[-1] | 128]), 2, count)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize(
+    ("plan", "party"),
+    [(PLAN, 0), (PLAN, 1), (TABLES, 0), (TABLES, 1), (TABLES, 2)],
+    ids=["0/2", "1/2", "0/3", "1/3", "2/3"],
+)
+def test_material_of_a_wrong_length_is_refused(plan, party, change):
+    size = dealt_bytes(plan, party, 3) + change
+    with pytest.raises(EncodingError, match="material of 3 edges"):
+        DealtPart.decode(plan, bytes(size) if size >= 0 else b"too long", party, 3)
+
+
+@pytest.mark.parametrize("plan", [PLAN, TABLES], ids=["two", "three"])
+def test_material_of_another_party_is_refused(plan):
+    with pytest.raises(EncodingError):
+        DealtPart.decode(plan, bytes(dealt_bytes(plan, plan.parties - 1, 3)), 0, 3)
+
+
+@pytest.mark.parametrize("party", range(3))
+def test_a_seed_always_expands_to_the_same_part(party):
+    first, second = (SeededPart.expand(TABLES, seed_of("part"), party, 5) for _ in range(2))
+    other = SeededPart.expand(TABLES, seed_of("another"), party, 5)
+    assert all(np.array_equal(a, b) for a, b in zip(pieces(first), pieces(second), strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(pieces(first), pieces(other), strict=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_party_expands_what_it_opens_and_all_but_the_last_their_shares(name):
+    kernel, pattern = CASES[name]
+    plan = program_of(kernel, RINGS[0], pattern).plans[pattern]
+    layers = range(len(plan.layers))
+    for party in plan.everybody:
+        part = SeededPart.expand(plan, seed_of("part"), party, 5)
+        assert set(part.bit_masks) == {
+            bit for layer in layers for bit in plan.opened_bits(layer, party)
+        }
+        assert set(part.place_masks) == {
+            place for layer in layers for place in plan.opened_places(layer, party)
+        }
+        assert all(
+            int(mask.max()) < 1 << plan.place_width(n) for n, mask in part.place_masks.items()
+        )
+        assert tuple(part.roots) == plan.holds_keys(party)
+        assert (part.shares is None) == (party == plan.parties - 1)
+        if part.shares is not None:
+            assert part.shares.elements.shape == (len(plan.elements), 5)
+            assert part.shares.bits.shape == (plan.shared_bits, 5)
+
+
+def test_chunk_seeds_differ_by_node_cell_chunk_and_purpose():
+    attempt = make_attempt(make_study(nodes=3), [3, 3, 3])
+    cells = [*product(range(4), repeat=2), *product(range(4), repeat=3)]
+    chunks = [
+        Chunk(owners, number, 0, 8, noise)
+        for owners in cells
+        for number in range(4)
+        for noise in (False, True)
+    ]
+    seeds = {attempt.chunk_seed(seed_of(str(node)), chunk) for node in range(4) for chunk in chunks}
+    assert len(seeds) == 4 * len(chunks)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(monkeypatch, degree):
+    """Roots, masks and shares of all chunks of two attempts at one study: 64-bit words never repeat."""
+    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    study = make_study(nodes=3) if degree == 2 else make_study(LEANING, 3, degree=3)
+    counts = [7, 6, 5] if degree == 2 else [3, 3, 3]
+    words, chunks = [], 0
+    for number in range(2):
+        attempt = make_attempt(study, counts, f"attempt {number}")
+        dealer = DealerSession(attempt, Entropy(f"dealer {number}"))
+        for chunk in attempt.chunks():
+            chunks += 1
+            for party, node in enumerate(chunk.parties):
+                seed = attempt.chunk_seed(dealer._seeds[node], chunk)
+                # long enough that every array gives whole words
+                part = SeededPart.expand(attempt.plan(chunk), seed, party, 64)
+                words += [
+                    np.ascontiguousarray(p).view(np.uint64).reshape(-1) for p in wide_pieces(part)
+                ]
+    every = np.concatenate(words)
+    assert chunks == 2 * (6 + 5 + 4 if degree == 2 else 6 * 2 + 4) and len(np.unique(every)) == len(
+        every
+    )
+
+
+def test_a_record_has_one_mask_and_no_two_records_share_a_stream():
+    """Masks of 64 bits, so that two alike would show."""
+    study = make_study("a.x * b.x", 3, x=("-20000", "20000"))
+    attempt = make_attempt(study, [50, 50, 50])
+    assert [wire.width for wire in attempt.program.wires] == [64]
+    dealers = [DealerSession(attempt, Entropy(f"masks {number}")) for number in range(2)]
+    masks = np.concatenate([node[0] for dealer in dealers for node in dealer._masks])
+    assert len(np.unique(masks)) == 300
+
+
+def test_parts_show_nothing_of_themselves():
+    run = run_of("leaning of three")
+    assert {repr(part) for part in run.dealt} == {"DealtPart(<redacted>)"}
+    assert {repr(part) for part in run.seeded} == {"SeededPart(<redacted>)"}
+    assert repr(run.dealt[-1].shares) == "Shares(<redacted>)"
+
+
+def test_a_chunk_is_no_longer_than_the_plan_allows():
+    assert PLAN.chunk_edges <= MAX_CHUNK and TABLES.chunk_edges <= MAX_CHUNK
+
+
+NARROW = "distance_against_a_third"
+
+
+def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
+    """All that masks something, highest bit first: of places, wires, bits, rows, elements. cut: bits that are lost."""
+    program = program_of(
+        [TRIPLE_KERNELS[NARROW], TRIPLE_KERNELS["product_of_three"]], RINGS[1], (0, 1, 2)
+    )
+    plan = program.plans[0, 1, 2]
+    part = SeededPart.expand(plan, seed_of("balanced"), 0, count)
+    words = {f"place {n}": (mask, plan.place_width(n)) for n, mask in part.place_masks.items()}
+    words |= {
+        f"wire {n}": (m, program.wires[n].width)
+        for n, m in enumerate(wire_masks(program, seed_of("w"), count))
+    }
+    words |= {f"root {n}": (root.reshape(-1), 64) for n, root in part.roots.items()}
+    words |= {f"element {n}": (row, 64) for n, row in enumerate(part.shares.elements)}
+    words |= {f"bit {n}": (mask.astype(np.uint64), 1) for n, mask in part.bit_masks.items()}
+    words |= {f"row {n}": (row.astype(np.uint64), 1) for n, row in enumerate(part.shares.bits)}
+    return {
+        name: values >> np.uint64(cut) << np.uint64(64 - width)
+        for name, (values, width) in words.items()
+    }
+
+
+def worst(words: dict[str, np.ndarray], widths: dict[str, int]) -> float:
+    """The smallest p-value of "this bit is a fair coin", times how many bits there are."""
+    found = []
+    for name, values in words.items():
+        bits = np.unpackbits(values.astype(">u8").view(np.uint8).reshape(len(values), 8), axis=1)[
+            :, : widths[name]
+        ]
+        z = np.abs(bits.sum(axis=0) - len(values) / 2) / np.sqrt(len(values) / 4)
+        found += list(2 * stats.norm.sf(z))
+    return min(found) * len(found)
+
+
+def test_every_bit_of_every_mask_and_share_is_drawn():
+    """The highest bits too: a mask that is one bit short hides all but the sign."""
+    program = program_of(
+        [TRIPLE_KERNELS[NARROW], TRIPLE_KERNELS["product_of_three"]], RINGS[1], (0, 1, 2)
+    )
+    plan, words = program.plans[0, 1, 2], drawn(4000)
+    widths = {name: 64 if name.split()[0] in ("root", "element") else 1 for name in words}
+    widths |= {f"wire {n}": wire.width for n, wire in enumerate(program.wires)}
+    widths |= {
+        name: plan.place_width(int(name.split()[1])) for name in words if name.startswith("place")
+    }
+    assert {name.split()[0] for name in words} == {"place", "wire", "root", "element", "bit", "row"}
+    assert worst(words, widths) > ALPHA, "N = 4000, seed 'balanced'"
+    for name in words:
+        assert worst({name: drawn(4000, cut=1)[name]}, widths) < ALPHA, (
+            f"power: {name} without its top bit passes"
+        )
+
+
+def pieces(part: SeededPart) -> list[np.ndarray]:
+    found = [*part.roots.values(), *part.bit_masks.values(), *part.place_masks.values()]
+    return found + ([] if part.shares is None else [part.shares.elements, part.shares.bits])
+
+
+def wide_pieces(part: SeededPart) -> list[np.ndarray]:
+    """The pieces as their streams' own bytes; elements of 32 bits pair up into words."""
+    found = [*part.roots.values(), *(np.packbits(mask) for mask in part.bit_masks.values())]
+    if part.shares is not None:
+        found += [part.shares.elements, *(np.packbits(row) for row in part.shares.bits)]
+    return [piece for piece in found if piece.size]

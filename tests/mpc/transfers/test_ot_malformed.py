@@ -1,0 +1,189 @@
+"""Whatever a peer sends in place of a batch or a correction is refused with its name and the step, or is harmless."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.mpc_studies import seed_of
+from tests.support.transfers import (
+    WRONG_SHAPES,
+    altered,
+    bits_of,
+    changes,
+    correlated,
+    delta_of,
+    numbers_of,
+    open_channel,
+    refusal,
+    set_up,
+    survives,
+)
+from umpc.crypto.rounds import run_in_memory
+from umpc.errors import LocalProtocolError, RemoteProtocolError
+from umpc.mpc.transfers.correlated_ot import EXTEND, FOLDS, TREES
+from umpc.mpc.transfers.ot_products import (
+    CHOSEN,
+    MULTIPLES,
+    OPEN_BITS,
+    PRODUCTS,
+    and_bits,
+    receive_chosen,
+    receive_multiples,
+    receive_products,
+    receive_triples,
+    send_chosen,
+    send_converted,
+    send_multiples,
+    send_products,
+    send_triples,
+)
+
+S, R = open_channel("malformed")
+TRIPLES, _ = run_in_memory(
+    [send_triples(S, 20), receive_triples(R, 20, seed_of("triples"), "alice")]
+)
+
+
+def test_a_batch_is_used_once():
+    sender, receiver = open_channel("once")
+    _, message = receiver.extend(bits_of("once", 100))
+    sender.extend(message, 100)
+    with pytest.raises(RemoteProtocolError) as caught:
+        sender.extend(message, 100)
+    assert (caught.value.culprit, caught.value.step) == ("alice", EXTEND)
+
+
+def test_batches_come_in_order_and_one_refused_is_still_due():
+    sender, receiver = open_channel("order")
+    choices = [bits_of(f"order {number}", 50) for number in range(2)]
+    sent = [receiver.extend(row) for row in choices]
+    with pytest.raises(RemoteProtocolError):
+        sender.extend(sent[1][1], 50)
+    for row, (t, message) in zip(choices, sent, strict=True):
+        assert correlated(sender.extend(message, 50), t, row, delta_of("order"))
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_an_extension_of_another_shape_is_refused(name):
+    sender, receiver = open_channel("shape")
+    _, message = receiver.extend(bits_of("shape", 100))
+    with pytest.raises(RemoteProtocolError) as caught:
+        sender.extend(WRONG_SHAPES[name](message), 100)
+    assert (caught.value.culprit, caught.value.step) == ("alice", EXTEND)
+
+
+@pytest.mark.parametrize("count", [0, 96, 105, 1000])
+def test_another_count_than_agreed_is_refused(count):
+    sender, receiver = open_channel("count")
+    _, message = receiver.extend(bits_of("count", 100))
+    with pytest.raises(RemoteProtocolError):
+        sender.extend(message, count)
+
+
+def test_channels_of_another_fold_do_not_mix():
+    sender, receiver = open_channel("fold", 4)[0], open_channel("fold", 2)[1]
+    with pytest.raises(RemoteProtocolError):
+        sender.extend(receiver.extend(bits_of("fold", 64))[1], 64)
+    refusal([set_up(4)[0], set_up(2)[1]], "alice", TREES)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(changes, min_size=20, max_size=20))
+def test_a_damaged_extension_is_refused_or_harmless(damages):
+    sender, receiver = open_channel("fuzz")
+    for change in damages:
+        _, message = receiver.extend(bits_of("fuzz", 100))
+        try:
+            assert len(sender.extend(change(message), 100).blocks) == 100
+        except RemoteProtocolError as error:
+            assert (error.culprit, error.step) == ("alice", EXTEND)
+            sender.extend(message, 100)
+
+
+@settings(max_examples=15, deadline=None)
+@given(changes, st.sampled_from(FOLDS[1:]))
+def test_damaged_trees_are_refused_or_harmless(change, fold):
+    both = set_up(fold)
+    both[1] = altered(both[1], TREES, change)
+    survives(both, "alice", TREES)
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_trees_of_another_shape_are_refused(name):
+    both = set_up()
+    both[1] = altered(both[1], TREES, WRONG_SHAPES[name])
+    refusal(both, "alice", TREES)
+
+
+def test_a_flipped_bit_of_an_extension_spoils_only_its_own_transfer():
+    sender, receiver = open_channel("flip")
+    choices = bits_of("flip", 64)
+    t, message = receiver.extend(choices)
+    spoilt = bytearray(message.payload)
+    spoilt[3] ^= 1
+    q = sender.extend(replace(message, payload=bytes(spoilt)), 64)
+    wrong = (q.blocks ^ t.blocks ^ choices[:, None] * sender.delta).any(axis=1)
+    assert set(np.flatnonzero(wrong)) <= {24}
+
+
+def runs():
+    x, b = numbers_of("x", 5), bits_of("b", 5)
+    return {
+        CHOSEN: [send_chosen(S, x, x, 20), receive_chosen(R, b, 20, "alice")],
+        MULTIPLES: [send_multiples(S, x, 20), receive_multiples(R, b, 20, "alice")],
+        PRODUCTS: [send_products(S, x, 20), receive_products(R, x, 20, "alice")],
+    }
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+@pytest.mark.parametrize("step", [CHOSEN, MULTIPLES, PRODUCTS])
+def test_a_correction_of_another_shape_is_refused(step, name):
+    sending, receiving = runs()[step]
+    refusal([altered(sending, step, WRONG_SHAPES[name]), receiving], "alice", step)
+
+
+@settings(max_examples=100, deadline=None)
+@given(changes, st.sampled_from([CHOSEN, MULTIPLES, PRODUCTS]))
+def test_a_damaged_correction_is_refused_or_harmless(change, step):
+    sending, receiving = runs()[step]
+    survives([altered(sending, step, change), receiving], "alice", step)
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_openings_of_another_shape_are_refused(name):
+    refusal(opening(WRONG_SHAPES[name]), "bob", OPEN_BITS)
+
+
+@settings(max_examples=50, deadline=None)
+@given(changes)
+def test_damaged_openings_are_refused_or_harmless(change):
+    survives(opening(change), "bob", OPEN_BITS)
+
+
+def opening(change) -> list:
+    bits = bits_of("open", 20)
+    leader, other = (
+        and_bits(leads, bits, bits, TRIPLES[not leads], peer)
+        for leads, peer in ((1, "bob"), (0, "alice"))
+    )
+    return [leader, altered(other, OPEN_BITS, change)]
+
+
+@pytest.mark.parametrize("width", [0, 65, -1])
+def test_other_widths_are_refused(width):
+    with pytest.raises(LocalProtocolError):
+        next(send_multiples(S, numbers_of("x", 2), width))
+    with pytest.raises(LocalProtocolError):
+        next(receive_products(R, numbers_of("x", 2), width, "alice"))
+    with pytest.raises(LocalProtocolError):
+        next(send_converted(S, bits_of("x", 2), 1))
+
+
+def test_as_many_triples_as_bits():
+    with pytest.raises(LocalProtocolError):
+        next(and_bits(True, bits_of("x", 19), bits_of("y", 19), TRIPLES[0], "bob"))

@@ -1,0 +1,311 @@
+"""What is made of correlated transfers is right for all small values, and corrections tell the receiver nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from tests.support.mpc_studies import ALPHA, homogeneity, seed_of, uniformity
+from tests.support.transfers import bits_of, numbers_of, open_channel
+from umpc.crypto.prg import derive
+from umpc.crypto.rounds import run_in_memory
+from umpc.mpc.transfers import ot_products
+from umpc.mpc.transfers.correlated_ot import EXTEND, Blocks, extension_bytes
+from umpc.mpc.transfers.ot_products import (
+    CHOSEN,
+    KEY_BLOCKS,
+    MULTIPLES,
+    PRODUCTS,
+    and_bits,
+    chosen_bits,
+    hash_blocks,
+    multiple_bits,
+    product_bits,
+    receive_chosen,
+    receive_converted,
+    receive_multiples,
+    receive_products,
+    receive_triples,
+    send_chosen,
+    send_converted,
+    send_multiples,
+    send_products,
+    send_triples,
+)
+
+WIDTHS = (1, 7, 8, 9, 31, 32, 33, 40, 63, 64)
+S, R = open_channel("products")
+
+
+@pytest.fixture(scope="module")
+def channels():
+    """Between three parties: (i, j) with i < j, i the sender."""
+    return {(i, j): open_channel(f"{i} {j}") for i, j in ((0, 1), (0, 2), (1, 2))}
+
+
+def low(values: np.ndarray, width: int) -> np.ndarray:
+    return values & np.uint64((1 << width) - 1)
+
+
+def both(sending, receiving):
+    return run_in_memory([sending, receiving])[0]
+
+
+def multiply(x: np.ndarray, b: np.ndarray, width: int, ends=None) -> np.ndarray:
+    ends = ends or (S, R)
+    return both(send_multiples(ends[0], x, width), receive_multiples(ends[1], b, width, "alice"))
+
+
+def product(x: np.ndarray, y: np.ndarray, width: int, ends=None) -> np.ndarray:
+    ends = ends or (S, R)
+    return both(send_products(ends[0], x, width), receive_products(ends[1], y, width, "alice"))
+
+
+def corners(width: int) -> np.ndarray:
+    top = (1 << width) - 1
+    fixed = np.array([0, 1 & top, top, top >> 1, 1 << (width - 1)], dtype=np.uint64)
+    return np.concatenate([fixed, low(numbers_of(f"width {width}", 27), width)])
+
+
+@pytest.mark.parametrize("width", range(1, 6))
+def test_every_product_of_small_numbers(width):
+    every = np.arange(1 << width, dtype=np.uint64)
+    x, y = np.repeat(every, 1 << width), np.tile(every, 1 << width)
+    assert np.array_equal(low(np.sum(product(x, y, width), axis=0), width), low(x * y, width))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_products_of_all_widths_with_corners(width):
+    x, y = np.repeat(corners(width), 32), np.tile(corners(width), 32)
+    shares = product(x, y, width)
+    assert all(np.array_equal(share, low(share, width)) for share in shares)
+    assert np.array_equal(low(shares[0] + shares[1], width), low(x * y, width))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_number_times_bit(width):
+    x, b = np.tile(corners(width), 2), np.repeat(np.array([0, 1], dtype=np.uint8), 32)
+    shares = multiply(x, b, width)
+    assert np.array_equal(low(shares[0] + shares[1], width), x * b)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_chosen_number_arrives(width):
+    first, second = np.repeat(corners(width), 32), np.tile(corners(width), 32)
+    for choices in (bits_of("chosen", 1024), np.zeros(1024, np.uint8), np.ones(1024, np.uint8)):
+        _, got = both(
+            send_chosen(S, first, second, width), receive_chosen(R, choices, width, "alice")
+        )
+        assert np.array_equal(got, np.where(choices, second, first))
+
+
+@pytest.mark.parametrize("width", [2, 8, 33, 64])
+def test_shared_bits_become_numbers(width):
+    b0, b1 = (
+        np.tile(np.array([0, 0, 1, 1], np.uint8), 9),
+        np.tile(np.array([0, 1, 0, 1], np.uint8), 9),
+    )
+    shares = both(send_converted(S, b0, width), receive_converted(R, b1, width, "alice"))
+    assert np.array_equal(low(shares[0] + shares[1], width), (b0 ^ b1).astype(np.uint64))
+
+
+def triples(count: int, label: str = "triples", ends=None):
+    ends = ends or (S, R)
+    return both(
+        send_triples(ends[0], count), receive_triples(ends[1], count, seed_of(label), "alice")
+    )
+
+
+def test_triples_are_random_products_and_so_are_their_shares():
+    mine, theirs = triples(1 << 14)
+    a, b, c = mine.a ^ theirs.a, mine.b ^ theirs.b, mine.c ^ theirs.c
+    assert np.array_equal(c, a & b)
+    for side in (mine, theirs):
+        assert uniformity(side.a + 2 * side.b + 4 * side.c, 8) > ALPHA
+    assert uniformity(a + 2 * b + 4 * mine.a + 8 * mine.b + 16 * mine.c, 32) > ALPHA
+    assert "redacted" in repr(mine)
+
+
+def test_and_of_all_shared_bits():
+    every = np.arange(16, dtype=np.uint8).repeat(50)
+    x0, x1, y0, y1 = (every >> place & 1 for place in range(4))
+    mine, theirs = triples(len(every))
+    shares = both(and_bits(True, x0, y0, mine, "bob"), and_bits(False, x1, y1, theirs, "alice"))
+    assert np.array_equal(shares[0] ^ shares[1], (x0 ^ x1) & (y0 ^ y1))
+
+
+def test_an_empty_row():
+    none, no_bits = np.empty(0, np.uint64), np.empty(0, np.uint8)
+    assert [len(share) for share in product(none, none, 64)] == [0, 0]
+    assert [len(share) for share in multiply(none, no_bits, 64)] == [0, 0]
+
+
+# More than two parties: what the module's docstring says of them
+
+
+def test_three_parties_multiply_shared_numbers_by_pairs(channels):
+    x, y = numbers_of("x", 90).reshape(3, 30), numbers_of("y", 90).reshape(3, 30)
+    shares = [x[k] * y[k] for k in range(3)]
+    for (i, j), ends in channels.items():
+        halves = product(np.concatenate([x[i], y[i]]), np.concatenate([y[j], x[j]]), 64, ends)
+        for party, half in zip((i, j), halves, strict=True):
+            shares[party] = shares[party] + half[:30] + half[30:]
+    assert np.array_equal(sum(shares), x.sum(axis=0) * y.sum(axis=0))
+
+
+def test_three_parties_convert_a_shared_bit(channels):
+    bits = np.arange(8, dtype=np.uint8)[None, :] >> np.arange(3, dtype=np.uint8)[:, None] & 1
+    ends = channels[0, 1]
+    s = both(send_converted(ends[0], bits[0], 64), receive_converted(ends[1], bits[1], 64, "alice"))
+    shares = [s[0], s[1], bits[2].astype(np.uint64)]
+    for party in (0, 1):
+        halves = multiply(s[party], bits[2], 64, channels[party, 2])
+        shares[party] = shares[party] - np.uint64(2) * halves[0]
+        shares[2] = shares[2] - np.uint64(2) * halves[1]
+    assert np.array_equal(sum(shares), (bits[0] ^ bits[1] ^ bits[2]).astype(np.uint64))
+
+
+def test_a_shared_number_times_a_shared_bit(channels):
+    x = numbers_of("x", 32).reshape(2, 16)
+    b = np.stack([np.tile([0, 0, 1, 1], 4), np.tile([0, 1, 0, 1], 4)]).astype(np.uint8)
+    back = open_channel("1 0")
+    total = np.zeros(16, dtype=np.uint64)
+    for party, ends in ((0, channels[0, 1]), (1, back)):
+        own = b[party].astype(np.uint64)
+        signed = x[party] - np.uint64(2) * own * x[party]
+        total += x[party] * own + np.sum(multiply(signed, b[1 - party], 64, ends), axis=0)
+    assert np.array_equal(total, x.sum(axis=0) * (b[0] ^ b[1]))
+
+
+# The hash
+
+
+def aes(key: bytes, block: bytes) -> bytes:
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(block)
+
+
+@pytest.mark.parametrize("start", [0, 5, KEY_BLOCKS - 2])
+def test_the_hash_is_tmmo_under_the_key_of_its_million(start):
+    blocks = numbers_of("hash", 8).reshape(4, 2)
+    hashed = hash_blocks(Blocks(start, blocks), b"session")
+    for place, (block, got) in enumerate(zip(blocks, hashed, strict=True)):
+        number = start + place
+        key = derive(derive(bytes(32), "ot hash", b"session"), number // KEY_BLOCKS)[:16]
+        once = int.from_bytes(aes(key, block.tobytes()), "little")
+        twice = int.from_bytes(aes(key, (once ^ number).to_bytes(16, "little")), "little")
+        assert got.tobytes() == (once ^ twice).to_bytes(16, "little")
+
+
+def test_parts_do_not_show_in_the_hash(monkeypatch):
+    blocks = Blocks(3, numbers_of("hash", 200).reshape(100, 2))
+    whole = hash_blocks(blocks, b"session")
+    monkeypatch.setattr(ot_products, "PART", 16)
+    assert np.array_equal(hash_blocks(blocks, b"session"), whole)
+
+
+def test_equal_blocks_hash_apart_by_number_and_session():
+    blocks = np.tile(numbers_of("hash", 2), (100, 1))
+    hashed = [hash_blocks(Blocks(0, blocks), session) for session in (b"session", b"session 2")]
+    assert len(np.unique(np.concatenate(hashed), axis=0)) == 200
+
+
+def test_no_transfer_is_hashed_twice(monkeypatch):
+    seen = []
+
+    def watched(blocks, session):
+        seen.extend(range(blocks.start, blocks.start + len(blocks.blocks)))
+        return hash_blocks(blocks, session)
+
+    monkeypatch.setattr(ot_products, "hash_blocks", watched)
+    ends = open_channel("once")
+    for _ in range(2):
+        product(numbers_of("x", 5), numbers_of("y", 5), 20, ends)
+        multiply(numbers_of("x", 5), bits_of("b", 5), 20, ends)
+        triples(5, ends=ends)
+    assert sorted(seen) == sorted(
+        3 * [*range(2 * (100 + 5 + 10))]
+    )  # once by the receiver, both labels by the sender
+
+
+# Secrecy
+
+
+def pads_seen(number: int, choice: int, label: str) -> np.ndarray:
+    """Low bytes of the pad that the receiver knows ⊕ the one it lacks, which the correction gives to whoever guesses
+    that all numbers are 0. With a good hash they have nothing in common: uniform whatever the number is."""
+    count = 1 << 14
+    ends = open_channel(label)
+    numbers, choices = (
+        np.full(count, number, dtype=np.uint64),
+        np.full(count, choice, dtype=np.uint8),
+    )
+    sides = [send_multiples(ends[0], numbers, 64), receive_multiples(ends[1], choices, 64, "alice")]
+    (_, share), transcript = run_in_memory(sides)
+    correction = np.frombuffer(transcript[-1].message.payload, dtype="<u8")
+    own = share - correction if choice else share
+    return (own ^ (own + correction if choice else own - correction)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_a_correction_says_nothing_of_the_number(choice):
+    seen = [pads_seen(number, choice, f"number {number}") for number in (0, 77)]
+    assert all(uniformity(view, 256) > ALPHA for view in seen)
+    assert homogeneity(*seen) > ALPHA
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_the_test_of_secrecy_notices_a_missing_hash(choice, monkeypatch):
+    """Without the hash the two pads differ by Δ in every transfer."""
+    monkeypatch.setattr(ot_products, "hash_blocks", lambda blocks, session: blocks.blocks)
+    seen = [pads_seen(number, choice, f"number {number}") for number in (0, 77)]
+    assert all(uniformity(view, 256) < ALPHA for view in seen)
+    assert homogeneity(*seen) < ALPHA
+
+
+def test_all_shares_are_uniform_to_their_holders():
+    x, y, b = np.full(4096, 3, np.uint64), np.full(4096, 5, np.uint64), np.ones(4096, np.uint8)
+    for shares in (product(x, y, 16), multiply(x, b, 16)):
+        assert all(uniformity(low(share, 8), 256) > ALPHA for share in shares)
+        assert all(uniformity(share >> np.uint64(8), 256) > ALPHA for share in shares)
+
+
+# Cost
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_bytes_are_as_predicted(width):
+    x, b, count = numbers_of("x", 24), bits_of("b", 24), 24
+    for step, bits, transfers, sides in (
+        (
+            CHOSEN,
+            chosen_bits(width),
+            1,
+            [send_chosen(S, x, x, width), receive_chosen(R, b, width, "alice")],
+        ),
+        (
+            MULTIPLES,
+            multiple_bits(width),
+            1,
+            [send_multiples(S, x, width), receive_multiples(R, b, width, "alice")],
+        ),
+        (
+            PRODUCTS,
+            product_bits(width),
+            width,
+            [send_products(S, x, width), receive_products(R, x, width, "alice")],
+        ),
+    ):
+        sent = run_in_memory(sides)[1]
+        assert [(s.party, s.round, s.message.step) for s in sent] == [(1, 1, EXTEND), (0, 2, step)]
+        assert [len(s.message.payload) for s in sent] == [
+            extension_bytes(count * transfers),
+            count * bits // 8,
+        ]
+
+
+def test_triples_take_one_message_of_two_transfers_each():
+    sent = run_in_memory(
+        [send_triples(S, 64), receive_triples(R, 64, seed_of("triples"), "alice")]
+    )[1]
+    assert [(s.party, len(s.message.payload)) for s in sent] == [(1, extension_bytes(128))]

@@ -1,0 +1,58 @@
+"""Whatever a member says in place of what is due ends the toss with its name and the step, or is harmless."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.tossing import Tossed, altered_mesh
+from tests.support.transfers import WRONG_SHAPES, changes
+from umpc.crypto.mesh import run_mesh
+from umpc.errors import RemoteProtocolError
+from umpc.mpc.masked.committee_coins import CoinToss
+
+LIARS = {"ot_extend": 2, "ot_multiples": 0, "ot_open_bits": 1}
+"""Of three members, one that says something in each step."""
+COINS = CoinToss((2**63 - 1, 3 << 60, 2**20), (1, 2, -4))
+
+
+def tossed_by_a_liar(step: str, change, liar: int) -> list[list[int]]:
+    tossed = Tossed(f"liar {step} {liar}", 3, [COINS])
+    parties = tossed.parties()
+    parties[liar] = altered_mesh(parties[liar], step, change)
+    return run_mesh(parties)[0]
+
+
+def test_an_honest_toss_is_not_refused():
+    assert tossed_by_a_liar("ot_extend", lambda message: message, 2)
+
+
+@pytest.mark.parametrize("shape", [*WRONG_SHAPES, "no message"])
+@pytest.mark.parametrize("step", LIARS)
+def test_a_message_of_another_shape_names_its_sender(step, shape):
+    with pytest.raises(RemoteProtocolError) as caught:
+        tossed_by_a_liar(step, WRONG_SHAPES.get(shape, lambda message: None), LIARS[step])
+    assert (caught.value.culprit, caught.value.step) == (f"node-{LIARS[step]}", step)
+
+
+def test_who_speaks_in_anothers_turn_is_named():
+    """Member 2 extends; an earlier one that answers in the same round is refused."""
+    tossed = Tossed("turn", 2, [COINS])
+    parties = tossed.parties()
+    sent = [next(party) for party in parties]
+    assert sent[0] == {} and sent[1][0].step == "ot_extend"
+    with pytest.raises(RemoteProtocolError) as caught:
+        parties[1].send({0: sent[1][0]})
+    assert (caught.value.culprit, caught.value.step) == ("node-0", "ot_extend")
+
+
+@settings(max_examples=10, deadline=None)
+@given(step=st.sampled_from(sorted(LIARS)), change=changes)
+def test_a_damaged_message_is_refused_or_gives_other_shares(step, change):
+    try:
+        shares = tossed_by_a_liar(step, change, LIARS[step])
+    except RemoteProtocolError as error:
+        assert (error.culprit, error.step) == (f"node-{LIARS[step]}", step)
+    else:
+        assert all(0 <= share < 1 << 64 for of_one in shares for share in of_one)

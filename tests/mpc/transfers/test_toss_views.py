@@ -1,0 +1,186 @@
+"""What all members but one see of tossed coins has a law that does not depend on the coins; their shares are uniform.
+
+One run tosses COINS coins of WIDTH bits. Whatever is seen of a coin is sorted by how it fell, which only this test
+knows, and the two samples are compared. Mutants leave a mask out, and must be found.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
+from tests.support.tossing import Tossed
+from umpc.crypto.prg import Stream, derive
+from umpc.crypto.rounds import Message
+from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.transfers import coins_from_transfers as tossing_module
+from umpc.mpc.transfers.coins_from_transfers import levels_of
+from umpc.mpc.transfers.ot_products import BitTriples
+
+COINS, WIDTH = 4000, 4
+THRESHOLD = 7 << 60
+"""A little below a half, of WIDTH bits: both samples are large."""
+LEVELS = levels_of(WIDTH)
+WATCHING = [(2, (0,)), (2, (1,)), (3, (0, 1)), (3, (1, 2)), (3, (0, 2))]
+"""Members, and which of them put together what they see: all but one."""
+
+
+class Views:
+    """Of one run, small categories of what is seen of every coin, by name. uniform: over how many they must be."""
+
+    def __init__(self, label: str, members: int, watching: tuple[int, ...]):
+        self.tossed = Tossed(label, members, [CoinToss((THRESHOLD,), (1,))] * COINS).run()
+        self.watching = watching
+        (self.hidden,) = set(range(members)) - set(watching)
+        self.shares = np.array(self.tossed.shares, dtype=np.uint64)[list(watching)]
+        leaves, last = (self._opened(3 + level, ands) for level, ands in enumerate(LEVELS))
+        low, top = (self.shares >> np.uint64(place) & np.uint64(1) for place in (0, 63))
+        self.seen = {
+            "leaves": joined(leaves),
+            "last": joined(last),
+            "last, own masks": joined(last, self._masks()[:, :, -1]),
+            "shares": joined(low, top),
+            **self._choices(low),
+            **self._corrections(low),
+        }
+        self.uniform = {
+            "leaves": 16,
+            "last": 4,
+            "last, own masks": 4**members,
+            "shares": 4 ** len(watching),
+        }
+        self.uniform |= {"choices": 2**members} if "choices" in self.seen else {"corrections": 16}
+
+    def _opened(self, number: int, ands: int) -> np.ndarray:
+        """(2, ands, COINS): x ⊕ a and y ⊕ b, put together from what every member says."""
+        said = {
+            line.sender: line.message.payload for line in self.tossed.told if line.round == number
+        }
+        rows = np.bitwise_xor.reduce(
+            [np.frombuffer(payload, np.uint8) for payload in said.values()]
+        )
+        return np.unpackbits(rows, count=2 * ands * COINS, bitorder="little").reshape(
+            2, ands, COINS
+        )
+
+    def _masks(self) -> np.ndarray:
+        """(watching, 2, ANDs, COINS): a and b of those who watch."""
+        seeds = [
+            tossing_module.derive(self.tossed.seeds[n], "toss", "triples", 0) for n in self.watching
+        ]
+        rows = [
+            [Stream(derive(seed, name)).bits(sum(LEVELS) * COINS) for name in "ab"]
+            for seed in seeds
+        ]
+        return np.array(rows).reshape(len(seeds), 2, sum(LEVELS), COINS)
+
+    def _last(self, step: str, receiver: int) -> Message:
+        """What the hidden member says last in a step."""
+        lines = [
+            line
+            for line in self.tossed.told
+            if (line.sender, line.receiver) == (self.hidden, receiver)
+        ]
+        return next(line.message for line in reversed(lines) if line.message.step == step)
+
+    def _choices(self, low: np.ndarray) -> dict[str, np.ndarray]:
+        """A row of the extension that chooses by the hidden member's shares, with the others' shares."""
+        if self.hidden < self.watching[0]:
+            return {}
+        rows = np.frombuffer(self._last("ot_extend", self.watching[0]).payload, np.uint8).reshape(
+            32, -1
+        )
+        return {"choices": joined(np.unpackbits(rows[0], count=COINS, bitorder="little"), low)}
+
+    def _corrections(self, low: np.ndarray) -> dict[str, np.ndarray]:
+        """What makes numbers of the hidden member's shares, alone, and with what its receiver made of it."""
+        if self.hidden > self.watching[-1]:
+            return {}
+        words = np.frombuffer(self._last("ot_multiples", self.watching[-1]).payload, dtype="<u8")
+        four = [words >> np.uint64(place) & np.uint64(1) for place in range(4)]
+        made = [self.shares[-1] >> np.uint64(place) & np.uint64(1) for place in range(1, 4)]
+        return {"corrections": joined(*four), "corrections, own shares": joined(*four, *made, low)}
+
+    def p_of(self, name: str) -> float:
+        """Whether what is seen of coins that fell and of others has one law."""
+        fell = self.tossed.coins.astype(bool)
+        return homogeneity(self.seen[name][fell], self.seen[name][~fell])
+
+
+def joined(*rows: np.ndarray) -> np.ndarray:
+    """(…, COINS) bits as one category a coin."""
+    bits = np.concatenate([row.reshape(-1, COINS).astype(np.int64) for row in rows])
+    return (bits << np.arange(len(bits))[:, None]).sum(axis=0)
+
+
+@pytest.mark.parametrize(("members", "watching"), WATCHING)
+def test_what_all_but_one_see_says_nothing_of_the_coins(members, watching):
+    views = Views(f"views {members} {watching}", members, watching)
+    assert 0.4 < views.tossed.coins.mean() < 0.47
+    for name in views.seen:
+        assert views.p_of(name) > ALPHA, f"{name} tells how coins fell: p = {views.p_of(name):.1e}"
+    for name, categories in views.uniform.items():
+        assert uniformity(views.seen[name], categories) > ALPHA, f"{name} is not uniform"
+
+
+def test_the_hidden_share_is_all_that_is_missing():
+    """With it the coin is known: what is compared above is of the coins that fell."""
+    views = Views("missing", 2, (0,))
+    parity = np.bitwise_xor.reduce(np.array(views.tossed.shares, dtype=np.uint64) & np.uint64(1))
+    assert np.array_equal(parity, views.tossed.coins)
+
+
+# --- power: every mask that is left out is found ---------------------------------------------------------------
+
+
+def no_masks(patch) -> None:
+    """What is multiplied is opened as it is."""
+    patch.setattr(
+        tossing_module,
+        "BitTriples",
+        lambda *rows: BitTriples(*(np.zeros_like(row) for row in rows)),
+    )
+
+
+def the_same_masks(patch) -> None:
+    """All members draw the same bits for their triples: of three, each knows all masks."""
+    real = tossing_module.derive
+
+    def common(seed: bytes, *labels):
+        return real(bytes(32) if "triples" in labels else seed, *labels)
+
+    patch.setattr(tossing_module, "derive", common)
+
+
+def no_mask_of_choices(patch) -> None:
+    zeros = lambda streams, width: np.zeros((len(streams), width), dtype=np.uint8)  # noqa: E731
+    patch.setattr("umpc.mpc.transfers.correlated_ot._stretch", zeros)
+
+
+def no_hash(patch) -> None:
+    """Pads are the blocks themselves, which differ by Δ."""
+    patch.setattr(
+        "umpc.mpc.transfers.ot_products.hash_blocks", lambda blocks, session: blocks.blocks
+    )
+
+
+@pytest.mark.parametrize(
+    ("mutant", "case", "finder"),
+    [
+        (no_masks, WATCHING[0], "leaves"),
+        (no_masks, WATCHING[3], "last"),
+        (the_same_masks, WATCHING[2], "last, own masks"),
+        (no_mask_of_choices, WATCHING[0], "choices"),
+        (no_mask_of_choices, WATCHING[2], "choices"),
+        (no_hash, WATCHING[1], "corrections, own shares"),
+        (no_hash, WATCHING[3], "corrections, own shares"),
+    ],
+)
+def test_power_a_mask_left_out_is_found(monkeypatch, mutant, case, finder):
+    mutant(monkeypatch)
+    views = Views(f"power {mutant.__name__} {case}", *case)
+    assert views.tossed.sums == views.tossed.expected, (
+        "a mutant that breaks the result proves nothing"
+    )
+    assert views.p_of(finder) < ALPHA, f"the mutant passes with p = {views.p_of(finder):.1e}"

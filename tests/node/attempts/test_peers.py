@@ -1,0 +1,205 @@
+"""Frames between nodes: each once, in any order, and nobody waits for a peer that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from umpc.crypto.rounds import Message
+from umpc.errors import PeerLost, RemoteProtocolError
+from umpc.node.attempts import peers
+from umpc.node.attempts.peers import Mailbox, PeerLink
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.frames import Frame
+from umpc.transport.tls import grpc
+
+
+def frame(
+    chunk: int = 0, payload: bytes = b"\x01", round: int = 1, owners: tuple[int, ...] = (0, 1, 4)
+) -> Frame:
+    return Frame("open", owners, chunk, 8 * len(payload), 1, payload, round)
+
+
+def test_a_frame_is_handed_out_whether_it_came_before_or_after_it_was_asked_for():
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame(1))
+        assert await box.get(frame(1).key) == frame(1)
+        waiting = asyncio.create_task(box.get(frame(2).key))
+        await asyncio.sleep(0)
+        assert box.is_awaited
+        box.put(frame(2))
+        assert await waiting == frame(2)
+        assert not box.is_awaited
+
+    asyncio.run(scenario())
+
+
+def test_the_same_frame_twice_is_accepted_and_a_different_one_names_the_peer():
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame())
+        box.put(frame())
+        with pytest.raises(
+            RemoteProtocolError, match=r"open 1 of cell \(0, 1, 4\), chunk 0 from north came twice"
+        ) as caught:
+            box.put(frame(payload=b"\x02"))
+        assert (caught.value.culprit, caught.value.step) == ("north", "open")
+        assert await box.get(frame().key) == frame()
+
+    asyncio.run(scenario())
+
+
+def test_frames_of_other_rounds_or_owners_with_one_peer_are_kept_apart():
+    """A peer may be a round ahead in one cell, and shares cells of two and of three owners with this node."""
+    frames = [
+        frame(payload=bytes([number]), round=round, owners=owners)
+        for number, (round, owners) in enumerate(
+            product((1, 2, 3), [(0, 1), (0, 1, 4), (0, 1, 1), (0, 0, 1)])
+        )
+    ]
+
+    async def scenario() -> None:
+        box = Mailbox("north")
+        for each in frames:
+            box.put(each)
+        for each in reversed(frames):
+            assert (await box.get(each.key)).payload == each.payload
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("change", [{"count": 7}, {"width": 2}, {"payload": b"\x03"}])
+def test_a_copy_that_differs_in_shape_or_content_names_the_peer(change):
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame())
+        with pytest.raises(RemoteProtocolError, match="came twice"):
+            box.put(replace(frame(), **change))
+
+    asyncio.run(scenario())
+
+
+def test_a_link_hands_out_a_frame_as_the_message_of_its_round_and_counts_what_it_sends():
+    written: list[pb.PeerMessage] = []
+    ahead = [frame(round=2), frame(round=1, payload=b"\x07")]
+
+    async def scenario() -> None:
+        coming = iter([pb.PeerMessage(frame=codec.encode_frame(each)) for each in ahead])
+
+        async def write(message: pb.PeerMessage) -> None:
+            written.append(message)
+
+        async def read() -> pb.PeerMessage:
+            return next(coming, grpc.aio.EOF)
+
+        link = PeerLink("north", write, read, lambda: None)
+        for number, each in enumerate((frame(round=1), frame(round=2), frame(1, round=2))):
+            await link.send(each)
+            assert len(written) == number + 1
+        await link.pump()
+        for each in reversed(ahead):
+            assert await link.receive(each.key) == Message(
+                "open", each.payload, each.count, each.width, each.round
+            )
+        with pytest.raises(PeerLost):
+            await link.receive(frame(round=3).key)
+        assert link.rounds_used == {("open", 1), ("open", 2)}
+        assert link.bytes_sent == sum(len(message.frame.SerializeToString()) for message in written)
+
+    asyncio.run(scenario())
+
+
+def test_a_repeated_frame_is_not_handed_out_twice():
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame())
+        await box.get(frame().key)
+        box.put(frame())
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await box.get(frame().key)
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_is_gone_ends_all_waiting_now_and_later():
+    async def scenario() -> None:
+        box = Mailbox("north")
+        waiting = asyncio.create_task(box.get(frame(1).key))
+        box.put(frame(2))
+        await asyncio.sleep(0)
+        box.fail(PeerLost("north went away", culprit="north"))
+        box.fail(PeerLost("a later reason"))
+        for job in (waiting, box.get(frame(3).key)):
+            with pytest.raises(PeerLost, match="north went away"):
+                await job
+        assert await box.get(frame(2).key) == frame(2), "what had come is still good"
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_cannot_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(peers, "MAX_WAITING", 100)
+    monkeypatch.setattr(peers, "FRAME_BYTES", 0)
+
+    async def scenario() -> None:
+        box = Mailbox("north")
+        for chunk in range(10):
+            box.put(frame(chunk, bytes(10)))
+        with pytest.raises(RemoteProtocolError, match="100 bytes wait"):
+            box.put(frame(10, bytes(1)))
+        await box.get(frame(0).key)
+        box.put(frame(11, bytes(10)))
+
+    asyncio.run(scenario())
+
+
+def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come():
+    """The link is not read while a window's bytes wait; a frame beyond them that is asked for is read nevertheless."""
+
+    async def scenario() -> None:
+        frames = [frame(chunk) for chunk in range(9)]
+        coming, read_so_far = iter(frames), []
+
+        async def read() -> pb.PeerMessage:
+            each = next(coming, None)
+            if each is None:
+                return grpc.aio.EOF
+            read_so_far.append(each)
+            return pb.PeerMessage(frame=codec.encode_frame(each))
+
+        async def write(message: pb.PeerMessage) -> None: ...
+
+        link = PeerLink("north", write, read, lambda: None)
+        link.window = 3 * peers.FRAME_BYTES
+        pump = asyncio.create_task(link.pump())
+        await asyncio.sleep(0.01)
+        assert len(read_so_far) == 3
+        await link.receive(frames[0].key)
+        await asyncio.sleep(0.01)
+        assert len(read_so_far) == 4
+        await link.receive(frames[7].key)
+        assert len(read_so_far) == 8
+        for each in (*frames[1:7], frames[8]):
+            await link.receive(each.key)
+        await pump
+
+    asyncio.run(scenario())
+
+
+def test_a_link_that_is_not_read_ends_when_it_fails():
+    async def scenario() -> None:
+        box = Mailbox("north")
+        box.put(frame())
+        waiting = asyncio.create_task(box.has_room(1))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        box.fail(PeerLost("north went away", culprit="north"))
+        await asyncio.wait_for(waiting, 1)
+
+    asyncio.run(scenario())

@@ -1,0 +1,217 @@
+"""The same statistic by every protocol: what each is turned to, which is recommended, and what `umpc plan` prints."""
+
+from __future__ import annotations
+
+import json
+from math import sqrt
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.studies import generator
+from umpc.cli.main import umpc
+from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.errors import StudyError
+from umpc.mpc.cost import Cost
+from umpc.planning import seconds as planning
+from umpc.planning.alternatives import Alternative, Targets, recommended, trust_of, turned
+from umpc.planning.error import PredictedError
+from umpc.planning.seconds import Seconds
+from umpc.protocols.kinds import PROTOCOLS
+from umpc.study.parts import FieldText
+
+FIELDS = (FieldText("age", "0", "99"), FieldText("wage", "0", "999"))
+RECORDS = "60,50,40"
+
+
+@pytest.fixture(autouse=True)
+def short_trials(monkeypatch):
+    monkeypatch.setattr(planning, "TRIAL_EDGES", (64, 128))
+    monkeypatch.setattr(planning, "TRIAL_RECORDS", 40)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(**changes):
+        facts = {
+            "statistic": "kendall_tau",
+            "columns": ["age", "wage"],
+            "fields": FIELDS,
+            "epsilon": "1",
+        }
+        facts |= {"dealer": ("dealer", "127.0.0.1:1") if "protocol" not in changes else None}
+        facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south", "west")]}
+        return write_study_file(tmp_path, name="planned", **(facts | changes))
+
+    return write
+
+
+def table(tmp_path, rows: int = 150):
+    rng, path = generator("like"), tmp_path / "like.csv"
+    age = rng.integers(0, 100, rows)
+    wage = (age * 8 + rng.integers(0, 200, rows)).clip(
+        0, 2000
+    )  # beyond the bounds, some: these are clipped
+    path.write_text(
+        "age;wage\n" + "\n".join(f"{a};{w}" for a, w in zip(age, wage, strict=True)),
+        encoding="utf-8",
+    )
+    return path
+
+
+def plan(*options: str) -> tuple[dict, str]:
+    ended = CliRunner().invoke(umpc, ["plan", *options, "--format", "json"], catch_exceptions=False)
+    assert ended.exit_code == 0, ended.output
+    return json.loads(ended.stdout), ended.stderr
+
+
+def test_a_file_of_any_protocol_is_turned_to_any_other(file):
+    cells = {
+        "protocol": "bell-ldp",
+        "bins": {"age": 5, "wage": ["100", "500"]},
+        "rounding": "randomised",
+    }
+    study = turned(load_study_file(file(**cells, edges=None)), "u-mpc")
+    assert (study.protocol, study.bins, study.rounding, study.edges, study.delta) == (
+        "u-mpc",
+        (),
+        "simple",
+        "2n",
+        "",
+    )
+    assert study.dealer is not None and trust_of(study)[0] == "helpers"
+    other = turned(load_study_file(file(**cells, edges=None)), "ghazi-ldp")
+    assert [bins.count or len(bins.cuts) for bins in other.bins] == [
+        5,
+        2,
+    ] and other.rounding == "randomised"
+    noisy = load_study_file(file(noise="skellam", delta="1e-9", edges="3n"))
+    assert (
+        turned(noisy, "u-mpc").noise == "skellam"
+        and turned(noisy, "u-mpc", edges="all").edges == "all"
+    )
+    assert (turned(noisy, "bell-2pc").delta, turned(noisy, "bell-2pc").edges) == ("", "1p")
+    alone = turned(noisy, "u-mpc", backend="garbled", preprocessing="none")
+    assert (alone.dealer, alone.noise, alone.edges, trust_of(alone)[0]) == (
+        None,
+        "in_mpc",
+        "3n",
+        "nobody",
+    )
+    with pytest.raises(StudyError, match="auc"):
+        turned(noisy, "bell-auc")
+
+
+def alternative(label: str, error: float, megabytes: float, trust: str = "nobody") -> Alternative:
+    cost = Cost(1, (), (round(megabytes * 1e6),), 0)
+    return Alternative(
+        label, None, 1, PredictedError(error), 0.0, cost, Seconds(1, 1, megabytes), trust, ""
+    )
+
+
+def test_the_best_that_meets_all_targets_is_recommended():
+    found = [
+        alternative("exact", 0.0, 50, "curator"),
+        alternative("good", 0.1, 20, "helpers"),
+        alternative("fair", 0.2, 2),
+        alternative("small", 0.5, 0.1),
+    ]
+    for targets, label in {
+        Targets(): "good",
+        Targets(trust="curator"): "exact",
+        Targets(trust="nobody"): "fair",
+        Targets(error=0.3): "fair",
+        Targets(error=0.6): "small",
+        Targets(megabytes=1): "small",
+        Targets(seconds=3): "fair",
+        Targets(error=0.15, megabytes=10): None,
+    }.items():
+        best = recommended(found, targets)
+        assert (best and best.label) == label, targets
+
+
+def test_every_protocol_is_planned_or_the_reason_is_given(file, tmp_path):
+    like = ("--like", str(table(tmp_path)), "--delimiter", ";")
+    values, said = plan(str(file()), "--records", RECORDS, *like, "--error", "9")
+    planned = {entry["protocol"].split(",")[0] for entry in values["protocols"]}
+    refused = {label.split(",")[0] for label in values["impossible"]}
+    assert planned | refused == set(PROTOCOLS) and "planning bell-2pc, pair_laplace" in said
+    entries = {entry["protocol"]: entry for entry in values["protocols"]}
+    assert entries["u-mpc, as asked for"]["mse"] < 81 and entries["u-mpc"]["edges"] == 300
+    even = entries["u-mpc, sampling = noise"]
+    assert 0.5 * even["noise"] < even["sampling"] <= even["noise"]
+    assert entries["ghazi-ldp"]["bins"] and entries["ghazi-ldp"]["sampling"] == 0
+    fewest = min(
+        values["protocols"], key=lambda entry: entry["bytes_online"] + entry["bytes_offline"]
+    )
+    assert values["recommended"] == fewest["protocol"]
+    assert (
+        values["mse"] == pytest.approx(entries["u-mpc"]["mse"])
+        and values["mse"] > values["noise_std"] ** 2
+    )
+
+
+def test_people_see_a_table_and_what_cannot_be(file):
+    options = ["--records", RECORDS, "--trust", "nobody", "--error", "0.001"]
+    ended = CliRunner().invoke(umpc, ["plan", str(file()), *options])
+    assert ended.exit_code == 0, ended.output
+    for words in (
+        "u-mpc, no dealer",
+        "bell-auc: not possible",
+        "recommended: none",
+        "over uniform records",
+    ):
+        assert words in ended.output
+    ended = CliRunner().invoke(umpc, ["plan", str(file()), "--records", RECORDS, "--protocols"])
+    best = [line for line in ended.output.splitlines() if "->" in line]
+    assert len(best) == 1 and "recommended: u-mpc" in ended.output
+
+
+def test_the_error_is_the_noise_where_all_sets_are_taken(file):
+    values, _ = plan(str(file(edges="all")), "--records", RECORDS)
+    assert values["sampling_std"] == values["bins_bias"] == 0
+    assert sqrt(values["mse"]) == pytest.approx(values["noise_std"])
+
+
+def test_of_larger_sets_a_bound_is_planned_and_of_their_ratios_nothing(file):
+    values, _ = plan(str(file(statistic="spearman_rho")), "--records", RECORDS)
+    assert values["sampling_std"] > values["noise_std"] > 0
+
+
+@pytest.mark.parametrize(
+    ("records", "reasons"),
+    [
+        (
+            "2,1,0",
+            {
+                "central, hajek_split": "needs at least 8 records",
+                "ghazi-rounds": "at least 50 records",
+            },
+        ),
+        (
+            "70000,70000,60000",
+            {"ghazi-shuffle": "ledger keeps at most", "central, hajek": "sets, at most"},
+        ),
+    ],
+)
+def test_what_a_run_would_refuse_for_its_numbers_of_records_is_not_possible(file, records, reasons):
+    values, _ = plan(
+        str(file(edges="all" if records == "2,1,0" else "2n")), "--records", records, "--protocols"
+    )
+    for label, reason in reasons.items():
+        assert reason in values["impossible"][label]
+    assert values["recommended"] == "u-mpc"
+
+
+def test_nothing_is_recommended_where_nothing_is_possible(file):
+    path = file(statistic="renyi_entropy", columns=["age"])
+    ended = CliRunner().invoke(umpc, ["plan", str(path), "--records", "1,1,0", "--protocols"])
+    assert ended.exit_code == 0 and "recommended: none, for no protocol is possible" in ended.output
+
+
+def test_why_errors_are_not_known_is_said(file):
+    values, said = plan(str(file(statistic="kendall_tau_b")), "--records", "2,1,0")
+    assert (
+        values["noise_std"] is values["mse"] is None
+        and "errors are not known: the report is expected" in said
+    )

@@ -1,0 +1,155 @@
+"""umpc.protocols.base.one_message_coordinator: malformed messages name their node, stored ones give the same estimate again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.local import ALONE, bins, local_study, local_tables
+from tests.support.studies import Entropy, make_members, make_study
+from umpc.coordinator.sessions import coordinator_session
+from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, predict
+from umpc.protocols.base.one_message_node import OneMessageSession
+from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
+from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.local.settings import ONE_MESSAGE
+from umpc.protocols.u_mpc.coordinator import CoordinatorSession
+from umpc.study import messages as m
+from umpc.study.report import Measured
+
+by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
+COUNTS = (21, 33)
+
+
+def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
+    """A session before its last step, and what the nodes released."""
+    coordinator = coordinator_session(study)
+    nodes = [
+        OneMessageSession(node.name, study, table, count, Entropy(node.name))
+        for node, table, count in zip(study.nodes, local_tables(study, counts), counts, strict=True)
+    ]
+    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
+    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    answers = []
+    for node in nodes:
+        attempt = node.begin(begin.openings)
+        node.randomise()
+        answers.append(
+            m.Released(attempt.id, node.release(), node.records, node.accept().first_class)
+        )
+    return coordinator, answers
+
+
+def test_every_protocol_has_its_session():
+    assert type(coordinator_session(make_study())) is CoordinatorSession
+    for protocol in ONE_MESSAGE:
+        kind = OneMessageCoordinator if protocol in ALONE else TwoRoundsCoordinator
+        assert type(coordinator_session(local_study(protocol))) is kind
+
+
+def spoiled(share: bytes, how: str) -> bytes:
+    """Of 33 records: 33 bits in five bytes, or 33 cells below 9 of four bits in 17 bytes."""
+    return {
+        "short": share[:-1],
+        "long": share + b"\0",
+        "empty": b"",
+        "padding": share[:-1] + bytes([share[-1] | 0x80]),
+        "cell": b"\xff" + share[1:],
+    }[how]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "how"),
+    [
+        *(
+            (protocol, how)
+            for protocol in ONE_MESSAGE
+            for how in ("short", "long", "empty", "padding")
+        ),
+        ("bell-ldp", "cell"),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True], ids=["first", "replayed"])
+def test_a_malformed_message_names_its_node(protocol, how, again):
+    study = local_study(
+        protocol, **({"bins": bins(x=3, y=["1", "2"])} if protocol == "bell-ldp" else {})
+    )
+    coordinator, answers = released(study)
+    coordinator = coordinator_session(study) if again else coordinator
+    answers[1] = replace(answers[1], share=spoiled(answers[1].share, how))
+    with pytest.raises(RemoteProtocolError, match="node-1 released a malformed message") as caught:
+        (coordinator.replay if again else coordinator.finish)(answers, Measured())
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "release")
+
+
+@pytest.mark.parametrize("protocol", ALONE)
+def test_stored_messages_give_the_same_estimate_again(protocol):
+    study = local_study(protocol)
+    coordinator, answers = released(study)
+    report = coordinator.finish(answers, Measured(1, [20]))
+    again = coordinator_session(study)
+    assert again.agree(answers) is None
+    replayed = again.replay(answers, Measured(replayed=True))
+    for key in (
+        "estimate",
+        "noise_std",
+        "low",
+        "high",
+        "epsilon",
+        "delta",
+        "edges",
+        "sets",
+        "records",
+        "max_degree",
+    ):
+        assert getattr(replayed, key) == getattr(report, key), key
+    assert replayed.replayed and (replayed.rounds_predicted, replayed.joint_seed) == (0, "")
+
+
+@by_protocol
+def test_messages_of_mixed_attempts_and_of_some_nodes_only_are_refused(protocol):
+    study = local_study(protocol)
+    coordinator, answers = released(study)
+    with pytest.raises(
+        AlreadyReleased, match="node-1 released the study 'study' in another attempt"
+    ):
+        coordinator.finish([answers[0], replace(answers[1], attempt=bytes(32))], Measured())
+    with pytest.raises(AlreadyReleased, match="released before by node-0, but not by all"):
+        coordinator_session(study).agree(
+            [answers[0], m.Accepted(study.hash, make_members(study, COUNTS)[0][1])]
+        )
+
+
+@by_protocol
+def test_what_cannot_be_run_is_refused_before_any_opening(protocol, monkeypatch):
+    study = local_study(protocol)
+    with pytest.raises((TooFewRecords, StudyError)):
+        released(study, (1, 0))
+    monkeypatch.setattr(
+        "umpc.protocols.base.one_message_coordinator.check_size",
+        lambda of, name, counts: _too_large(name),
+    )
+    with pytest.raises(RangeError, match="node-0"):
+        coordinator_session(study).agree(
+            [
+                m.Accepted(study.hash, member)
+                for member in make_members(study, COUNTS, first=(9, 9))[0]
+            ]
+        )
+
+
+def _too_large(name: str) -> None:
+    raise RangeError(name, culprit=name)
+
+
+def test_the_cost_is_every_nodes_message():
+    cost = predict(one_message_of(local_study("bell-ldp")), [(0, 21), (0, 33)])
+    assert (cost.rounds, cost.bytes_online, cost.bytes_offline) == (1, 11 + 17, 0)
+    cost = predict(one_message_of(local_study("bell-auc")), [(9, 12), (1, 32)])
+    assert cost.bytes_online == 4 * 32 + 2 + 2 + 1 + 4
+    assert (
+        predict(one_message_of(local_study("ghazi-ldp")), [(0, 21), (0, 33)]).bytes_online
+        == 2 * 32 + 3 + 5
+    )

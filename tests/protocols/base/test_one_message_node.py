@@ -1,0 +1,76 @@
+"""umpc.protocols.base.one_message_node: each step once and in order, records randomised once, nothing too large."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.local import local_study, local_tables
+from tests.support.studies import Entropy
+from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
+from umpc.protocols.base.one_message_node import OneMessageSession
+from umpc.protocols.local.settings import ONE_MESSAGE
+
+by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
+
+
+def sessions(protocol: str) -> list[OneMessageSession]:
+    study, counts = local_study(protocol), (20, 30)
+    tables = local_tables(study, counts)
+    return [
+        OneMessageSession(node.name, study, table, count, Entropy(node.name))
+        for node, table, count in zip(study.nodes, tables, counts, strict=True)
+    ]
+
+
+def begun(protocol: str) -> OneMessageSession:
+    nodes = sessions(protocol)
+    members = [node.accept() for node in nodes]
+    openings = [node.agree(members) for node in nodes]
+    assert nodes[0].begin(openings).id == nodes[1].begin(openings).id
+    return nodes[0]
+
+
+@by_protocol
+def test_every_step_comes_once_and_in_order(protocol):
+    node = sessions(protocol)[0]
+    for step in (lambda: node.begin([]), node.randomise, node.release):
+        with pytest.raises(LocalProtocolError):
+            step()
+    node = begun(protocol)
+    with pytest.raises(LocalProtocolError, match="released once, after"):
+        node.release()
+    node.randomise()
+    with pytest.raises(LocalProtocolError, match="randomised once"):
+        node.randomise()
+    assert node.release()
+    for step in (node.release, node.randomise):
+        with pytest.raises(LocalProtocolError):
+            step()
+
+
+@by_protocol
+def test_a_coordinator_that_changes_what_a_node_said_is_named(protocol):
+    nodes = sessions(protocol)
+    members = [node.accept() for node in nodes]
+    with pytest.raises(RemoteProtocolError) as caught:
+        nodes[0].agree([replace(members[0], records=21), members[1]])
+    assert caught.value.culprit == "coordinator"
+    openings = [node.agree(members) for node in nodes]
+    with pytest.raises(RemoteProtocolError) as caught:
+        nodes[0].begin([openings[0], bytes(32)])
+    assert caught.value.culprit == "node-1"
+
+
+def test_a_table_too_large_is_refused_when_the_study_is_proposed(monkeypatch):
+    monkeypatch.setattr("umpc.protocols.local.messages.MAX_PAYLOAD", 9)
+    with pytest.raises(
+        RangeError, match=r"message of node-0 would have 10 bytes for its 20 records"
+    ):
+        sessions("bell-ldp")
+
+
+def test_it_shows_nothing_of_itself():
+    shown = repr(begun("bell-ldp"))
+    assert shown.startswith("OneMessageSession(node-0, study ") and shown.endswith("<redacted>)")

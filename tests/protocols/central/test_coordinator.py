@@ -1,0 +1,107 @@
+"""umpc.protocols.base.one_message_coordinator, the curator: malformed messages name their node, a replay is the same number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.central import COUNTS, MECHANISMS, central_study, central_tables
+from tests.support.studies import Entropy
+from umpc.coordinator.sessions import coordinator_session
+from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, TooFewRecords
+from umpc.protocols.base.one_message_node import OneMessageSession
+from umpc.study import messages as m
+from umpc.study.report import Measured
+
+by_noise = pytest.mark.parametrize("noise", MECHANISMS)
+
+
+def released(study, counts=COUNTS):
+    """A session before its last step, and what the nodes released."""
+    coordinator = coordinator_session(study)
+    nodes = [
+        OneMessageSession(node.name, study, table, count, Entropy(node.name))
+        for node, table, count in zip(study.nodes, central_tables(counts), counts, strict=True)
+    ]
+    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
+    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    answers = []
+    for node in nodes:
+        attempt = node.begin(begin.openings)
+        node.randomise()
+        answers.append(m.Released(attempt.id, node.release(), node.records))
+    return coordinator, answers
+
+
+@by_noise
+def test_stored_messages_give_the_same_number_bit_for_bit(noise):
+    study = central_study(noise)
+    coordinator, answers = released(study)
+    report = coordinator.finish(answers, Measured(1, [20]))
+    again = coordinator_session(study)
+    assert again.agree(answers) is None
+    replayed = again.replay(answers, Measured(replayed=True))
+    for key in (
+        "estimate",
+        "noise_std",
+        "low",
+        "high",
+        "sampling_std_bound",
+        "edges",
+        "sets",
+        "max_degree",
+        "epsilon",
+    ):
+        assert getattr(replayed, key) == getattr(report, key), key
+    assert replayed.replayed and (replayed.rounds_predicted, replayed.joint_seed) == (0, "")
+
+
+def spoiled(share: bytes, how: str) -> bytes:
+    """Of 9 records: 32 bytes, 18 bits of x in three bytes, 18 of y. Categories of 2 bits below 3."""
+    return {
+        "short": share[:-1],
+        "long": share + b"\0",
+        "empty": b"",
+        "padding": share[:-1] + bytes([share[-1] | 0x80]),
+        "beyond": share[:32] + b"\xff" + share[33:],
+    }[how]
+
+
+@pytest.mark.parametrize("how", ["short", "long", "empty", "padding", "beyond"])
+@pytest.mark.parametrize("again", [False, True], ids=["first", "replayed"])
+def test_a_malformed_message_names_its_node(how, again):
+    """Values 0 to 2 leave one of two bits' values out."""
+    study = central_study(x=("0", "3"), y=("0", "3"))
+    if how == "beyond":
+        study = central_study(kernels="abs(a.x - b.x)", x=("0", "4"))
+    coordinator, answers = released(study)
+    coordinator = coordinator_session(study) if again else coordinator
+    answers[1] = replace(answers[1], share=spoiled(answers[1].share, how))
+    with pytest.raises(RemoteProtocolError, match="node-1 released a malformed message") as caught:
+        (coordinator.replay if again else coordinator.finish)(answers, Measured())
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "release")
+
+
+def test_messages_of_mixed_attempts_are_refused():
+    coordinator, answers = released(central_study("hajek"))
+    with pytest.raises(AlreadyReleased, match="in another attempt"):
+        coordinator.finish([answers[0], replace(answers[1], attempt=bytes(32))], Measured())
+
+
+def test_what_cannot_be_estimated_is_refused_before_any_opening(monkeypatch):
+    with pytest.raises(TooFewRecords, match=r"hajek_split.*at least 8 records, 7 came"):
+        released(central_study("hajek_split"), (4, 3))
+    monkeypatch.setattr("umpc.protocols.central.central_mechanisms.MOST_SETS", 100)
+    with pytest.raises(RangeError, match="averages 190 sets, at most 100 are possible"):
+        released(central_study("hajek"))
+
+
+def test_nobody_sees_a_record_in_a_repr():
+    coordinator, answers = released(central_study())
+    shown = repr((coordinator, answers, answers[0]))
+    assert (
+        "redacted" in shown
+        and answers[0].share.hex() not in shown
+        and repr(answers[0].share) not in shown
+    )

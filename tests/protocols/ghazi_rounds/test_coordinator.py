@@ -1,0 +1,132 @@
+"""umpc.protocols.base.one_message_coordinator, of two rounds: the same question again, malformed answers, and their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.local import local_study, local_tables
+from tests.support.studies import Entropy, make_study
+from umpc.coordinator.links import most_telling
+from umpc.coordinator.sessions import coordinator_session
+from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
+from umpc.protocols.base.one_message_coordinator import predict
+from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
+from umpc.protocols.ghazi_rounds.node import TwoRoundsSession
+from umpc.protocols.local.messages import one_message_of
+from umpc.study import messages as m
+from umpc.study.report import Measured
+
+COUNTS = (61, 73)
+STUDY = local_study("ghazi-rounds")
+
+
+def released() -> tuple[TwoRoundsCoordinator, list[m.Released], list[TwoRoundsSession]]:
+    """A session before its question, what the nodes released, and the nodes."""
+    coordinator = coordinator_session(STUDY)
+    nodes = [
+        TwoRoundsSession(node.name, STUDY, table, count, Entropy(node.name))
+        for node, table, count in zip(STUDY.nodes, local_tables(STUDY, COUNTS), COUNTS, strict=True)
+    ]
+    agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
+    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    answers = []
+    for node in nodes:
+        attempt = node.begin(begin.openings)
+        node.randomise()
+        answers.append(m.Released(attempt.id, node.release(), node.records))
+    return coordinator, answers, nodes
+
+
+def test_the_stored_messages_lead_to_the_same_question_and_the_same_estimate():
+    coordinator, answers, nodes = released()
+    ask = coordinator.ask(answers)
+    told = [m.Answer(node.answer(ask.question)) for node in nodes]
+    coordinator.hear(told)
+    report = coordinator.finish(answers, Measured(2, [20, 20]))
+    again = coordinator_session(STUDY)
+    assert again.agree(answers) is None and again.ask(answers) == ask
+    again.hear(told)
+    replayed = again.replay(answers, Measured(replayed=True))
+    for key in ("estimate", "noise_std", "low", "high", "epsilon", "delta", "edges", "records"):
+        assert getattr(replayed, key) == getattr(report, key), key
+    assert (report.rounds_predicted, replayed.rounds_predicted, replayed.replayed) == (2, 0, True)
+
+
+@pytest.mark.parametrize("how", ["short", "long", "empty", "padding"])
+@pytest.mark.parametrize("again", [False, True], ids=["first", "replayed"])
+def test_a_malformed_first_message_names_its_node_before_anybody_is_asked(how, again):
+    coordinator, answers, _ = released()
+    coordinator = coordinator_session(STUDY) if again else coordinator
+    share = answers[1].share
+    bad = {
+        "short": share[:-1],
+        "long": share + b"\0",
+        "empty": b"",
+        "padding": share[:-1] + b"\xff",
+    }[how]
+    with pytest.raises(RemoteProtocolError, match="node-1 released a malformed message") as caught:
+        coordinator.ask([answers[0], replace(answers[1], share=bad)])
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "release")
+
+
+@pytest.mark.parametrize("how", ["short", "long", "empty", "padding"])
+def test_a_malformed_answer_names_its_node(how):
+    coordinator, answers, nodes = released()
+    told = [
+        node.answer(coordinator.ask(answers).question) if node is nodes[0] else b""
+        for node in nodes
+    ]
+    good = nodes[1].answer(coordinator._question)
+    bad = {"short": good[:-1], "long": good + b"\0", "empty": b"", "padding": good[:-1] + b"\xff"}[
+        how
+    ]
+    with pytest.raises(RemoteProtocolError, match="node-1 told a malformed answer") as caught:
+        coordinator.hear([m.Answer(told[0]), m.Answer(bad)])
+    assert (caught.value.culprit, caught.value.step) == ("node-1", "ask")
+
+
+def test_steps_come_once_and_in_order():
+    coordinator, answers, nodes = released()
+    with pytest.raises(LocalProtocolError, match="after the question"):
+        coordinator.hear([m.Answer(b""), m.Answer(b"")])
+    with pytest.raises(LocalProtocolError, match="led to the question"):
+        coordinator.finish(answers, Measured())
+    ask = coordinator.ask(answers)
+    with pytest.raises(LocalProtocolError, match="one question is asked"):
+        coordinator.ask(answers)
+    with pytest.raises(LocalProtocolError, match="led to the question"):
+        coordinator.finish(answers, Measured())
+    coordinator.hear([m.Answer(node.answer(ask.question)) for node in nodes])
+    assert coordinator.finish(answers, Measured()).rounds_predicted == 2
+
+
+def test_messages_of_other_attempts_lead_to_no_question():
+    coordinator, answers, _ = released()
+    for session in (coordinator, coordinator_session(STUDY)):
+        with pytest.raises(
+            AlreadyReleased, match="node-1 released the study 'study' in another attempt"
+        ):
+            session.ask([answers[0], replace(answers[1], attempt=bytes(32))])
+
+
+def test_other_protocols_ask_nothing():
+    for study in (make_study(), local_study("ghazi-ldp")):
+        session = coordinator_session(study)
+        assert session.ask([]) is None
+        with pytest.raises(LocalProtocolError, match="asks no question"):
+            session.hear([])
+
+
+def test_the_cost_is_both_messages_and_the_question():
+    cost = predict(one_message_of(STUDY), [(0, 21), (0, 33)])
+    assert (cost.rounds, cost.revealed, cost.asked) == (2, (32 + 3 + 1, 32 + 5 + 1), (128, 128))
+    assert cost.bytes_online == 36 + 38 + 256
+
+
+def test_a_failure_after_the_release_says_what_is_charged():
+    gone = most_telling({"node-1": PeerLost("node-1 is gone", culprit="node-1")}, "ask")
+    assert gone.message == (
+        "node-1 is gone. There is no result, and all nodes have charged epsilon for their first message."
+    )

@@ -1,0 +1,303 @@
+"""A node's session: every step once and in order, nothing taken from others unchecked, and a share that adds up."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.sessions import Run, first_chunk
+from tests.support.studies import AUC, KENDALL, SKEWNESS, SPEARMAN
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+
+PAIRS = {"kernels": KENDALL}
+TRIPLES = {"kernels": SKEWNESS, "degree": 3, "counts": (2, 1, 2)}
+both_degrees = pytest.mark.parametrize("shape", [PAIRS, TRIPLES], ids=["pairs", "triples"])
+
+
+# --- order --------------------------------------------------------------------------------------------------
+
+BEFORE_BEGIN = {
+    "attempt": lambda node: node.attempt,
+    "peers": lambda node: node.peers,
+    "receive_seed": lambda node: node.receive_seed(bytes(32)),
+    "fields_for": lambda node: node.fields_for(1),
+    "due_fields": lambda node: node.due_fields(1),
+    "receive_fields": lambda node: node.receive_fields(1, []),
+    "evaluate_inner": lambda node: node.evaluate_inner(),
+    "release": lambda node: node.release(),
+}
+
+
+@pytest.mark.parametrize("step", BEFORE_BEGIN)
+@both_degrees
+def test_nothing_is_done_before_the_attempt_has_begun(shape, step):
+    for node in (Run(**shape).nodes[0], Run(**shape).agree().nodes[0]):
+        with pytest.raises(LocalProtocolError):
+            BEFORE_BEGIN[step](node)
+
+
+def test_begin_comes_after_agree_and_once():
+    run = Run()
+    with pytest.raises(LocalProtocolError, match="after agree"):
+        run.nodes[0].begin([bytes(32)] * 2)
+    run.agree().begin()
+    with pytest.raises(LocalProtocolError, match="once"):
+        run.nodes[0].begin(run.openings)
+
+
+def test_an_opening_is_given_once():
+    run = Run().agree()
+    with pytest.raises(LocalProtocolError, match="before"):
+        run.nodes[0].agree(run.members)
+
+
+@pytest.mark.parametrize("step", ["fields_for", "receive_fields", "protocol"])
+@both_degrees
+def test_nothing_is_masked_or_evaluated_before_the_seed(shape, step):
+    run = Run(**shape).agree().begin()
+    with pytest.raises(LocalProtocolError, match="seed has not come"):
+        {
+            "fields_for": lambda: run.nodes[0].fields_for(1),
+            "receive_fields": lambda: run.nodes[0].receive_fields(1, []),
+            "protocol": lambda: run.nodes[0].protocol(
+                first_chunk(run), b"", run.attempt.tree_hash()
+            ),
+        }[step]()
+
+
+@both_degrees
+def test_a_second_seed_is_refused(shape):
+    run = Run(**shape).agree().begin().seed()
+    with pytest.raises(LocalProtocolError, match="came before"):
+        run.nodes[0].receive_seed(bytes(32))
+
+
+@both_degrees
+def test_a_chunk_waits_for_the_peers_fields(shape):
+    run = Run(**shape).agree().begin().seed()
+    with pytest.raises(LocalProtocolError, match="after its peers'"):
+        run.protocols(first_chunk(run))
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_chunk_of_three_owners_waits_for_the_fields_of_both_others(missing):
+    run = Run(**TRIPLES).agree().begin().seed()
+    chunk = first_chunk(run, parties=3)
+    for peer in {1, 2} - {missing}:
+        run.send_fields(peer, 0)
+    with pytest.raises(LocalProtocolError, match="after its peers'"):
+        run.protocols(chunk)
+    run.send_fields(missing, 0)
+    assert run.nodes[0].protocol(chunk, run.material(chunk, 0), run.attempt.tree_hash())
+
+
+@pytest.mark.parametrize("parties", [2, 3])
+def test_a_chunk_is_evaluated_once(parties):
+    run = Run(**TRIPLES).agree().begin().seed().fields()
+    chunk = first_chunk(run, parties)
+    run.protocols(chunk)
+    with pytest.raises(LocalProtocolError, match="evaluated once"):
+        run.protocols(chunk)
+
+
+@both_degrees
+def test_the_inner_edges_are_evaluated_once(shape):
+    run = Run(**shape).agree().begin().seed().fields().evaluate()
+    with pytest.raises(LocalProtocolError, match="before"):
+        run.nodes[0].evaluate_inner()
+
+
+@both_degrees
+def test_an_incomplete_share_is_not_released(shape):
+    run = Run(**shape).agree().begin()
+    for steps in (lambda: run, run.seed, run.fields):
+        steps()
+        with pytest.raises(LocalProtocolError, match="not complete"):
+            run.nodes[0].release()
+    run.nodes[0].evaluate_inner()
+    due = sum(0 in chunk.owners for chunk in run.attempt.chunks())
+    with pytest.raises(LocalProtocolError, match=f"0 of {due} chunks"):
+        run.nodes[0].release()
+
+
+def test_a_share_that_lacks_one_chunk_or_its_inner_edges_is_not_released():
+    run = Run(**TRIPLES).agree().begin().seed().fields()
+    chunks = list(run.attempt.chunks())
+    for chunk in chunks[:-1]:
+        run.finish(chunk)
+    for node in chunks[-1].parties:
+        run.nodes[node].evaluate_inner()
+        with pytest.raises(LocalProtocolError, match="not complete"):
+            run.nodes[node].release()
+    run.finish(chunks[-1])
+    for node, session in enumerate(run.nodes):
+        if node not in chunks[-1].parties:
+            with pytest.raises(LocalProtocolError, match="not complete"):
+                session.release()
+            session.evaluate_inner()
+        session.release()
+
+
+@both_degrees
+def test_a_share_is_released_once(shape):
+    run = Run(**shape).agree().begin().seed().fields().evaluate()
+    run.nodes[0].release()
+    with pytest.raises(LocalProtocolError, match="released before"):
+        run.nodes[0].release()
+
+
+# --- what comes from others ---------------------------------------------------------------------------------
+
+CHANGES = [
+    {"records": 7},
+    {"commitment": bytes(32)},
+    {"public_key": bytes(32)},
+    {"name": "x"},
+    {"first_class": 1},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_own_entry_blames_the_coordinator_and_keeps_the_opening(change):
+    run = Run()
+    changed = [replace(run.members[0], **change), run.members[1]]
+    with pytest.raises(RemoteProtocolError) as caught:
+        run.nodes[0].agree(changed)
+    assert (caught.value.culprit, caught.value.step) == ("coordinator", "agree")
+    run.agree()
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (0, 1), (0, 1, 2, 2)])
+def test_other_members_than_the_studys_blame_the_coordinator(order):
+    run = Run((2, 2, 2))
+    with pytest.raises(RemoteProtocolError) as caught:
+        run.nodes[0].agree([run.members[i] for i in order])
+    assert caught.value.culprit == "coordinator"
+
+
+@pytest.mark.parametrize(
+    "openings", [lambda o: [bytes(32), o[1]], lambda o: o[:1], lambda o: [], lambda o: o[::-1]]
+)
+def test_a_changed_own_opening_blames_the_coordinator(openings):
+    run = Run().agree()
+    with pytest.raises(RemoteProtocolError) as caught:
+        run.nodes[0].begin(openings(run.openings))
+    assert caught.value.culprit == "coordinator"
+
+
+def test_another_nodes_changed_opening_blames_that_node():
+    run = Run().agree()
+    with pytest.raises(RemoteProtocolError) as caught:
+        run.nodes[0].begin([run.openings[0], bytes(32)])
+    assert caught.value.culprit == "node-1"
+
+
+@pytest.mark.parametrize(
+    ("shape", "bound", "covered"),
+    [
+        ({"edges": "2n"}, "max_degree", 3),
+        ({"edges": "5", **TRIPLES}, "max_degree", 2),
+        ({"kernels": AUC, "sampling": "two_sample", "edges": "5"}, "two_sample_max_degree", 1),
+    ],
+    ids=["pairs", "triples", "two samples"],
+)
+def test_a_record_with_more_edges_than_the_noise_covers_is_refused(
+    monkeypatch, shape, bound, covered
+):
+    run = Run(**shape).agree()
+    monkeypatch.setattr(f"umpc.study.sizes.{bound}", lambda *sizes: covered)
+    with pytest.raises(LocalProtocolError, match=f"the noise covers {covered}"):
+        run.begin()
+
+
+@both_degrees
+def test_masked_records_of_another_number_or_length_are_refused(shape):
+    run = Run(**shape).agree().begin().seed()
+    (message,) = run.nodes[1].fields_for(0)
+    for wrong in (
+        [],
+        [message, message],
+        [replace(message, payload=message.payload[:-1])],
+        [replace(message, payload=message.payload + b"\0")],
+        [replace(message, count=message.count + 1)],
+    ):
+        with pytest.raises(EncodingError):
+            run.nodes[0].receive_fields(1, wrong)
+
+
+@pytest.mark.parametrize(("shape", "due"), [(PAIRS, 4), ({**TRIPLES, "counts": (2, 4, 2)}, 4)])
+def test_masked_records_of_another_study_are_refused(shape, due):
+    run = Run(**{"counts": (3, 4), **shape}).agree().begin().seed()
+    counts = list(len(t["x"]) for t in run.tables)
+    fewer = (
+        Run(**{**shape, "counts": [counts[0], 3, *counts[2:]]})
+        .agree()
+        .begin()
+        .seed()
+        .nodes[1]
+        .fields_for(0)
+    )
+    with pytest.raises(EncodingError, match=f"3 masked records came, {due} were due"):
+        run.nodes[0].receive_fields(1, fewer)
+
+
+def test_a_node_with_which_no_edge_is_shared_sends_nothing_and_nothing_is_taken_from_it():
+    run = Run((2, 0, 3), kernels=SPEARMAN, degree=3).agree().begin().seed()
+    assert run.nodes[0].due_fields(1) == [] and run.nodes[1].fields_for(0) == []
+    with pytest.raises(EncodingError):
+        run.nodes[0].receive_fields(1, run.nodes[2].fields_for(0))
+
+
+@pytest.mark.parametrize("parties", [2, 3])
+def test_material_of_a_wrong_length_is_refused_and_the_chunk_can_still_be_evaluated(parties):
+    run = Run(**TRIPLES).agree().begin().seed().fields()
+    chunk = first_chunk(run, parties)
+    for node in chunk.parties:
+        material = run.material(chunk, node)
+        for wrong in (b"short", material + b"\0"):
+            with pytest.raises(EncodingError):
+                run.nodes[node].protocol(chunk, wrong, run.attempt.tree_hash())
+    run.evaluate()
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda payload: payload[:-1], lambda payload: payload + b"\0"], ids=["short", "long"]
+)
+@pytest.mark.parametrize("liar", [0, 1, 2])
+def test_an_opening_of_a_wrong_length_names_its_sender_among_three_owners(liar, spoil):
+    run = Run(**TRIPLES).agree().begin().seed().fields()
+    protocols = run.protocols(first_chunk(run, parties=3))
+    sent = [next(protocol) for protocol in protocols]
+    sent[liar] = replace(sent[liar], payload=spoil(sent[liar].payload))
+    for party in {0, 1, 2} - {liar}:
+        with pytest.raises(RemoteProtocolError) as caught:
+            protocols[party].send(
+                [message for sender, message in enumerate(sent) if sender != party]
+            )
+        assert (caught.value.culprit, caught.value.step) == (f"node-{liar}", "evaluate")
+
+
+# --- what all derive ------------------------------------------------------------------------------------------
+
+
+@both_degrees
+def test_all_nodes_derive_the_same_attempt(shape):
+    run = Run(**{"counts": (3, 2, 4), **shape}).agree().begin()
+    assert len({attempt.id for attempt in run.attempts}) == 1
+    assert all(a.program == b.program for a, b in itertools.pairwise(run.attempts))
+
+
+@both_degrees
+def test_peers_are_the_nodes_with_which_it_shares_edges(shape):
+    run = Run(**{**shape, "counts": (3, 0, 4)}).agree().begin()
+    assert [node.peers for node in run.nodes] == [(2,), (), (0,)]
+
+
+def test_it_shows_nothing_of_itself():
+    node = Run().nodes[0]
+    assert "redacted" in repr(node) and not np.any(
+        [str(v) in repr(node) for v in node.columns.values()]
+    )

@@ -1,0 +1,389 @@
+"""umpc.study.document: every refusal, and what follows from a study that is none."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from tests.support.garbled import NO_DEALER
+from tests.support.studies import CLASSES, STUDY, changed, make_members
+from umpc import __version__
+from umpc.errors import (
+    DuplicateParticipant,
+    InvalidEpsilon,
+    KernelError,
+    RangeError,
+    StudyError,
+    TooFewRecords,
+    UnknownField,
+    VersionMismatch,
+)
+from umpc.protocols.u_mpc.noise_binding import attempt_of
+from umpc.study.document import Study, decode_study
+from umpc.study.parts import FieldText, Participant
+from umpc.study.rules import MAX_DEGREE, MAX_SUMS
+from umpc.study.sizes import Sizes
+
+# --- refusals -------------------------------------------------------------------------------------------------
+
+
+def named(*names: str) -> tuple[Participant, ...]:
+    return tuple(Participant(name, "x:1") for name in names)
+
+
+REFUSED = [
+    ({"epsilon": "0"}, InvalidEpsilon, "epsilon must be positive, got 0"),
+    ({"epsilon": "-1"}, InvalidEpsilon, "epsilon must be positive, got -1"),
+    ({"epsilon": "-1/3"}, InvalidEpsilon, "epsilon must be positive"),
+    ({"epsilon": "nan"}, InvalidEpsilon, "epsilon must be a number"),
+    ({"epsilon": "one"}, InvalidEpsilon, "epsilon must be a number"),
+    ({"nodes": named("a", "b", "a")}, DuplicateParticipant, "two participants are named 'a'"),
+    (
+        {"nodes": named("a", "b", "dealer")},
+        DuplicateParticipant,
+        "two participants are named 'dealer'",
+    ),
+    ({"coordinator": "north"}, DuplicateParticipant, "two participants are named 'north'"),
+    ({"coordinator": "dealer"}, DuplicateParticipant, "two participants are named 'dealer'"),
+    ({"nodes": (), "max_colluding": 0}, StudyError, "at least one node"),
+    ({"max_colluding": 3}, StudyError, "between 0 and 2 for 3 nodes, got 3"),
+    ({"max_colluding": -1}, StudyError, "between 0 and 2 for 3 nodes, got -1"),
+    (
+        {"sampling": "uniform"},
+        StudyError,
+        'sampling must be "balanced" or "two_sample", got \'uniform\'',
+    ),
+    (
+        {"noise": "none"},
+        StudyError,
+        "must be one of distributed, in_mpc, skellam, binomial, got 'none'",
+    ),
+    ({"noise": "skellam"}, StudyError, "delta goes with noise"),
+    ({"noise": "in_mpc", "delta": "1e-9"}, StudyError, "delta goes with noise"),
+    ({"noise": "binomial", "delta": "1"}, StudyError, "delta must be between 0 and 1"),
+    ({"noise": "binomial", "delta": "0"}, StudyError, "delta must be between 0 and 1"),
+    ({"noise": "skellam", "delta": "tiny"}, StudyError, "delta must be a number"),
+    (
+        {"noise": "in_mpc", "nodes": named("a"), "max_colluding": 0},
+        StudyError,
+        "at least two nodes",
+    ),
+    ({"backend": "clear"}, StudyError, "backend must be one of shared, garbled, got 'clear'"),
+    ({"preprocessing": "ot"}, StudyError, "preprocessing must be one of dealer, none, got 'ot'"),
+    (
+        {"backend": "garbled"},
+        StudyError,
+        "go together: garbled edges take nothing.*'garbled' with 'dealer'",
+    ),
+    (
+        {"preprocessing": "none"},
+        StudyError,
+        "go together.*shared ones cannot do without; got 'shared' with 'none'",
+    ),
+    ({"dealer": None}, StudyError, 'names no dealer; name one, or say preprocessing = "none"'),
+    (NO_DEALER | {"dealer": STUDY.dealer}, StudyError, "has no dealer; leave 'dealer' out"),
+    (
+        NO_DEALER | {"degree": 3},
+        StudyError,
+        "one or two owners, and a statistic over 3 records.*edges of three and more",
+    ),
+    ({"edges": "many"}, StudyError, "edges must be"),
+    ({"edges": "0"}, StudyError, "edges must be"),
+    ({"seconds_per_step": 0}, StudyError, "seconds_per_step must be between 1 and 86400, got 0"),
+    ({"seconds_per_step": 86_401}, StudyError, "seconds_per_step"),
+    (
+        {"fields": (STUDY.fields[0], STUDY.fields[0])},
+        StudyError,
+        "a field is named twice: age, age",
+    ),
+    ({"fields": STUDY.fields[:1]}, UnknownField, "'balance'"),
+    ({"fields": ()}, UnknownField, "'age'"),
+    ({"fields": (FieldText("age", "0", "x"),)}, StudyError, "field 'age': upper must be a number"),
+    ({"fields": (FieldText("age", "?", "1"),)}, StudyError, "field 'age': lower must be a number"),
+    (
+        {"fields": (FieldText("age", "0", "1", ""),)},
+        StudyError,
+        "field 'age': resolution must be a number",
+    ),
+    ({"fields": (FieldText("age", "2", "1"),)}, RangeError, "field 'age'.*swap"),
+    ({"fields": (FieldText("age", "0", "1", "0"),)}, RangeError, "field 'age'.*positive"),
+    ({"fields": (FieldText("age", "0", "1e30"),)}, RangeError, "field 'age'.*narrow the bounds"),
+    ({"kernels": ("a.age - b.age",)}, KernelError, "is not symmetric"),
+    ({"kernels": ("print(a.age)",)}, KernelError, "may not contain"),
+    (
+        {"kernels": ("abs(a.age - b.age) + 0 * c.age",)},
+        KernelError,
+        "uses record 3 of an edge of 2 records",
+    ),
+    (
+        {"version": "0.0.0"},
+        VersionMismatch,
+        f"for umpc 0.0.0, this process runs umpc {__version__}",
+    ),
+]
+
+
+SYMMETRIC = STUDY.kernels[0]
+TWO = (SYMMETRIC, "abs(a.age - b.age)")
+SCORE = STUDY.fields[0]
+TWO_SAMPLE = {"sampling": "two_sample", "kernels": ("a.age < b.age",), "fields": (SCORE, CLASSES)}
+
+
+def labels(*categories: str, name: str = "label", public: bool = True) -> FieldText:
+    return FieldText.of_categories(name, categories, public=public)
+
+
+REFUSED_STATISTICS = [
+    ({"degree": 0}, StudyError, f"1 to {MAX_DEGREE} records, got degree 0"),
+    ({"degree": -1}, StudyError, f"1 to {MAX_DEGREE} records, got degree -1"),
+    ({"degree": MAX_DEGREE + 1}, StudyError, f"1 to {MAX_DEGREE} records, got degree 9"),
+    ({"degree": 1}, KernelError, "uses record 2 of an edge of 1 records"),
+    ({"degree": 3}, KernelError, "is not symmetric"),
+    (
+        {"degree": 3, "kernels": ("a.age + b.age + c.age + d.age",)},
+        KernelError,
+        "uses record 4 of an edge of 3 records",
+    ),
+    (
+        {"degree": 3, "kernels": ("a.age + b.age + h.age",)},
+        KernelError,
+        "uses record 8 of an edge of 3 records",
+    ),
+    ({"kernels": ()}, StudyError, f"1 to {MAX_SUMS} sums, got 0 kernels"),
+    ({"kernels": (SYMMETRIC,) * 17}, StudyError, f"1 to {MAX_SUMS} sums, got 17 kernels"),
+    ({"kernels": TWO}, StudyError, "the estimator 'mean' takes 1 sum.*has 2 kernel"),
+    (
+        {"kernels": TWO, "estimator": "geometric_ratio"},
+        StudyError,
+        "'geometric_ratio' takes 3 sum.*has 2 kernel",
+    ),
+    (
+        {"kernels": (SYMMETRIC,) * 3, "estimator": "ratio"},
+        StudyError,
+        "'ratio' takes 2 sum.*has 3 kernel",
+    ),
+    ({"estimator": "ratio"}, StudyError, "'ratio' takes 2 sum.*has 1 kernel"),
+    (
+        {"estimator": "median"},
+        StudyError,
+        "estimator must be one of .*geometric_ratio, mean.*got 'median'",
+    ),
+    ({"estimator": ""}, StudyError, "estimator must be one of"),
+    (
+        {"kernels": (SYMMETRIC, "a.age"), "estimator": "ratio"},
+        KernelError,
+        "'a.age' is not symmetric",
+    ),
+    ({"kernels": (SYMMETRIC, "abs(a.x - b.x)"), "estimator": "ratio"}, UnknownField, "'x'"),
+    ({"split": ("1/2",)}, StudyError, "split takes 1 positive part"),
+    ({"split": ("1", "1")}, StudyError, "split takes 1 positive part"),
+    ({"split": ("1/2", "1/2")}, StudyError, "split takes 1 positive part"),
+    *(
+        ({"kernels": TWO, "estimator": "ratio", "split": split}, StudyError, message)
+        for split, message in [
+            (("1",), "split takes 2 positive part"),
+            (("1/2", "1/3"), "add up to 1; got 1/2, 1/3"),
+            (("0.33", "0.66"), "add up to 1; got 0.33, 0.66"),
+            (("1/2", "1/2", "0"), "split takes 2 positive part"),
+            (("1", "0"), "split takes 2 positive part"),
+            (("3/2", "-1/2"), "split takes 2 positive part"),
+            (("0.5000000000000000000001", "0.5"), "add up to 1"),
+            (("half", "1/2"), "split must be a number"),
+            (("nan", "1"), "split must be a number"),
+        ]
+    ),
+    (
+        {**TWO_SAMPLE, "fields": (SCORE,)},
+        StudyError,
+        "exactly one public field.*got no public field",
+    ),
+    (
+        {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n", public=False))},
+        StudyError,
+        "got no public field",
+    ),
+    (
+        {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n"), labels("p", "n", name="other"))},
+        StudyError,
+        "exactly one public field.*got label, other",
+    ),
+    (
+        {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n", "x"))},
+        StudyError,
+        "with two categories, got label",
+    ),
+    ({**TWO_SAMPLE, "fields": (SCORE, labels("p"))}, StudyError, "with two categories, got label"),
+    (
+        {**TWO_SAMPLE, "fields": (SCORE, FieldText("label", "0", "1", public=True))},
+        StudyError,
+        "with two categories, got label",
+    ),
+    ({**TWO_SAMPLE, "degree": 3}, StudyError, "two_sample sampling is of pairs, got degree 3"),
+    (
+        {**TWO_SAMPLE, "degree": 1, "kernels": ("a.age",)},
+        StudyError,
+        "two_sample sampling is of pairs, got degree 1",
+    ),
+    ({**TWO_SAMPLE, "sampling": "balanced"}, KernelError, "is not symmetric"),
+    ({**TWO_SAMPLE, "kernels": ("a.age < c.age",)}, KernelError, "uses record 3"),
+    ({**TWO_SAMPLE, "kernels": ("a.label < b.label",)}, KernelError, "no order"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"), REFUSED + REFUSED_STATISTICS, ids=lambda value: str(value)[:40]
+)
+def test_a_study_that_cannot_be_is_refused_by_both_doors(changes, error, message):
+    for door in (Study.check, lambda study: decode_study(study.encode())):
+        with pytest.raises(error, match=message) as refusal:
+            door(changed(**changes))
+        assert type(refusal.value) is error
+
+
+def test_what_is_possible_passes():
+    assert STUDY.check() is STUDY
+    for changes in (
+        {"max_colluding": 0},
+        {"seconds_per_step": 1},
+        {"seconds_per_step": 86_400},
+        {"edges": "all"},
+    ):
+        changed(**changes).check()
+    changed(nodes=STUDY.nodes[:1], max_colluding=0).check()
+    changed(**TWO_SAMPLE).check()
+    for split in ((), ("1/2", "1/2"), ("0.1", "9/10")):
+        changed(kernels=TWO, estimator="ratio", split=split).check()
+    for degree in range(1, MAX_DEGREE + 1):
+        changed(
+            degree=degree, kernels=(" + ".join(f"{record}.age" for record in "abcdefgh"[:degree]),)
+        ).check()
+
+
+@pytest.mark.parametrize("name", ["a", "0", "north-1", "a--b", "x" * 63])
+def test_these_names_are_possible(name):
+    assert changed(coordinator=name).check()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "-a", "a-", "A", "a_b", "a b", "a.b", "ä", "a\n", "x" * 64, "a/../b", "*", "a\x00", "٣"],
+)
+@pytest.mark.parametrize("role", ["node", "dealer", "coordinator"])
+def test_these_names_are_refused(name, role):
+    changes = {
+        "node": {"nodes": (*STUDY.nodes, Participant(name, "x:1"))},
+        "dealer": {"dealer": Participant(name, "x:1")},
+        "coordinator": {"coordinator": name},
+    }
+    with pytest.raises(StudyError, match="lower-case letters, digits and inner dashes"):
+        changed(**changes[role]).check()
+
+
+def test_another_version_is_named_before_anything_unknown_in_its_bytes():
+    values = json.loads(STUDY.encode()) | {"version": "9.9.9", "novelty": 1}
+    with pytest.raises(VersionMismatch, match=r"9\.9\.9"):
+        decode_study(json.dumps(values, separators=(",", ":")).encode())
+
+
+# --- what follows from it -------------------------------------------------------------------------------------
+
+
+def test_the_honest_nodes_are_those_that_do_not_collude():
+    assert STUDY.honest == 1 and changed(max_colluding=0).honest == 3
+
+
+def test_a_node_is_found_by_name_or_refused():
+    assert [STUDY.index_of(node.name) for node in STUDY.nodes] == [0, 1, 2]
+    with pytest.raises(
+        StudyError, match="'east' is not one of the study's nodes: north, south, west"
+    ):
+        STUDY.index_of("east")
+
+
+def test_fields_become_exact():
+    balance = STUDY.schema["balance"]
+    assert (balance.lower, balance.upper, balance.resolution) == (-1000, 1000, Fraction(1, 100))
+    assert STUDY.exact_epsilon == Fraction(1, 2)
+
+
+def begin(study: Study, records: int, first: int = 0):
+    """An attempt of nodes with so many records each."""
+    nodes = len(study.nodes)
+    return attempt_of(study, *make_members(study, [records] * nodes, first=[first] * nodes))
+
+
+def test_the_ring_is_the_narrowest_that_holds_sum_and_noise():
+    assert begin(STUDY, 10).ring.bits == 32
+    gini = changed(
+        kernels=("abs(a.balance - b.balance)",), fields=(FieldText("balance", "0", "1e6", "0.01"),)
+    )
+    sizes = Sizes(gini, 30)
+    assert (sizes.edges, sizes.max_degree, sizes.sensitivities) == (60, 4, (4 * 10**8,))
+    assert begin(gini, 10).ring.bits == 64
+
+
+def test_the_ring_holds_every_sum_wherever_it_stands():
+    fields = (FieldText("age", "0", "127"), FieldText("balance", "0", "1e6", "0.01"))
+    narrow, wide = "abs(a.age - b.age)", "abs(a.balance - b.balance)"
+    for kernels, bits in (((narrow, narrow), 32), ((narrow, wide), 64), ((wide, narrow), 64)):
+        assert (
+            begin(changed(kernels=kernels, estimator="ratio", fields=fields), 10).ring.bits == bits
+        )
+
+
+def test_the_ring_grows_with_the_noise_of_the_smallest_part():
+    quiet = {"kernels": TWO, "estimator": "ratio", "epsilon": "1/1000"}
+    assert begin(changed(**quiet), 10).ring.bits == 32
+    assert begin(changed(**quiet, split=("1e-6", "0.999999")), 10).ring.bits == 64
+
+
+def test_a_sum_that_no_ring_holds_is_a_range_error():
+    wide = changed(kernels=("a.x * b.x",), fields=(FieldText("x", "0", str(1 << 30)),)).check()
+    with pytest.raises(RangeError, match="narrow the fields' bounds"):
+        begin(wide, 10)
+    with pytest.raises(RangeError, match=r"the ring holds 2\^63"):
+        Sizes(wide, 30).ring([0])
+
+
+def test_a_value_inside_a_kernel_that_64_bits_do_not_hold_is_refused_before_anything_is_computed():
+    """Otherwise the bit of a wrapped product would be 1 where the analysis says 0, and the sum would carry no noise."""
+    wrapping = changed(
+        kernels=("(a.x * a.x < 0) * a.y + (b.x * b.x < 0) * b.y",),
+        fields=(FieldText("x", "0", str(1 << 40)), FieldText("y", "0", "127")),
+    )
+    with pytest.raises(RangeError, match="62 bits"):
+        wrapping.check()
+
+
+def test_more_records_or_edges_than_memory_holds_are_refused():
+    with pytest.raises(RangeError, match="records"):
+        _ = Sizes(STUDY, 10**8).edges
+    with pytest.raises(RangeError, match="sampled"):
+        _ = Sizes(changed(edges="100000000"), 10**5).edges
+    assert Sizes(changed(edges="all"), 10**5).edges == 10**5 * (10**5 - 1) // 2
+
+
+def test_noise_that_no_ring_holds_is_refused_by_a_study_error():
+    quiet = changed(
+        epsilon="1e-15", kernels=("abs(a.x - b.x)",), fields=(FieldText("x", "0", "1e9"),)
+    ).check()
+    with pytest.raises(StudyError, match="epsilon"):
+        begin(quiet, 10)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 8])
+def test_too_few_records_are_refused(degree):
+    study = changed(degree=degree, kernels=("7",), nodes=STUDY.nodes[:1], max_colluding=0)
+    with pytest.raises(TooFewRecords, match=f"degree {degree} needs at least {degree} records"):
+        begin(study, degree - 1)
+    assert begin(study, degree).sizes.edges == 1
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_a_class_without_records_is_refused(first):
+    with pytest.raises(
+        TooFewRecords, match=f"{3 * first} of class 0 and {12 - 3 * first} of class 1"
+    ):
+        begin(changed(**TWO_SAMPLE), 4, first)

@@ -1,0 +1,200 @@
+"""What the tests of noisy pairs share: studies, every pair's noisy value of a run, its exact law, and fast channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.garbled import garbled_study, without_points
+from tests.support.studies import Columns, by_class
+from umpc.crypto.prg import Stream, derive, digest
+from umpc.crypto.rounds import Message, Protocol
+from umpc.dp.committee import _threshold
+from umpc.mpc.garbled.pair_noise import PairNoise
+from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, set_up_shapes
+from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
+from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.simulation import Simulated
+from umpc.study.document import Study
+from umpc.ustat.hypergraph import Owners
+
+EQUAL = "a.x == b.x"
+"""Of 0 and 1: values 0 and 1."""
+
+
+def bell_study(kernels: str | Sequence[str] = EQUAL, nodes: int = 2, **changes) -> Study:
+    """x has the values 0 and 1, unless said otherwise."""
+    usual = {
+        "protocol": "bell-2pc",
+        "noise": "pair_laplace",
+        "edges": "1p",
+        "x": ("0", "1"),
+        "y": ("0", "1"),
+    }
+    return garbled_study(kernels, nodes, **(usual | changes))
+
+
+def noisy_values(run: Simulated) -> dict[Owners, np.ndarray]:
+    """Every pair's noisy value, in units, cell by cell: (sums, pairs) int64, as whoever has all shares gets it."""
+    found: dict[Owners, np.ndarray] = {}
+    for owners, cell in run.attempt.hypergraph.cells.items():
+        total = np.zeros((len(run.attempt.study.kernels), cell.count), dtype=run.attempt.ring.dtype)
+        for node in set(owners):
+            total += share_of(run, node, owners)
+        found[owners] = signed(run, total)
+    return found
+
+
+def share_of(run: Simulated, node: int, owners: Owners) -> np.ndarray:
+    """A node's released share of a cell's pairs: (sums, pairs) of the ring, from the bytes that leave."""
+    ring, place = run.attempt.ring, 0
+    released = np.frombuffer(run.transcript.shares[node], dtype=ring.dtype.newbyteorder("<"))
+    rows = released.reshape(len(run.attempt.study.kernels), -1)
+    for each, cell in run.attempt.cells_of(node).items():
+        if each == owners:
+            return rows[:, place : place + cell.count]
+        place += cell.count
+    raise KeyError(owners)
+
+
+def signed(run: Simulated, values: np.ndarray) -> np.ndarray:
+    return values.view(np.dtype(f"i{run.attempt.ring.bytes}")).astype(np.int64)
+
+
+def clear_values(
+    study: Study, tables: Sequence[Columns], run: Simulated
+) -> dict[Owners, np.ndarray]:
+    """The same without noise, from the pooled tables."""
+    tables, found = by_class(study, tables), {}
+    for owners, cell in run.attempt.hypergraph.cells.items():
+        rows = cell.edges(0, cell.count)
+        records = [
+            {k: c[r] for k, c in tables[n].items()} for n, r in zip(owners, rows, strict=True)
+        ]
+        found[owners] = np.stack([kernel.evaluate(records) for kernel in study.parsed_kernels])
+    return found
+
+
+def noise_by_place(
+    study: Study, tables: Sequence[Columns], run: Simulated
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first sum's noise of pairs of two nodes, and of pairs inside a node."""
+    noisy, clear, places = noisy_values(run), clear_values(study, tables, run), ([], [])
+    for owners in noisy:
+        places[len(set(owners)) == 1].append((noisy[owners] - clear[owners])[0])
+    return tuple(np.concatenate([np.empty(0, dtype=np.int64), *rows]) for rows in places)
+
+
+def pmf_of(law: PairLaplace | PairResponse) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """P(noisy value | value), as the papers write the law, without coins and thresholds."""
+    if isinstance(law, PairLaplace):
+        laplace = stats.dlaplace(float(law.epsilon / law.width))
+        return lambda noisy, values: laplace.pmf(noisy - values)
+    odds = np.exp(float(law.epsilon))
+    inside = np.vectorize(lambda value: law.low <= value <= law.low + law.width)
+    return lambda noisy, values: (
+        inside(noisy) * np.where(noisy == values, odds, 1) / (odds + law.width)
+    )
+
+
+def law_p(noise: np.ndarray, log_ratio: float) -> float:
+    """The p-value of discrete Laplace noise (chi-square, bins that expect at least 8)."""
+    law, cuts, before = stats.dlaplace(log_ratio), [], 0.0
+    far = int(40 * law.std()) + 1
+    for value, mass in zip(
+        range(-far, far), law.cdf(np.arange(-far, far)) * len(noise), strict=True
+    ):
+        if mass - before >= 8 <= len(noise) - mass:
+            cuts.append(value)
+            before = mass
+    expected = np.diff([0.0, *law.cdf(cuts), 1.0]) * len(noise)
+    seen = np.bincount(np.searchsorted(cuts, noise, side="left"), minlength=len(expected))
+    assert len(expected) > 1, "no power: one bin"
+    return float(stats.chisquare(seen, expected).pvalue)
+
+
+def laws_of(run: Simulated) -> tuple[PairLaplace | PairResponse, ...]:
+    return noise_of(run.attempt.sizes)
+
+
+def all_numbers(noise: PairNoise) -> np.ndarray:
+    """(numbers, n) uint64: every choice of a pair's random numbers once."""
+    grid = np.indices((1 << noise.bits,) * noise.numbers, dtype=np.uint64)
+    return grid.reshape(noise.numbers, (1 << noise.bits) ** noise.numbers)
+
+
+# --- fast: transfers that hide nothing ----------------------------------------------------------------------
+
+_DELTAS: dict[bytes, np.ndarray] = {}
+
+
+class _Channel:
+    """Both ends of a channel whose blocks anybody could make: t = q ⊕ r·Δ, and the message is zeros."""
+
+    def __init__(self, session: bytes):
+        self.session, self._done = session, 0
+
+    def fork(self, *labels: str | int) -> _Channel:
+        fork = type(self)(digest(b"fork", self.session, *(str(label).encode() for label in labels)))
+        _DELTAS.setdefault(fork.session, _DELTAS[self.session])
+        return fork
+
+    def _blocks(self, count: int) -> Blocks:
+        self._done += 1
+        words = Stream(derive(self.session, "batch", self._done)).words(2 * count)
+        return Blocks(0, words.reshape(count, 2))
+
+
+class _Receiver(_Channel):
+    def extend(self, choices: np.ndarray) -> tuple[Blocks, Message]:
+        q = self._blocks(len(choices))
+        t = q.blocks ^ choices[:, None].astype(np.uint64) * _DELTAS[self.session]
+        return Blocks(0, t), extend_shape(len(choices), self._done)
+
+
+class _Sender(_Channel):
+    peer = "its peer"
+
+    @property
+    def delta(self) -> np.ndarray:
+        return _DELTAS[self.session]
+
+    def extend(self, message: Message, count: int) -> Blocks:
+        return self._blocks(count)
+
+
+def _open_sender(seed: bytes, delta: np.ndarray, session: bytes, peer: str) -> Protocol:
+    _DELTAS[session] = delta
+    for speaks, message in set_up_shapes():
+        yield message if speaks else silence(message.step)
+    return _Sender(session)
+
+
+def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
+    for speaks, message in set_up_shapes():
+        yield silence(message.step) if speaks else message
+    return _Receiver(session)
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Base transfers without points; the thresholds of coins are computed once."""
+    with without_points(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.dp.committee._threshold", cache(_threshold))
+        yield
+
+
+@contextmanager
+def without_transfers() -> Iterator[None]:
+    """Channels of the same shape and correlation that hide nothing, for tests that only look at released values."""
+    with remembered(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.mpc.garbled.cells.open_sender", _open_sender)
+        patch.setattr("umpc.mpc.garbled.cells.open_receiver", _open_receiver)
+        yield
+        _DELTAS.clear()

@@ -1,0 +1,32 @@
+"""What the tests of a trusted curator share: a study for each mechanism, and tables for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.support.studies import KENDALL, make_study, random_tables
+from umpc.protocols.central.settings import MECHANISMS, usual_edges
+from umpc.study.document import Study
+
+SHAPE = {"protocol": "central", "backend": "none", "preprocessing": "none", "dealer": None}
+COUNTS = (11, 9)
+__all__ = ["COUNTS", "MECHANISMS", "central_study", "central_tables"]
+
+
+def central_study(noise: str = "laplace", nodes: int = 2, **changes) -> Study:
+    """changes: as for make_study. Fields x and y: 0 to 3."""
+    shape = SHAPE | {
+        "noise": noise,
+        "edges": usual_edges(noise),
+        "nodes": nodes,
+        "kernels": KENDALL,
+    }
+    return make_study(**(shape | changes)).check()
+
+
+def central_tables(
+    counts: Sequence[int] = COUNTS, label: str = "central"
+) -> list[dict[str, np.ndarray]]:
+    return random_tables(counts, label)

@@ -1,0 +1,51 @@
+"""What the tests of garbled studies share: studies without a dealer, and set-ups without curve points for many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from tests.support.studies import make_study
+from umpc.crypto.prg import digest
+from umpc.crypto.rounds import Protocol
+from umpc.mpc.transfers.base_ot import CHOICE, OFFER, key_message, silence
+from umpc.mpc.transfers.correlated_ot import BLOCK_BITS
+from umpc.study.document import Study
+
+NO_DEALER = {"backend": "garbled", "preprocessing": "none", "dealer": None}
+
+
+def garbled_study(kernels: str | Sequence[str], nodes: int = 2, **changes) -> Study:
+    return make_study(kernels, nodes, **(NO_DEALER | changes)).check()
+
+
+def without_dealer(study: Study) -> Study:
+    return msgspec.structs.replace(study, **NO_DEALER).check()
+
+
+def _seed(session: bytes, number: int, bit: int) -> bytes:
+    return digest(session, bytes([number, bit]))
+
+
+def _send(seed: bytes, count: int, session: bytes, peer: str) -> Protocol:
+    yield key_message(OFFER, 2)
+    yield silence(CHOICE)
+    return [(_seed(session, number, 0), _seed(session, number, 1)) for number in range(count)]
+
+
+def _receive(seed: bytes, choices: Sequence[int], session: bytes, peer: str) -> Protocol:
+    yield silence(OFFER)
+    yield key_message(CHOICE, BLOCK_BITS)
+    return [_seed(session, number, choice) for number, choice in enumerate(choices)]
+
+
+@contextmanager
+def without_points() -> Iterator[None]:
+    """Base transfers of the same shape whose seeds anybody could make: 0.1 s less for each link of a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.mpc.transfers.correlated_ot.send_seeds", _send)
+        patch.setattr("umpc.mpc.transfers.correlated_ot.receive_seeds", _receive)
+        yield

@@ -1,0 +1,78 @@
+"""What the tests of `gopa` share: a study, its tables, the exact sum, and what colluding nodes know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from tests.support.studies import Columns, generator, make_study
+from umpc.protocols.gopa.messages import OfGopa
+from umpc.protocols.gopa.node import GopaSession
+from umpc.protocols.local.messages import one_message_of
+from umpc.simulation import Simulated
+from umpc.study.document import Study
+
+FACTS = {
+    "edges": "all",
+    "noise": "gopa",
+    "backend": "none",
+    "preprocessing": "none",
+    "dealer": None,
+}
+
+protocol_of = cache(one_message_of)
+
+
+def gopa_study(nodes: int = 3, colluding: int = 1, **changes) -> Study:
+    """Of x, 0 to 3. changes: as for make_study."""
+    shape = {
+        "protocol": "gopa",
+        "kernels": "a.x",
+        "degree": 1,
+        "delta": "1e-9",
+        "max_colluding": colluding,
+    }
+    return make_study(**(FACTS | shape | {"nodes": nodes} | changes)).check()
+
+
+def tables_of(counts: Sequence[int], label: str = "gopa") -> list[dict[str, np.ndarray]]:
+    rng = generator(label)
+    return [{name: rng.integers(0, 4, count) for name in "xy"} for count in counts]
+
+
+def sums(study: Study, tables: Sequence[Columns]) -> list[int]:
+    """Each node's value without noise, in steps."""
+    of: OfGopa = protocol_of(study)
+    return [int(of.kernel.evaluate([table]).sum()) * of.scale for table in tables]
+
+
+def numbers(run: Simulated) -> list[int]:
+    """The messages, read as whoever sees them."""
+    return [int.from_bytes(share, "little", signed=True) for share in run.transcript.shares]
+
+
+def uncovered(run: Simulated) -> list[int]:
+    """The honest nodes' messages as t colluding nodes, the first ones, and the coordinator see them: without what these
+    nodes share with them."""
+    study, nodes = run.attempt.study, run.nodes
+    known = range(study.max_colluding)
+    found = numbers(run)
+    return [
+        found[node] + sum(nodes[peer]._shared(node) for peer in known)
+        for node in range(len(known), len(nodes))
+    ]
+
+
+def ring_of_sessions(study: Study, tables: Sequence[Columns], entropy) -> list[GopaSession]:
+    """All nodes, as far as drawn noise."""
+    nodes = [
+        GopaSession(node.name, study, table, len(table["x"]), entropy)
+        for node, table in zip(study.nodes, tables, strict=True)
+    ]
+    members = [node.accept() for node in nodes]
+    openings = [node.agree(members) for node in nodes]
+    for node in nodes:
+        node.begin(openings)
+    return nodes

@@ -1,0 +1,69 @@
+"""What the tests of the ledger, of its chain of rows and of its anchor share."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from umpc.errors import LedgerError
+from umpc.node.budget.budget_account import Balance
+from umpc.node.budget.budget_limits import DEFAULT_DELTA
+from umpc.node.budget.ledger import Ledger
+
+TOTAL = Fraction(5)
+D = Fraction(1, 10**12)
+"""A study's delta, where it does not matter."""
+A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
+
+
+def opened(
+    path: Path, total: Fraction = TOTAL, delta: Fraction = DEFAULT_DELTA, **options
+) -> Ledger:
+    return Ledger(path, "bank", total, delta, **options)
+
+
+def kinds(ledger: Ledger) -> list[str]:
+    return [row.kind for row in ledger.history()]
+
+
+def balance(total: object, spent: object, reserved: object, left: object) -> Balance:
+    return Balance(Fraction(total), Fraction(spent), Fraction(reserved), Fraction(left))
+
+
+def charged(ledger: Ledger, *studies: bytes, epsilon: Fraction = Fraction(1)) -> None:
+    """Each study reserved and charged."""
+    for study in studies:
+        ledger.reserve(study, epsilon, D)
+        ledger.charge(study, b"attempt", b"share")
+
+
+def refused(path: Path, match: str, **options) -> str:
+    """The refusal, twice: looking changes nothing."""
+    before = contents(path.parent)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=match) as caught:
+            opened(path, **options)
+    assert contents(path.parent) == before
+    return caught.value.message
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file that counts."""
+    passing = ("-shm", "-wal", ".lock")
+    files = [
+        file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(passing)
+    ]
+    return {str(file): file.read_bytes() for file in files}
+
+
+def copies(path: Path, studies: tuple[bytes, ...] = (A, B), **options) -> list[dict[Path, bytes]]:
+    """The files as they were on disk after each study, with nobody running."""
+    taken = []
+    for study in studies:
+        with opened(path, **options) as ledger:
+            charged(ledger, study)
+        names = [path, Path(f"{path}.key"), options.get("anchor", Path(f"{path}.anchor"))]
+        taken.append({name: name.read_bytes() for name in names})
+    return taken

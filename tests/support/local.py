@@ -1,0 +1,65 @@
+"""What the tests of one-message studies share: a study for each protocol, and the pooled records' own value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tests.support.studies import AUC, KENDALL, generator, make_study
+from umpc.protocols.base.seed_agreement import by_class
+from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.local.settings import ASKS, ONE_MESSAGE, with_usual_bins
+from umpc.study.document import Study
+from umpc.study.parts import FieldBins
+
+NO_EDGES = {
+    "edges": "all",
+    "noise": "local",
+    "backend": "none",
+    "preprocessing": "none",
+    "dealer": None,
+}
+SHAPES = {
+    "bell-ldp": {"kernels": KENDALL},
+    "bell-auc": {"kernels": AUC, "sampling": "two_sample", "levels": 2},
+    "ghazi-ldp": {"kernels": KENDALL},
+    "ghazi-rounds": {"kernels": KENDALL},
+}
+"""Of each protocol what it computes. Fields x and y: 0 to 3."""
+ALONE = tuple(protocol for protocol in ONE_MESSAGE if protocol != ASKS)
+"""Whose one message leads to no question."""
+
+
+def local_study(protocol: str, nodes: int = 2, **changes) -> Study:
+    """changes: as for make_study; fields without bins get the usual ones, which here are a bin a value."""
+    shape = NO_EDGES | SHAPES[protocol] | {"protocol": protocol}
+    return with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))).check()
+
+
+def local_tables(
+    study: Study, counts: Sequence[int], label: str = "local"
+) -> list[dict[str, np.ndarray]]:
+    """Correlated records; where there are classes, with one of each at least."""
+    rng, tables = generator(label), []
+    for count in counts:
+        x = rng.integers(0, 4, count)
+        columns = {"x": x, "y": np.clip(x + rng.integers(-1, 2, count), 0, 3)}
+        if study.two_sample:
+            columns["label"] = (x + rng.integers(0, 4, count) < 3).astype(np.int64)
+            columns["label"][:2] = (0, 1)[:count]
+        tables.append(columns)
+    return tables
+
+
+def quantised(study: Study, tables: Sequence[Mapping[str, np.ndarray]]) -> float:
+    """What the estimate is near to."""
+    together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return one_message_of(study).quantised(*by_class(study, together))
+
+
+def bins(**given: int | Sequence[str]) -> tuple[FieldBins, ...]:
+    return tuple(
+        FieldBins(f, v) if isinstance(v, int) else FieldBins(f, 0, tuple(v))
+        for f, v in given.items()
+    )

@@ -1,0 +1,178 @@
+"""What the protocol's tests share: α and N, and one chunk dealt and evaluated. Whole studies: `tests/studies.py`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from scipy import stats
+
+from umpc.crypto.prg import FixedKeyHash, derive
+from umpc.crypto.ring import Ring
+from umpc.crypto.rounds import SentMessage, run_in_memory
+from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.dealing import deal_chunk
+from umpc.mpc.masked.evaluation import ChunkInputs, LayerShares, evaluate_chunk, read_open
+from umpc.mpc.masked.masks import masked_wires, modulus, wire_masks
+from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.plan import Pattern, Plan, Program, RecordPlace
+from umpc.study.parts import FieldText
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import Schema
+
+ALPHA = 1e-6
+"""Chance that one statistical test of right code fails, had its seed been chosen at random."""
+RUNS = 250
+"""Whole studies per data set in a statistical test."""
+EDGES = 20_000
+"""Edges, each with fresh masks and keys, per data set in a statistical test of one chunk."""
+
+LEANING = " + ".join(f"sign({p}.x + {q}.x - 2 * {r}.x)" for p, q, r in ("abc", "acb", "bca"))
+"""Which way triples lean: every comparison mixes all three records."""
+
+Columns = Mapping[str, np.ndarray]
+
+
+def seed_of(label: str) -> bytes:
+    return hashlib.sha256(label.encode()).digest()
+
+
+def patterns(degree: int) -> list[Pattern]:
+    """Every pattern that balanced sampling can give: the records of one node stand side by side, two nodes or more."""
+    steps = product((0, 1), repeat=degree - 1)
+    return [tuple(int(n) for n in np.cumsum((0, *step))) for step in steps if any(step)]
+
+
+def make_schema(**fields: tuple[str, ...]) -> Schema:
+    """name=(lower, upper) or (lower, upper, resolution), as exact text."""
+    return Schema(FieldText(name, *bounds).schema() for name, bounds in fields.items())
+
+
+@dataclass
+class ChunkRun:
+    """One chunk, dealt and evaluated by all owners in memory. masks, masked: per slot and wire (count,) uint64."""
+
+    plan: Plan
+    program: Program
+    inputs: list[ChunkInputs]
+    masks: list[list[np.ndarray]]
+    masked: list[list[np.ndarray]]
+    dealt: list[DealtPart]
+    seeded: list[SeededPart]
+    shares: list[list[int]]
+    sent: list[SentMessage]
+    totals: list[int]
+
+
+def program_of(
+    kernels: Kernel | Sequence[Kernel], ring: Ring, pattern: Pattern = (0, 1)
+) -> Program:
+    """The program of one pattern alone."""
+    return compile_program([kernels] if isinstance(kernels, Kernel) else kernels, ring, [pattern])
+
+
+def run_chunk(
+    kernels: Kernel | Sequence[Kernel],
+    ring: Ring,
+    records: Sequence[Columns],
+    count: int,
+    label: str = "chunk",
+    pattern: Pattern = (0, 1),
+) -> ChunkRun:
+    """Edge j is row j of every slot's table; every record has its own masks. Material goes through its encoding."""
+    program, seed, tree_hash = (
+        program_of(kernels, ring, pattern),
+        seed_of(label),
+        tree_hash_of(label),
+    )
+    plan = program.plans[pattern]
+    masks = [
+        wire_masks(program, derive(seed, "masks", slot), count) for slot in range(len(pattern))
+    ]
+    masked = [
+        masked_wires(program, columns, mask, count)
+        for columns, mask in zip(records, masks, strict=True)
+    ]
+    places = {n: place for n, place in enumerate(plan.places) if isinstance(place, RecordPlace)}
+    seeds = [derive(seed, "party", party) for party in plan.everybody]
+    known = {number: masks[place.slot][place.wire] for number, place in places.items()}
+    dealt = deal_chunk(plan, known, seeds, count, tree_hash)
+    dealt = [
+        DealtPart.decode(plan, part.encode(), party, count) for party, part in enumerate(dealt)
+    ]
+    seeded = [SeededPart.expand(plan, seeds[party], party, count) for party in plan.everybody]
+    inputs = [
+        ChunkInputs(
+            {number: masked[place.slot][place.wire] for number, place in places.items()},
+            {
+                number: mask
+                for number, mask in known.items()
+                if pattern[places[number].slot] == party
+            },
+            {slot: records[slot] for slot in plan.own_slots(party)},
+            count,
+            [f"node-{party}" for party in plan.everybody],
+        )
+        for party in plan.everybody
+    ]
+    parties = zip(plan.everybody, inputs, dealt, seeded, strict=True)
+    shares, sent = run_in_memory(
+        [evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in parties]
+    )
+    totals = [ring.decode(sum(parts)) for parts in zip(*shares, strict=True)]
+    return ChunkRun(plan, program, inputs, masks, masked, dealt, seeded, shares, sent, totals)
+
+
+def tree_hash_of(label: str) -> FixedKeyHash:
+    return FixedKeyHash(seed_of(label + " tree"))
+
+
+def clear_total(kernel: Kernel, ring: Ring, records: Sequence[Columns]) -> int:
+    """The same in the clear, reduced into the ring."""
+    return ring.decode(ring.encode(sum(int(value) for value in kernel.evaluate(records))))
+
+
+def sent_shares(run: ChunkRun, layer: int, count: int) -> list[LayerShares]:
+    """What each party sent in a layer; nothing where it had nothing to send."""
+    lines = {line.party: line.message for line in run.sent if line.round == layer + 1}
+    nothing = LayerShares({}, {})
+    return [
+        read_open(run.plan, layer, party, lines[party], count) if party in lines else nothing
+        for party in run.plan.everybody
+    ]
+
+
+def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """What all owners see once everything is opened: bits by number, places by number, all masked."""
+    bits: dict[int, np.ndarray] = {}
+    places: dict[int, np.ndarray] = {}
+    for layer in range(len(run.plan.layers)):
+        for part in sent_shares(run, layer, count):
+            for number, share in part.bits.items():
+                bits[number] = bits.get(number, np.uint8(0)) ^ share
+            for number, share in part.places.items():
+                places[number] = (places.get(number, np.uint64(0)) + share) & modulus(
+                    run.plan.place_width(number)
+                )
+    return bits, places
+
+
+def homogeneity(first: np.ndarray, second: np.ndarray) -> float:
+    """The p-value of "both samples of small categories come from one law" (chi-square)."""
+    size = int(max(first.max(), second.max())) + 1
+    counts = np.stack(
+        [np.bincount(sample.astype(np.int64), minlength=size) for sample in (first, second)]
+    )
+    counts = counts[:, counts.sum(axis=0) > 0]
+    if counts.shape[1] == 1:
+        return 1.0
+    expected = counts.sum(axis=0) * counts.sum(axis=1, keepdims=True) / counts.sum()
+    return float(stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), counts.shape[1] - 1))
+
+
+def uniformity(sample: np.ndarray, categories: int) -> float:
+    """The p-value of "the sample is uniform over the categories" (chi-square)."""
+    return float(stats.chisquare(np.bincount(sample.astype(np.int64), minlength=categories)).pvalue)

@@ -1,0 +1,78 @@
+"""Sessions of all nodes of a small study, taken step by step as far as a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.support.studies import Entropy, make_study, random_tables
+from umpc.crypto.rounds import run_in_memory
+from umpc.dealer.session import DealerSession
+from umpc.mpc.attempt import Chunk
+from umpc.protocols.u_mpc.node import NodeSession
+
+
+class Run:
+    """changes: as for make_study."""
+
+    def __init__(self, counts: Sequence[int] = (3, 4), label: str = "run", **changes):
+        self.study = make_study(nodes=len(counts), **changes)
+        self.tables = random_tables(counts, label, classes=self.study.two_sample)
+        self.nodes = [
+            NodeSession(node.name, self.study, table, count, Entropy(f"{label} {i}"))
+            for i, (node, table, count) in enumerate(
+                zip(self.study.nodes, self.tables, counts, strict=True)
+            )
+        ]
+        self.members = [node.accept() for node in self.nodes]
+
+    def agree(self) -> Run:
+        self.openings = [node.agree(self.members) for node in self.nodes]
+        return self
+
+    def begin(self) -> Run:
+        self.attempts = [node.begin(self.openings) for node in self.nodes]
+        self.attempt = self.attempts[0]
+        self.dealer = DealerSession(self.attempt, Entropy("dealer")) if self.study.dealer else None
+        return self
+
+    def seed(self) -> Run:
+        for index, node in enumerate(self.nodes):
+            node.receive_seed(self.dealer.seed_frame(index).payload)
+        return self
+
+    def send_fields(self, sender: int, receiver: int) -> None:
+        self.nodes[receiver].receive_fields(sender, self.nodes[sender].fields_for(receiver))
+
+    def fields(self) -> Run:
+        for sender, node in enumerate(self.nodes):
+            for receiver in node.peers:
+                self.send_fields(sender, receiver)
+        return self
+
+    def material(self, chunk: Chunk, node: int) -> bytes:
+        return dict(self.dealer.deal_one(chunk))[node].payload
+
+    def protocols(self, chunk: Chunk) -> list:
+        """The chunk's protocols, in party order."""
+        tree_hash = self.attempt.tree_hash()
+        return [
+            self.nodes[node].protocol(chunk, self.material(chunk, node), tree_hash)
+            for node in chunk.parties
+        ]
+
+    def finish(self, chunk: Chunk) -> None:
+        results, _ = run_in_memory(self.protocols(chunk))
+        for node, result in zip(chunk.parties, results, strict=True):
+            self.nodes[node].add(chunk, result)
+
+    def evaluate(self) -> Run:
+        for chunk in self.attempt.chunks():
+            self.finish(chunk)
+        for node in self.nodes:
+            node.evaluate_inner()
+        return self
+
+
+def first_chunk(run: Run, parties: int = 2) -> Chunk:
+    """The first chunk of so many owners."""
+    return next(chunk for chunk in run.attempt.chunks() if len(chunk.parties) == parties)

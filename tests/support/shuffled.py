@@ -1,0 +1,89 @@
+"""What the tests of shuffled studies share: a study, and who saw what in a run in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.support.local import NO_EDGES
+from tests.support.studies import KENDALL, make_attempt, make_study
+from umpc.crypto.packing import unpack
+from umpc.mpc.attempt import Attempt
+from umpc.protocols.ghazi_shuffle.messages import OfShufflers
+from umpc.protocols.ghazi_shuffle.split_mix import add_up
+from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.local.settings import with_usual_bins
+from umpc.simulation import Simulated
+from umpc.study.document import Study
+from umpc.study.parts import Participant
+
+SHUFFLERS = (Participant("shuffler-1", "shuffler-1:1"), Participant("shuffler-2", "shuffler-2:1"))
+
+
+def shuffled_study(nodes: int = 2, **changes) -> Study:
+    """Kendall's tau of x and y, 0 to 3, a bin a value; changes: as for make_study."""
+    shape = NO_EDGES | {
+        "noise": "shuffled",
+        "protocol": "ghazi-shuffle",
+        "shufflers": SHUFFLERS,
+        "kernels": KENDALL,
+    }
+    return with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))).check()
+
+
+def shuffled_attempt(counts: Sequence[int], label: str = "members", **changes) -> Attempt:
+    return make_attempt(shuffled_study(len(counts), **changes), counts, label)
+
+
+def protocol_of(attempt: Attempt) -> OfShufflers:
+    return one_message_of(attempt.study, [member.classes for member in attempt.members])
+
+
+@contextmanager
+def one_protocol() -> Iterator[None]:
+    """Equal studies of equal counts have one protocol object in all processes of all runs: its matrix and widths."""
+    kept = cache(one_message_of)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (
+            "protocols.ghazi_shuffle.node",
+            "protocols.ghazi_shuffle.shuffler",
+            "protocols.ghazi_shuffle.coordinator",
+        ):
+            patch.setattr(
+                f"umpc.{module}.one_message_of", lambda study, counts: kept(study, tuple(counts))
+            )
+        yield
+
+
+def messages(run: Simulated) -> list[np.ndarray]:
+    """Every node's numbers, (d, records r): what nobody but the node sees."""
+    of = protocol_of(run.attempt)
+    parts = [
+        [
+            of.part(place, half, member.records)
+            for place, half in enumerate((delivery.masked, delivery.seed))
+        ]
+        for delivery, member in zip(run.transcript.deliveries, run.attempt.members, strict=True)
+    ]
+    return [(masked + pad) & of._mask for masked, pad in parts]
+
+
+def heaps(run: Simulated) -> list[np.ndarray]:
+    """What either shuffler sent to the coordinator: (d, n r)."""
+    protocol, found = protocol_of(run.attempt).protocol, []
+    for shuffler in run.attempt.study.shufflers:
+        data = b"".join(
+            frame.payload for sender, _, frame in run.transcript.online if sender == shuffler.name
+        )
+        count = protocol.dimension * protocol.records * protocol.shares
+        found.append(unpack(data, count, protocol.width).reshape(protocol.dimension, -1))
+    return found
+
+
+def sums(numbers: np.ndarray, run: Simulated) -> np.ndarray:
+    """(d,): of some numbers, as signed integers."""
+    return add_up(numbers, protocol_of(run.attempt).protocol.width)

@@ -1,0 +1,236 @@
+"""What tests of whole studies share: seeded randomness, small studies and tables, sums in the clear over the same E."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import msgspec
+import numpy as np
+import pytest
+
+from umpc.crypto.prg import Stream
+from umpc.crypto.zero_shares import KeyAgreement
+from umpc.mpc.attempt import Attempt, commit, edges_of
+from umpc.mpc.masked.compiler import compile_program
+from umpc.protocols.u_mpc.noise_binding import attempt_of, noise_of
+from umpc.study.document import Study
+from umpc.study.parts import FieldText, Participant
+from umpc.study.sizes import Member, Sizes
+from umpc.ustat.hypergraph import Hypergraph
+from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.text import to_text
+
+KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
+GINI = "abs(a.x - b.x)"
+AUC = "(sign(a.x - b.x) + 1) * (1/2)"
+TRIPLE = "a.x * b.x * c.x"
+"""Of three records: a product of three masked numbers."""
+SPEARMAN = to_text(LIBRARY["spearman_rho"].expression(["x", "y"]))
+"""Of three records: comparisons of two owners each."""
+SKEWNESS = to_text(LIBRARY["triples_skewness"].expression(["x"]))
+"""Of three records: comparisons of all three owners, by tables."""
+
+LOUD = "1e12"
+"""An ε under which there is no noise: the exact sum comes out."""
+
+CLASSES = FieldText.of_categories("label", ["case", "control"], public=True)
+Columns = Mapping[str, np.ndarray]
+
+
+@contextmanager
+def compiled_once() -> Iterator[None]:
+    """What equal studies of equal sizes have in common is derived once, not by every process of every run.
+
+    For tests of many runs: plans, sizes, the laws of the noise, and E where it is all sets of records.
+    """
+    programs, graphs, sizes = {}, {}, {}
+    sizes_of, laws = Sizes.of, cache(noise_of)
+
+    def compile_once(kernels, ring, patterns):
+        key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns)
+        if key not in programs:
+            programs[key] = compile_program(kernels, ring, patterns)
+        return programs[key]
+
+    def edges_once(study, seed, classes):
+        if study.edges != "all":
+            return edges_of(study, seed, classes)
+        key = study.degree, study.two_sample, tuple(classes)
+        if key not in graphs:
+            graphs[key] = edges_of(study, seed, classes)
+        return graphs[key]
+
+    def sizes_once(study, members):
+        found = sizes_of(study, members)
+        return sizes.setdefault(found, found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umpc.mpc.attempt.compile_program", compile_once)
+        patch.setattr("umpc.mpc.attempt.edges_of", edges_once)
+        patch.setattr(Sizes, "of", sizes_once)
+        for module in ("protocols.u_mpc.noise_binding", "protocols.u_mpc.node", "study.report"):
+            patch.setattr(f"umpc.{module}.noise_of", laws)
+        yield
+
+
+class Entropy:
+    """Uniform bytes that are the same for the same seed; its repr is what a failing test prints."""
+
+    def __init__(self, seed: str):
+        self.seed = seed
+        self._stream = Stream(hashlib.sha256(seed.encode()).digest())
+
+    def __call__(self, count: int) -> bytes:
+        return self._stream.bytes(count)
+
+    def __repr__(self) -> str:
+        return f"Entropy({self.seed!r})"
+
+
+def generator(label: str) -> np.random.Generator:
+    return np.random.default_rng(
+        np.frombuffer(hashlib.sha256(label.encode()).digest(), dtype=np.uint64)
+    )
+
+
+def make_study(
+    kernels: str | Sequence[str] = KENDALL,
+    nodes: int = 2,
+    *,
+    x: tuple[str, ...] = ("0", "3"),
+    y: tuple[str, ...] = ("0", "3"),
+    **changes,
+) -> Study:
+    """A study over x and y; changes: any of the study's entries. For two samples the label is public."""
+    fields = (FieldText("x", *x), FieldText("y", *y))
+    study = Study(
+        name="study",
+        statistic="custom",
+        kernels=(kernels,) if isinstance(kernels, str) else tuple(kernels),
+        fields=(*fields, CLASSES) if changes.get("sampling") == "two_sample" else fields,
+        epsilon="1",
+        edges="all",
+        max_colluding=0,
+        coordinator="coordinator",
+        dealer=Participant("dealer", "dealer:1"),
+        nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(nodes)),
+    )
+    return msgspec.structs.replace(study, **changes)
+
+
+def library_study(
+    name: str, fields: Sequence[FieldText], nodes: int, columns: Sequence[str], **changes
+) -> Study:
+    """A study of one of the library's statistics. changes: as for make_study, and `parameters` of the statistic."""
+    statistic = LIBRARY[name]
+    kernels = [to_text(e) for e in statistic.expressions(columns, changes.pop("parameters", None))]
+    facts = {key: getattr(statistic, key) for key in ("degree", "estimator", "sampling")}
+    return make_study(
+        kernels,
+        nodes,
+        **({"statistic": name, "fields": tuple(fields), "epsilon": LOUD} | facts | changes),
+    )
+
+
+def table(
+    x: Sequence[int], y: Sequence[int], label: Sequence[int] | None = None
+) -> dict[str, np.ndarray]:
+    columns = {"x": x, "y": y} | ({} if label is None else {"label": label})
+    return {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
+
+
+def random_tables(
+    counts: Sequence[int], label: str, low: int = 0, high: int = 3, classes: bool = False
+) -> list[dict]:
+    """classes: with a random label in every table."""
+    rng = generator(label)
+    columns = [rng.integers(low, high, (2, count), endpoint=True) for count in counts]
+    return [table(*xy, rng.integers(0, 2, xy.shape[1]) if classes else None) for xy in columns]
+
+
+def by_class(study: Study, tables: Sequence[Columns]) -> list[Columns]:
+    """The tables as edges number their records: of two samples, the first class first."""
+    if not study.two_sample:
+        return list(tables)
+    label = study.label
+    orders = [
+        np.concatenate([np.flatnonzero(t[label] == 0), np.flatnonzero(t[label] == 1)])
+        for t in tables
+    ]
+    return [
+        {name: column[order] for name, column in t.items()}
+        for t, order in zip(tables, orders, strict=True)
+    ]
+
+
+def clear_sums(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> list[int]:
+    """Σ of each kernel over E in the clear, in its units."""
+    totals, tables = [0] * len(study.kernels), by_class(study, tables)
+    for owners, cell in graph.cells.items():
+        rows = cell.edges(0, cell.count)
+        records = [
+            {k: c[r] for k, c in tables[n].items()} for n, r in zip(owners, rows, strict=True)
+        ]
+        for number, kernel in enumerate(study.parsed_kernels):
+            totals[number] += int(kernel.evaluate(records).sum(dtype=object))
+    return totals
+
+
+def graph_of(study: Study, report) -> Hypergraph:
+    """E, from what the report publishes."""
+    classes = zip(report.first_class_by_node, report.records_by_node, strict=True)
+    return edges_of(
+        study,
+        bytes.fromhex(report.joint_seed),
+        [(first, records - first) for first, records in classes],
+    )
+
+
+def make_members(
+    study: Study, counts: Sequence[int], label: str = "members", first: Sequence[int] | None = None
+) -> tuple[list[Member], list[bytes]]:
+    """Members and openings as honest nodes would make them. first: records of the first class."""
+    entropy = Entropy(label)
+    openings = [entropy(32) for _ in counts]
+    members = [
+        Member(
+            node.name,
+            count,
+            commit(study.hash, node.name, opening),
+            KeyAgreement(entropy(32)).public_key,
+            of_first,
+        )
+        for node, count, opening, of_first in zip(
+            study.nodes, counts, openings, first or [0] * len(counts), strict=True
+        )
+    ]
+    return members, openings
+
+
+def make_attempt(
+    study: Study, counts: Sequence[int], label: str = "members", first=None
+) -> Attempt:
+    return attempt_of(study, *make_members(study, counts, label, first))
+
+
+STUDY = Study(
+    name="kendall-2026",
+    statistic="kendall_tau",
+    kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
+    fields=(FieldText("age", "0", "127"), FieldText("balance", "-1000", "1000", "0.01")),
+    epsilon="1/2",
+    edges="2n",
+    max_colluding=2,
+    coordinator="coordinator",
+    dealer=Participant("dealer", "dealer.example.org:7100"),
+    nodes=tuple(
+        Participant(name, f"{name}.example.org:7100") for name in ("north", "south", "west")
+    ),
+)
+
+
+def changed(**changes) -> Study:
+    return msgspec.structs.replace(STUDY, **changes)

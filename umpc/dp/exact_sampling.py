@@ -1,0 +1,135 @@
+"""Arrays of random draws whose probabilities are exactly what is said of them: streams, coins, uniform integers.
+
+A node takes 256 bits from its `RandomBits` and expands them, so a million records cost one call. What decides about
+privacy is a coin of probability threshold/2^64, compared in integers; thresholds are fractions rounded to the safe
+side by certified balls, so an epsilon that is claimed holds for the law that is drawn, not for a law near it.
+
+The expansion is SHAKE-256 of the standard library: `umpc.dp` may not import a cipher, and no import of `umpc.mpc`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
+
+import numpy as np
+from flint import arb, ctx
+
+from umpc.dp.balls import PRECISION, ball, below
+from umpc.dp.random_bits import RandomBits
+from umpc.errors import InvalidEpsilon, LocalProtocolError
+
+SEED_BYTES = 32
+CHUNK_BYTES = 1 << 16
+COIN_BITS = 64
+MOST_TURNS = 1024
+"""Turns of a rejection that a working stream does not get to: each word is refused with chance below 1/2."""
+
+
+def draw_seed(bits: RandomBits) -> bytes:
+    """256 fresh bits. Raises: LocalProtocolError where the source returns something else."""
+    drawn = bits(8 * SEED_BYTES)
+    if not 0 <= drawn < 1 << 8 * SEED_BYTES:
+        raise LocalProtocolError(
+            "expected 256 random bits; pass a function such as secrets.randbits"
+        )
+    return drawn.to_bytes(SEED_BYTES, "little")
+
+
+class ShakeStream:
+    """The expansion of a seed for one purpose, read from the start; each byte is handed out once.
+
+    purpose: a word that keeps streams of one seed apart.
+    """
+
+    def __init__(self, seed: bytes, purpose: str):
+        if len(seed) != SEED_BYTES:
+            raise LocalProtocolError(f"a seed has {SEED_BYTES} bytes, got {len(seed)}")
+        self._prefix = seed + len(purpose).to_bytes(2, "little") + purpose.encode()
+        self._chunks = 0
+        self._rest = b""
+
+    def __repr__(self) -> str:
+        return "ShakeStream(<redacted>)"
+
+    def bytes(self, count: int) -> bytes:
+        parts, missing = [self._rest[:count]], count - len(self._rest)
+        self._rest = self._rest[count:]
+        while missing > 0:
+            label = self._prefix + self._chunks.to_bytes(8, "little")
+            chunk = hashlib.shake_256(label).digest(CHUNK_BYTES)
+            self._chunks += 1
+            parts.append(chunk[:missing])
+            self._rest = chunk[missing:]
+            missing -= len(chunk)
+        return b"".join(parts)
+
+    def words(self, count: int) -> np.ndarray:
+        """(count,) uint64, uniform."""
+        return np.frombuffer(self.bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+
+    def coins(self, thresholds: int | np.ndarray, count: int) -> np.ndarray:
+        """(count,) bool, true with probability threshold/2^64 each; a threshold is an int or (count,) uint64."""
+        return self.words(count) < np.asarray(thresholds, dtype=np.uint64)
+
+    def below(self, bounds: int | np.ndarray, count: int) -> np.ndarray:
+        """(count,) uint64, uniform on 0 .. bound-1 each, exactly: words past the last multiple are drawn again."""
+        bounds = np.broadcast_to(np.asarray(bounds, dtype=np.uint64), (count,))
+        if count and not bounds.all():
+            raise LocalProtocolError("a uniform integer below 0 does not exist")
+        surplus = ((np.uint64(0) - bounds) % np.maximum(bounds, np.uint64(1))).astype(np.uint64)
+        words = self.words(count)
+        for _ in range(MOST_TURNS):
+            again = np.flatnonzero(words < surplus)
+            if not len(again):
+                return words % bounds
+            words = words.copy()
+            words[again] = self.words(len(again))
+        raise LocalProtocolError("a rejection did not end; a working stream never does that")
+
+    def normals(self, count: int, dimension: int) -> np.ndarray:
+        """(count, dimension) float64, standard normal to the accuracy of floats (Box and Muller). Public use only.
+
+        An even number of values is drawn for each row, so rows do not depend on how many are asked for at once.
+        """
+        pairs = (dimension + 1) // 2
+        words = self.words(2 * pairs * count).reshape(count, 2, pairs)
+        uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        radius = np.sqrt(-2 * np.log(uniform[:, 0]))
+        angle = 2 * np.pi * uniform[:, 1]
+        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)[
+            :, :dimension
+        ]
+
+
+def respond(truth: np.ndarray, answers: int, threshold: int, stream: ShakeStream) -> np.ndarray:
+    """Randomised response, one answer a record: the truth with threshold/2^64, else any of k answers, uniformly.
+
+    Args: truth (records,) integers in 0 .. k-1. threshold: from `truth_threshold`.
+    """
+    told = stream.coins(threshold, len(truth))
+    return np.where(told, truth, stream.below(answers, len(truth)).astype(np.int64))
+
+
+def truth_threshold(epsilon: Fraction, answers: int) -> int:
+    """T such that telling the truth with T/2^64 and else drawing one of k answers uniformly is epsilon-DP, locally.
+
+    The truth then comes with g + (1-g)/k and every other answer with (1-g)/k, g = T/2^64; their ratio is
+    1 + k g/(1-g), at most e^epsilon if g <= (e^epsilon - 1)/(e^epsilon - 1 + k). T is that, rounded down.
+
+    Args:
+        epsilon: > 0, exact (a Fraction).
+        answers: k >= 2.
+
+    Raises: InvalidEpsilon where T is 0, so that no answer would say anything.
+    """
+    with ctx.workprec(PRECISION + 64):
+        gain = ball(epsilon).expm1() if epsilon < 64 else arb(64).expm1()
+        share = below(gain / (gain + answers), COIN_BITS)
+    threshold = int(share * (1 << COIN_BITS))
+    if not 0 < threshold < 1 << COIN_BITS:
+        raise InvalidEpsilon(
+            f"epsilon {epsilon} is too small for {answers} answers: the truth would never be told; "
+            "ask for a larger epsilon or fewer cells"
+        )
+    return threshold

@@ -1,0 +1,105 @@
+"""Noise of density √2/π / (1 + z⁴): pure epsilon-DP with a scale that depends on the data, drawn exactly.
+
+The guarantee. Let S be a β-smooth upper bound on the local sensitivity of g: |g(x) - g(x')| <= S(x) and
+S(x) <= e^β S(x') for neighbours. Release g(x) + (S(x)/α) Z with density h of Z. On log scale:
+
+- sliding by Δ, |Δ| <= α in units of the scale: |h'/h| = 4|z|³/(1+z⁴), greatest at z⁴ = 3, is at most 3^{3/4};
+- dilating by e^λ, |λ| <= β: d/dλ log(e^λ h(e^λ z)) = 1 - 4z⁴/(1+z⁴) lies in (-3, 1], so costs at most 3|λ|.
+
+From x to x', slide and then dilate: epsilon = 3^{3/4} α + 3β. (The paper leaves the constant open; Nissim,
+Raskhodnikova and Smith 2007 have α = β = ε/10 for this density. Here α = β gives ε/5.28.)
+
+Exact. What is released is the real number value + scale·Z, rounded to a public grid. Rounding is post-processing,
+so the guarantee is that of the real number; value and scale are fractions, Z is known through as many bits as the
+rounding needs: the answer is the k with U between F at the two ends of its cell, F enclosed in a ball, U extended
+bit by bit, as in `polya`. Z has mean 0 and variance 1: ∫z²/(1+z⁴) = ∫1/(1+z⁴) = π/√2. No fourth moment exists.
+
+Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, Lemma 4; Nissim, Raskhodnikova, Smith 2007, section 2.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from flint import arb, ctx
+
+from umpc.dp.balls import ball
+from umpc.dp.random_bits import LazyUniform, RandomBits
+from umpc.errors import LocalProtocolError
+
+SLIDE = Fraction(22_796, 10_000)
+"""At least 3^{3/4} = 2.27950...: what sliding by one unit of the scale costs, at most."""
+
+DILATE = Fraction(3)
+"""What dilating by a factor e costs, at most."""
+
+GRID = Fraction(1, 1 << 30)
+"""Granularity of releases unless told otherwise, in values."""
+
+PRECISION, MOST_PRECISION, MOST_BITS = 64, 1 << 14, 4096
+"""Working precision of the first ball and of the last; bits of U that a working source does not get to."""
+
+
+def distribution(z: Fraction, precision: int) -> arb:
+    """F(z) as a ball: 1/2 + log((z²+√2z+1)/(z²-√2z+1))/(4π) + (atan(√2z+1) + atan(√2z-1))/(2π)."""
+    with ctx.workprec(precision):
+        x, root = ball(z), arb(2).sqrt()
+        square, slope = x * x + 1, root * x
+        logarithm = ((square + slope) / (square - slope)).log() / 4
+        angle = ((slope + 1).atan() + (slope - 1).atan()) / 2
+        return arb(1) / 2 + (logarithm + angle) / arb.pi()
+
+
+def add_heavy_tail(value: Fraction, scale: Fraction, grid: Fraction, bits: RandomBits) -> Fraction:
+    """value + scale·Z, rounded to the nearest multiple of the grid.
+
+    Args:
+        value, scale: exact, scale >= 0, grid > 0; in the same units.
+        bits: the only source of randomness. The running time follows the value.
+    """
+    if scale < 0 or grid <= 0:
+        raise LocalProtocolError(
+            f"expected a scale of 0 or more and a grid above 0, got {scale} and {grid}"
+        )
+    centre = (value / grid + Fraction(1, 2)).__floor__()
+    if not scale:
+        return centre * grid
+    u = LazyUniform(bits, MOST_BITS)
+
+    def is_below(k: int) -> bool:
+        """Whether U < F(upper end of cell k): the answer is at most k."""
+        return _is_below(u, ((k + Fraction(1, 2)) * grid - value) / scale)
+
+    reach = max(1, (scale / grid).__floor__())
+    if is_below(centre):
+        low, high = centre - reach, centre
+        while is_below(low):
+            reach *= 2
+            low, high = centre - reach, low
+    else:
+        low, high = centre, centre + reach
+        while not is_below(high):
+            reach *= 2
+            low, high = high, centre + reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_below(middle) else (middle, high)
+    return high * grid
+
+
+def _is_below(u: LazyUniform, z: Fraction) -> bool:
+    """Whether U < F(z), by a sharper F while that helps and by more bits of U when it does not."""
+    precision = PRECISION
+    while precision <= MOST_PRECISION:
+        number = distribution(z, precision)
+        if u.certainly_below(number):
+            return True
+        if u.certainly_not_below(number):
+            return False
+        if u.resolved_by(number):
+            u.extend()
+        else:
+            precision *= 2
+    raise LocalProtocolError(
+        "expected a noise draw to be decided, but it was not: check the source of randomness"
+    )

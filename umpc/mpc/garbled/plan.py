@@ -1,0 +1,245 @@
+"""Garbled edges between two nodes, as far as everybody knows them: circuit, chunks, what travels on a link.
+
+Of two nodes the one that comes first in the study garbles, in all their cells. Records of either keep their place in
+the kernel: with two samples a link has the cells (u, v) and (v, u), and a node's records of the first class are
+argument a in one of them, its others argument b in the other.
+
+With noise inside the circuit (`pairs.py`) a chunk begins with the evaluator's choices for its random bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from umpc.crypto.ring import Ring
+from umpc.crypto.rounds import Message
+from umpc.errors import KernelError
+from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.garbling import EDGES, garbled_bits
+from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
+from umpc.mpc.garbled.outputs import LABEL_BITS
+from umpc.mpc.garbled.pair_noise import NOBODYS, PairNoise
+from umpc.mpc.masked.plan import Pattern
+from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.correlated_ot import extend_shape, extension_bytes
+from umpc.study.frames import MAX_PAYLOAD
+from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
+from umpc.ustat.kernel import Kernel
+
+if TYPE_CHECKING:
+    from umpc.mpc.attempt import Attempt
+
+LABELS, COINS, GARBLED = "labels", "coins", "garbled"
+GARBLER, EVALUATOR = 0, 1
+"""Parties of a chunk, in the order of the nodes."""
+LABELS_AT_ONCE = 8 * MAX_PAYLOAD // LABEL_BITS
+"""Labels in one message."""
+CHOICES_AT_ONCE = 1 << 18
+"""Choices in one message of the transfers' extension: 1 MiB."""
+CHUNKS_IN_FLIGHT = 8
+WINDOW_BYTES = 8 << 20
+"""How far a garbler may be ahead. Garbled edges go one way on a link, in the order in which they are asked for, from
+earlier to later nodes: so a node that waits for a later one can lock nobody. Choices of random bits go the other way, a
+twentieth as large: those of all chunks in flight are far below the window."""
+
+
+@dataclass(frozen=True)
+class GarbledPlan:
+    """What the two owners of a cell do with each of its edges.
+
+    noisy: every edge's value gets noise of its own, and is a result of its own.
+    """
+
+    circuit: Circuit
+    ring: Ring
+    noisy: bool = False
+    parties = 2
+    everybody = (GARBLER, EVALUATOR)
+
+    @cached_property
+    def edge_bits(self) -> int:
+        """Bits an edge that the garbler sends."""
+        return garbled_bits(self.circuit, self.ring)
+
+    @cached_property
+    def coin_wires(self) -> tuple[int, ...]:
+        """The wires of an edge's random bits."""
+        return self.circuit.inputs_of(NOBODYS)
+
+    @property
+    def chunk_edges(self) -> int:
+        """As many as fit one message."""
+        return min(EDGES, 8 * MAX_PAYLOAD // self.edge_bits) if self.edge_bits else EDGES
+
+    @property
+    def rounds(self) -> int:
+        return (2 if self.coin_wires else 1) if self.edge_bits else 0
+
+    def dealt_bits(self, party: int) -> int:
+        return 0
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        """What a party sends of `count` edges, but for its content."""
+        if self.coin_wires and round == 1:
+            choices = extension_bytes(self.coin_count(count))
+            return self.coins(bytes(choices)) if party == EVALUATOR else silence(COINS, 1)
+        if party == EVALUATOR:
+            return silence(GARBLED, self._last)
+        return self.garbled(bytes(self.edge_bits // 8 * count), count)
+
+    def coin_count(self, count: int) -> int:
+        """Random bits of so many edges."""
+        return len(self.coin_wires) * count
+
+    def coins(self, payload: bytes) -> Message:
+        """Round 1 of two: the extension of transfers, row by row."""
+        return Message(COINS, payload, len(payload), 8, 1)
+
+    def garbled(self, payload: bytes, count: int) -> Message:
+        """The last round."""
+        return Message(GARBLED, payload, count, self.edge_bits, self._last)
+
+    @property
+    def _last(self) -> int:
+        """How the last round is numbered: not at all where there is but one."""
+        return 2 if self.coin_wires else 0
+
+
+@dataclass(frozen=True)
+class GarbledProgram:
+    """The plans of all cells: they are all the same one."""
+
+    circuit: Circuit
+    ring: Ring
+    plans: dict[Pattern, GarbledPlan]
+    needs_dealer = False
+    chunks_in_flight = CHUNKS_IN_FLIGHT
+    window = WINDOW_BYTES
+
+    @property
+    def rounds(self) -> int:
+        """The rounds before the reveal: labels, choices of random bits, garbled edges."""
+        return (
+            1 + max(plan.rounds for plan in self.plans.values())
+            if self.plans and self.circuit.inputs
+            else 0
+        )
+
+
+def garbled_program(
+    kernels: Sequence[Kernel],
+    ring: Ring,
+    patterns: Iterable[Pattern],
+    noises: Sequence[PairNoise] = (),
+) -> GarbledProgram:
+    """noises: of each kernel's value, if every edge has its own. Raises: KernelError where a circuit is too large, or
+    one garbled edge fits no message.
+    """
+    patterns = sorted(set(patterns))
+    if not patterns:
+        return GarbledProgram(Circuit((), (), ()), ring, {})
+    plan = GarbledPlan(_circuit(tuple(kernels), tuple(noises)), ring, bool(noises))
+    if plan.edge_bits > 8 * MAX_PAYLOAD:
+        raise KernelError(
+            f"one garbled edge of this kernel takes {plan.edge_bits // 8} bytes, at most {MAX_PAYLOAD} are possible; "
+            f"narrow its fields' bounds, take a coarser resolution or fewer products"
+        )
+    return GarbledProgram(plan.circuit, ring, dict.fromkeys(patterns, plan))
+
+
+@lru_cache(maxsize=64)
+def _circuit(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...]) -> Circuit:
+    return circuit_of_all(
+        [k.expression for k in kernels], kernels[0].schema, [k.unit for k in kernels], noises
+    )
+
+
+class WireBlock(NamedTuple):
+    """Records of one node in one cell, and the input wires that carry their bits.
+
+    bits: where they stand among all bits of the node: wire after wire, of every wire record after record.
+    """
+
+    owners: Owners
+    slot: int
+    wires: tuple[int, ...]
+    records: np.ndarray
+    bits: slice
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Two nodes that share edges, or toss coins. garbler < evaluator, by their places in the study.
+
+    cells: in canonical order. tosses: whether both are in a committee without a dealer.
+    """
+
+    garbler: int
+    evaluator: int
+    circuit: Circuit
+    cells: dict[Owners, Cell]
+    tosses: bool = False
+
+    @classmethod
+    def of(cls, attempt: Attempt, node: int, peer: int) -> Link:
+        garbler, evaluator = sorted((node, peer))
+        graph: Hypergraph = attempt.hypergraph
+        cells = {
+            owners: cell
+            for owners, cell in graph.shared_cells.items()
+            if set(owners) == {node, peer}
+        }
+        return cls(garbler, evaluator, attempt.program.circuit, cells, attempt.tosses(node, peer))
+
+    def blocks(self, node: int) -> list[WireBlock]:
+        """A node's records on this link: each once, since it has the same place in all its edges."""
+        return self._blocks[node]
+
+    @cached_property
+    def _blocks(self) -> dict[int, list[WireBlock]]:
+        return {node: self._blocks_of(node) for node in (self.garbler, self.evaluator)}
+
+    def _blocks_of(self, node: int) -> list[WireBlock]:
+        blocks, start = [], 0
+        for owners, cell in self.cells.items():
+            slot = owners.index(node)
+            wires, records = self.circuit.inputs_of(slot), cell.records(slot)
+            stop = start + len(wires) * len(records)
+            blocks.append(WireBlock(owners, slot, wires, records, slice(start, stop)))
+            start = stop
+        return blocks
+
+    def bits(self, node: int) -> int:
+        return sum(len(block.wires) * len(block.records) for block in self.blocks(node))
+
+    @property
+    def needs_transfers(self) -> bool:
+        """The evaluator has bits to choose by: of its records, or random ones."""
+        return bool(self.tosses or self.bits(self.evaluator) or self.circuit.inputs_of(NOBODYS))
+
+    def first_edge(self, owners: Owners) -> int:
+        """The edges of all cells of the link are numbered through: no two have one number under one Δ."""
+        before = list(self.cells)[: list(self.cells).index(owners)]
+        return sum(self.cells[each].count for each in before)
+
+    def field_shapes(self, sender: int) -> list[Message]:
+        """Round 1, but for the content: the garbler's labels, or the evaluator's choices."""
+        counts = [part.stop - part.start for part in self.parts(sender)]
+        if sender == self.evaluator:
+            return [extend_shape(count, number) for number, count in enumerate(counts, 1)]
+        return [
+            Message(LABELS, bytes(count * LABEL_BITS // 8), count, LABEL_BITS) for count in counts
+        ]
+
+    def parts(self, sender: int) -> list[slice]:
+        """How a node's bits are cut into messages."""
+        most, bits = (
+            CHOICES_AT_ONCE if sender == self.evaluator else LABELS_AT_ONCE,
+            self.bits(sender),
+        )
+        return [slice(start, min(start + most, bits)) for start in range(0, bits, most)]

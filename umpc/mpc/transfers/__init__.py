@@ -1,0 +1,1 @@
+"""mpc/transfers."""

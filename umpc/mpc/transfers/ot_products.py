@@ -1,0 +1,345 @@
+"""What two parties make of correlated transfers, without a dealer: chosen transfers, products, triples, conversions.
+
+| sender's call | receiver's call | they get |
+|---|---|---|
+| send_chosen(x₀, x₁) | receive_chosen(b) | receiver: x_b |
+| send_multiples(x) | receive_multiples(b) | additive shares of x·b, number × bit |
+| send_products(x) | receive_products(y) | additive shares of x·y mod 2^w (Gilboa, CRYPTO '99, section 4.1) |
+| send_converted(b₀) | receive_converted(b₁) | additive shares of b₀ ⊕ b₁ mod 2^w |
+| send_triples | receive_triples | XOR shares of random a, b and of c = a ∧ b |
+| and_bits | and_bits | XOR shares of x ∧ y, for shared bits x, y and a triple |
+
+All are generators over the two ends of a channel of correlated_ot.py, and take a row of n at once. Each takes two
+rounds: the receiver's `ot_extend`, then the sender's corrections; triples take the first alone, and and_bits has one
+in which both open. Bits that a correction carries beyond its width are ignored.
+
+The hash that breaks the correlation is TMMO, π(π(x) ⊕ i) ⊕ π(x), with π fixed-key AES-128 (Guo et al. 2020, eprint
+2019/074, section 7.4: tweakable circular correlation robust if π is an ideal permutation). i is the transfer's number;
+the key comes from the session and changes every 2^20 transfers, so no permutation is used for long.
+
+What each party sees, and why that is all right: the sender sees `ot_extend`, pseudorandom (correlated_ot.py). The
+receiver sees corrections; each is masked by H(i, q_i ⊕ (1 − r_i)·Δ), uniform to it because Δ has 127 unknown bits. All
+results are shares that are uniform to their holder; and_bits opens x ⊕ a and y ⊕ b, uniform because the triple is.
+Semi-honest: a party that deviates can make results wrong, and a deviating receiver can test bits of Δ.
+
+More than two parties: party k's shares x_k, y_k; Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i) (Goldreich, Micali
+& Wigderson 1987). Each pair i < j has one channel, from i to j, and does both of its terms in one call, i with the row
+[x_i, y_i] and j with [y_j, x_j]; everyone adds its own product and its shares of the terms. Triples go alike
+(`toss.py`): everyone draws a_k, b_k, pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
+(send_triples saves its message by letting the transfers draw the sender's a and b, which only one pair can do.) To
+convert b₀ ⊕ … ⊕ b_k, convert the first two; then share s and next bit b make s + b − 2·s·b, with one
+send_multiples(s_i) to b's owner from each before. A number x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 −
+2·b₀)·x₀·b₁, a number of party 0 times a bit of party 1, and x₁·b alike over a channel in the other direction.
+
+Cost of one: extension_bytes, plus the bytes of `*_bits` below; a product takes w transfers. Rows of 2^14 products of
+64 bits take 20 MB at the sender.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive
+from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.errors import LocalProtocolError
+from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.correlated_ot import EXTEND, Blocks, CorrelatedReceiver, CorrelatedSender
+
+CHOSEN, MULTIPLES, PRODUCTS, OPEN_BITS = "ot_chosen", "ot_multiples", "ot_products", "ot_open_bits"
+PART = 1 << 16
+"""Blocks hashed together."""
+KEY_BLOCKS = 1 << 20
+"""Transfers under one permutation; a multiple of PART."""
+
+
+@dataclass(frozen=True)
+class BitTriples:
+    """One party's XOR shares: three (n,) uint8 of 0 and 1 with c = a ∧ b."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"BitTriples({len(self.a)}, <redacted>)"
+
+
+def send_chosen(
+    channel: CorrelatedSender, first: np.ndarray, second: np.ndarray, width: int
+) -> Protocol[None]:
+    """The receiver gets first or second, as it chooses; width 1..64. first, second: (n,) uint64."""
+    pads = yield from sender_pads(channel, len(first), width)
+    masked = np.concatenate([_row(first, width) ^ pads[0], _row(second, width) ^ pads[1]])
+    reply = yield from _say(
+        Message(CHOSEN, _bytes_of(masked, width), len(first), chosen_bits(width))
+    )
+    check_reply(reply, silence(CHOSEN), channel.peer)
+
+
+def receive_chosen(
+    channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str
+) -> Protocol[np.ndarray]:
+    """(n,) uint64: what was chosen. choices: (n,) uint8."""
+    pads = yield from receiver_pads(channel, choices, width, peer)
+    payload = yield from _hear(CHOSEN, len(choices), chosen_bits(width), peer)
+    first, second = _numbers_of(payload, width).reshape(2, -1)
+    return _low(first ^ (first ^ second) & _spread(choices), width) ^ pads
+
+
+def send_multiples(
+    channel: CorrelatedSender, numbers: np.ndarray, width: int
+) -> Protocol[np.ndarray]:
+    """(n,) uint64: this party's share mod 2^width of number × the receiver's bit. numbers: (n,) uint64."""
+    pads = yield from sender_pads(channel, len(numbers), width)
+    return (yield from correct(pads, numbers, width, channel.peer))
+
+
+def receive_multiples(
+    channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str
+) -> Protocol[np.ndarray]:
+    """(n,) uint64: this party's share mod 2^width of the sender's number × bit. choices: (n,) uint8."""
+    pads = yield from receiver_pads(channel, choices, width, peer)
+    return (yield from receive_corrected(pads, choices, width, peer))
+
+
+def correct(pads: np.ndarray, numbers: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
+    """The second round of send_multiples, whose numbers may not be known before. pads: those of sender_pads."""
+    correction = _low(pads[0] - pads[1] + _row(numbers, width), width)
+    reply = yield from _say(multiples(_bytes_of(correction, width), len(numbers), width))
+    check_reply(reply, silence(MULTIPLES), peer)
+    return _low(np.uint64(0) - pads[0], width)
+
+
+def receive_corrected(
+    pads: np.ndarray, choices: np.ndarray, width: int, peer: str
+) -> Protocol[np.ndarray]:
+    """The second round of receive_multiples. pads: those of receiver_pads."""
+    payload = yield from _hear(MULTIPLES, len(choices), multiple_bits(width), peer)
+    return _low(pads + (_numbers_of(payload, width) & _spread(choices)), width)
+
+
+def send_products(
+    channel: CorrelatedSender, numbers: np.ndarray, width: int
+) -> Protocol[np.ndarray]:
+    """(n,) uint64: this party's share of x·y mod 2^width. numbers: (n,) uint64, x.
+
+    Gilboa: Σ 2^j·(x·y_j), and of x·y_j only the width − j low bits count: departure, they alone are sent (in bytes).
+    """
+    numbers, count = _row(numbers, width), len(numbers)
+    blocks = yield from _extended(channel, count * width)
+    parts, share = [], np.zeros(count, dtype=np.uint64)
+    for bit in range(width):
+        pads = _both_pads(channel, _slice(blocks, bit, count), width - bit)
+        parts.append(_bytes_of(_low(pads[0] - pads[1] + numbers, width - bit), width - bit))
+        share -= pads[0] << np.uint64(bit)
+    reply = yield from _say(Message(PRODUCTS, b"".join(parts), count, product_bits(width)))
+    check_reply(reply, silence(PRODUCTS), channel.peer)
+    return _low(share, width)
+
+
+def receive_products(
+    channel: CorrelatedReceiver, numbers: np.ndarray, width: int, peer: str
+) -> Protocol[np.ndarray]:
+    """(n,) uint64: this party's share of x·y mod 2^width. numbers: (n,) uint64, y."""
+    numbers, count = _row(numbers, width), len(numbers)
+    places = np.arange(width, dtype=np.uint64)[:, None]
+    choices = ((numbers >> places) & np.uint64(1)).astype(np.uint8)
+    blocks, message = channel.extend(choices.reshape(-1))
+    check_reply((yield from _say(message)), silence(EXTEND), peer)
+    payload = yield from _hear(PRODUCTS, count, product_bits(width), peer)
+    share, place = np.zeros(count, dtype=np.uint64), 0
+    for bit in range(width):
+        size = count * _bytes(width - bit)
+        correction = _numbers_of(payload[place : place + size], width - bit)
+        pads = pads_of(_slice(blocks, bit, count), channel.session, width - bit)
+        share += (pads + (correction & _spread(choices[bit]))) << np.uint64(bit)
+        place += size
+    return _low(share, width)
+
+
+def send_converted(channel: CorrelatedSender, bits: np.ndarray, width: int) -> Protocol[np.ndarray]:
+    """(n,) uint64: additive share mod 2^width, 2..64, of own bit ⊕ the receiver's: b₀ + b₁ − 2·b₀·b₁."""
+    _check_width(width - 1)
+    product = yield from send_multiples(channel, bits.astype(np.uint64), width - 1)
+    return _low(bits.astype(np.uint64) - (product << np.uint64(1)), width)
+
+
+def receive_converted(
+    channel: CorrelatedReceiver, bits: np.ndarray, width: int, peer: str
+) -> Protocol[np.ndarray]:
+    """The receiver's side of send_converted. bits: (n,) uint8."""
+    _check_width(width - 1)
+    product = yield from receive_multiples(channel, bits, width - 1, peer)
+    return _low(bits.astype(np.uint64) - (product << np.uint64(1)), width)
+
+
+def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
+    """Shares of `count` triples. The transfers draw this party's a and b: two random ones a triple, no correction."""
+    pads = yield from sender_pads(channel, 2 * count, 1)
+    mine = pads.astype(np.uint8).reshape(2, 2, count)  # value for choice 0, 1; a, b
+    a, b = mine[0] ^ mine[1]
+    return BitTriples(a, b, (a & b) ^ mine[0, 0] ^ mine[0, 1])
+
+
+def receive_triples(
+    channel: CorrelatedReceiver, count: int, seed: bytes, peer: str
+) -> Protocol[BitTriples]:
+    """The receiver's side. seed: 32 uniform bytes for this call alone, from which its a and b are drawn."""
+    b, a = (Stream(derive(seed, "ot triples", name)).bits(count) for name in "ba")
+    pads = yield from receiver_pads(channel, np.concatenate([b, a]), 1, peer)
+    theirs = pads.astype(np.uint8).reshape(2, count)
+    return BitTriples(a, b, (a & b) ^ theirs[0] ^ theirs[1])
+
+
+def and_bits(
+    leads: bool, x: np.ndarray, y: np.ndarray, triples: BitTriples, *peers: str
+) -> Protocol[np.ndarray]:
+    """(n,) uint8: XOR share of x ∧ y (Beaver 1991). x, y: (n,) uint8 shares; exactly one of all parties leads."""
+    if not len(x) == len(y) == len(triples.a):
+        raise LocalProtocolError(f"{len(x)} and {len(y)} bits with {len(triples.a)} triples")
+    opened = np.concatenate([x ^ triples.a, y ^ triples.b])
+    mine = open_message(np.packbits(opened, bitorder="little").tobytes(), len(opened))
+    replies = yield mine
+    for peer, reply in zip(peers, replies, strict=True):
+        check_reply(reply, mine, peer)
+        theirs = np.frombuffer(reply.payload, dtype=np.uint8)
+        opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
+    d, e = opened.reshape(2, -1)
+    return triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
+
+
+def multiples(payload: bytes, count: int, width: int) -> Message:
+    """The correction of so many numbers × bits."""
+    return Message(MULTIPLES, payload, count, multiple_bits(width))
+
+
+def open_message(payload: bytes, count: int) -> Message:
+    """`count` masked bits: both of every AND."""
+    return Message(OPEN_BITS, payload, count, 1)
+
+
+def chosen_bits(width: int) -> int:
+    """Bits of correction a chosen transfer."""
+    return 16 * _bytes(width)
+
+
+def multiple_bits(width: int) -> int:
+    """Bits of correction a number × bit."""
+    return 8 * _bytes(width)
+
+
+def product_bits(width: int) -> int:
+    """Bits of correction a product."""
+    return 8 * sum(_bytes(width - bit) for bit in range(width))
+
+
+def hash_blocks(blocks: Blocks, session: bytes) -> np.ndarray:
+    """TMMO of every block with its transfer's number: (n, 2) uint64."""
+    out = np.empty_like(blocks.blocks)
+    place = 0
+    while place < len(out):
+        number = blocks.start + place
+        part = slice(place, min(len(out), place + PART - number % PART))
+        _hash_part(
+            blocks.blocks[part], number, derive(_key(session), number // KEY_BLOCKS), out[part]
+        )
+        place = part.stop
+    return out
+
+
+def _hash_part(blocks: np.ndarray, number: int, key: bytes, out: np.ndarray) -> None:
+    encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
+    once = np.frombuffer(
+        encryptor.update(memoryview(np.ascontiguousarray(blocks)).cast("B")), dtype=np.uint64
+    )
+    tweaked = once.reshape(-1, 2).copy()
+    tweaked[:, 0] ^= np.arange(number, number + len(tweaked), dtype=np.uint64)
+    twice = np.frombuffer(encryptor.update(memoryview(tweaked).cast("B")), dtype=np.uint64)
+    np.bitwise_xor(once.reshape(-1, 2), twice.reshape(-1, 2), out=out)
+
+
+def _key(session: bytes) -> bytes:
+    return derive(bytes(SEED_BYTES), "ot hash", session)  # public
+
+
+def pads_of(blocks: Blocks, session: bytes, width: int) -> np.ndarray:
+    """(n,) uint64: `width` bits of every block's hash."""
+    return _low(hash_blocks(blocks, session)[:, 0], width)
+
+
+def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> np.ndarray:
+    """(2, n) uint64: the pads of choice 0 and of choice 1."""
+    other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
+    return np.stack([pads_of(both, channel.session, width) for both in (blocks, other)])
+
+
+def sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[np.ndarray]:
+    """(2, n) uint64: the pads of either choice, after one round."""
+    _check_width(width)
+    return _both_pads(channel, (yield from _extended(channel, count)), width)
+
+
+def receiver_pads(
+    channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str
+) -> Protocol[np.ndarray]:
+    """(n,) uint64: the pads of its choices, after one round."""
+    _check_width(width)
+    blocks, message = channel.extend(choices)
+    check_reply((yield from _say(message)), silence(EXTEND), peer)
+    return pads_of(blocks, channel.session, width)
+
+
+def _extended(channel: CorrelatedSender, count: int) -> Protocol[Blocks]:
+    return channel.extend((yield from _say(silence(EXTEND))), count)
+
+
+def _say(message: Message) -> Protocol[Message]:
+    (reply,) = yield message
+    return reply
+
+
+def _hear(step: str, count: int, width: int, peer: str) -> Protocol[bytes]:
+    reply = yield from _say(silence(step))
+    check_reply(reply, Message(step, bytes(count * width // 8), count, width), peer)
+    return reply.payload
+
+
+def _slice(blocks: Blocks, row: int, count: int) -> Blocks:
+    return Blocks(blocks.start + row * count, blocks.blocks[row * count : (row + 1) * count])
+
+
+def _spread(bits: np.ndarray) -> np.ndarray:
+    """0 or 1 as 64 times that bit."""
+    return np.uint64(0) - bits.astype(np.uint64)
+
+
+def _low(values: np.ndarray, width: int) -> np.ndarray:
+    return values & np.uint64((1 << width) - 1)
+
+
+def _row(values: np.ndarray, width: int) -> np.ndarray:
+    _check_width(width)
+    return _low(values.astype(np.uint64, copy=False), width)
+
+
+def _check_width(width: int) -> None:
+    if not 1 <= width <= 64:
+        raise LocalProtocolError(f"numbers of 1 to 64 bits, not of {width}")
+
+
+def _bytes(width: int) -> int:
+    return (width + 7) // 8
+
+
+def _bytes_of(values: np.ndarray, width: int) -> bytes:
+    return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _bytes(width)].tobytes()
+
+
+def _numbers_of(payload: bytes, width: int) -> np.ndarray:
+    narrow = np.frombuffer(payload, dtype=np.uint8).reshape(-1, _bytes(width))
+    wide = np.zeros((len(narrow), 8), dtype=np.uint8)
+    wide[:, : _bytes(width)] = narrow
+    return wide.view("<u8").reshape(-1).astype(np.uint64, copy=False)

@@ -1,0 +1,181 @@
+"""Attempts that are prepared and wait for their run: in this process's memory, each taken once, for a limited time.
+
+A parked attempt keeps its reservation of ε and δ, so the run finds its budget. Taken, it belongs to the run, which uses
+it up whether or not it comes to an end; dropped, expired or left when the process ends, its reservation is returned.
+Nothing of it can be found again by another process: session and key are in memory alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from umpc.errors import (
+    LedgerError,
+    LocalProtocolError,
+    PreparationError,
+    PreparationLost,
+    RemoteProtocolError,
+)
+from umpc.mpc.attempt import Attempt, Chunk
+from umpc.node.attempts.spool import Spool
+from umpc.node.budget.ledger import Ledger
+from umpc.protocols.u_mpc.node import NodeSession
+from umpc.study.sizes import Member
+
+log = logging.getLogger("umpc.node")
+
+
+@dataclass
+class PreparedAttempt:
+    """One attempt up to *prepared*, which says the same again to the same questions, and else nothing.
+
+    spool: the material of `chunks`, in their order; None where nothing is dealt. bytes_offline: what its preparation
+    took. delta: what is reserved of it.
+    """
+
+    session: NodeSession
+    openings: tuple[bytes, ...]
+    chunks: list[Chunk] = field(repr=False)
+    spool: Spool | None
+    bytes_offline: int
+    delta: Fraction
+
+    @property
+    def study_hash(self) -> bytes:
+        return self.session.study.hash
+
+    @property
+    def attempt(self) -> Attempt:
+        return self.session.attempt
+
+    def agree(self, members: Sequence[Member]) -> bytes:
+        """Its opening again, where all members are those of the preparation.
+
+        The opening was shown before, so to any other members it must not be shown: they could choose theirs by it.
+
+        Raises: PreparationLost naming a node that came with another member; RemoteProtocolError.
+        """
+        ours = self.attempt.members
+        if [member.name for member in members] != [member.name for member in ours] or (
+            members[self.session.index] != ours[self.session.index]
+        ):
+            raise self._altered(
+                "other nodes than the study's, or another entry than this node's own", "agree"
+            )
+        for member, before in zip(members, ours, strict=True):
+            if member != before:
+                raise PreparationLost(
+                    f"{member.name} no longer has what was prepared for this study (it was started again, or time "
+                    f"was up), so the others drop theirs; the study runs from the start, or prepare it again",
+                    culprit=member.name,
+                    step="agree",
+                )
+        return self.openings[self.session.index]
+
+    def begin(self, openings: Sequence[bytes]) -> Attempt:
+        """The attempt, where all openings are those of the preparation: then seed and material are its own."""
+        if tuple(openings) != self.openings:
+            raise self._altered("other openings than those of the preparation", "prepare")
+        return self.attempt
+
+    def close(self) -> None:
+        if self.spool is not None:
+            self.spool.close()
+
+    def _altered(self, what: str, step: str) -> RemoteProtocolError:
+        culprit = self.session.study.coordinator
+        return RemoteProtocolError(f"the coordinator passed on {what}", culprit=culprit, step=step)
+
+
+@dataclass
+class _Place:
+    parked: PreparedAttempt
+    until: float
+    timer: asyncio.TimerHandle
+
+
+class PreparedAttempts:
+    """Args: most: attempts at once. seconds: for which one may wait. clock, later: the loop's, or a test's."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        most: int,
+        seconds: float,
+        clock: Callable[[], float] = time.time,
+        later: Callable[[float, Callable[[], None]], asyncio.TimerHandle] | None = None,
+    ):
+        self.seconds = seconds
+        self._ledger, self._most, self._clock = ledger, most, clock
+        self._later = later or (
+            lambda delay, act: asyncio.get_running_loop().call_later(delay, act)
+        )
+        self._places: dict[bytes, _Place] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def check_room(self) -> None:
+        """Raises: PreparationError that says what to do."""
+        if len(self._places) < self._most:
+            return
+        if not self._most:
+            raise PreparationError(
+                "it prepares no studies ahead (most = 0 under [prepare]); run the study without"
+            )
+        first = min(place.until for place in self._places.values()) - self._clock()
+        raise PreparationError(
+            f"{len(self._places)} prepared studies wait there already, which is the most; run one of them, or this one "
+            f"without preparation, or come back in {max(0.0, first) / 3600:.1f} h, when the next one's time is up"
+        )
+
+    def put(self, parked: PreparedAttempt) -> None:
+        """Keep it, and its reservation. Raises: PreparationError."""
+        self.check_room()
+        if parked.study_hash in self._places:
+            raise LocalProtocolError("the study is prepared already")
+        timer = self._later(self.seconds, lambda: self.drop(parked, "was not run in time"))
+        self._places[parked.study_hash] = _Place(parked, self._clock() + self.seconds, timer)
+
+    def take(self, study_hash: bytes) -> PreparedAttempt | None:
+        """What waits for this study, which no longer waits; the taker closes it and settles its reservation."""
+        place = self._places.get(study_hash)
+        # The timer stands still while a machine sleeps, the clock does not.
+        if place is not None and self._clock() >= place.until:
+            self.drop(place.parked, "was not run in time")
+            return None
+        if place is not None:
+            del self._places[study_hash]
+            place.timer.cancel()
+            return place.parked
+        return None
+
+    def drop(self, parked: PreparedAttempt, why: str) -> None:
+        """It is gone and its reservation returned, unless it was taken before."""
+        place = self._places.get(parked.study_hash)
+        if place is None or place.parked is not parked:
+            return
+        del self._places[parked.study_hash]
+        place.timer.cancel()
+        parked.close()
+        study = parked.session.study
+        log.info(
+            "study %r (%s): what was prepared is dropped, it %s",
+            study.name,
+            study.hash.hex()[:8],
+            why,
+        )
+        try:
+            self._ledger.cancel(study.hash)
+        except LedgerError as error:
+            log.warning("its reservation stays until the next start: %s", error.message)
+
+    def close(self) -> None:
+        """The process ends."""
+        for place in list(self._places.values()):
+            self.drop(place.parked, "ends with the node")

@@ -1,0 +1,304 @@
+"""How far a study's estimate will be from the statistic of all sets of its records, before anybody is asked.
+
+Three errors, of which the squares add up to the mean squared error:
+
+- *noise*: of the law that makes the release private, its standard deviation; exact for sums, for randomised records
+  from the protocol's own theory.
+- *sampling*: of taking E instead of all sets. E is a fixed graph whose vertices are numbered at random, so the variance
+  of a mean over E follows, exactly, from how many pairs of its edges share a record and from the moments of f over
+  pairs of edges that do, and that do not.
+- *bins*: what is lost where records become cells: a bias.
+
+Sampling, bins and the noise of randomised records depend on the data, which nobody has beforehand. They are computed
+over a table that is like the sites' own, a public or an older one, or over uniform records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, sqrt
+
+import msgspec
+import numpy as np
+
+from umpc.crypto.prg import Stream
+from umpc.errors import StudyError
+from umpc.protocols.central.messages import OfCurator
+from umpc.protocols.central.settings import SUBSAMPLED
+from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.study.document import Study
+from umpc.study.sizes import Sizes
+from umpc.ustat.estimators import estimate
+from umpc.ustat.moments import Moments, Spread
+from umpc.ustat.sampling import pairings_of
+
+MOST_RECORDS = 5000
+"""So many records of a table have all their pairs looked at; of a larger one as many, chosen at random."""
+ROWS_AT_ONCE = 128
+STEP = 1e-6
+"""Of the derivatives of an estimator, relative to its means."""
+
+Columns = Mapping[str, np.ndarray]
+Counts = tuple[int, int]
+"""A node's records of the first class, and all others; without classes all are others."""
+
+
+@dataclass(frozen=True)
+class PredictedError:
+    """noise, sampling: standard deviations. bins: a bias. All in the estimate's unit.
+
+    sampling_is_bound: the sampling error is at most this; more is not known of sets of three and more records.
+    """
+
+    noise: float
+    sampling: float = 0.0
+    bins: float = 0.0
+    sampling_is_bound: bool = False
+
+    @property
+    def mse(self) -> float:
+        return self.noise**2 + self.sampling**2 + self.bins**2
+
+
+@dataclass(frozen=True)
+class ReferenceTable:
+    """A table like the sites' own, with as many records. columns: the first class first. first: how many these are."""
+
+    study: Study
+    columns: Columns
+    first: int
+
+    @classmethod
+    def of(cls, study: Study, columns: Columns, counts: Sequence[Counts]) -> ReferenceTable:
+        """counts: of every node. Records are repeated, or left out, evenly and at random.
+
+        Raises: StudyError where the table has no record, or none of a class.
+        """
+        if not (records := len(next(iter(columns.values())))):
+            raise StudyError(
+                "the table has no complete record; give one that is like the sites' own"
+            )
+        label = columns[study.label] if study.two_sample else np.ones(records, dtype=np.int64)
+        order = np.argsort(Stream(bytes(32)).words(records), kind="stable")
+        classes = [order[label[order] == 0], order[label[order] != 0]]
+        wanted = [sum(both[place] for both in counts) for place in (0, 1)]
+        if any(count and not len(of) for of, count in zip(classes, wanted, strict=True)):
+            raise StudyError(
+                "the table has no record of one of the classes; give one that is like the sites' own"
+            )
+        rows = np.concatenate(
+            [_spread_over(of, count) for of, count in zip(classes, wanted, strict=True)]
+        )
+        return cls(study, {name: column[rows] for name, column in columns.items()}, wanted[0])
+
+    @property
+    def records(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @cached_property
+    def small(self) -> ReferenceTable:
+        """So few of the records that all their pairs can be looked at."""
+        if self.records <= MOST_RECORDS:
+            return self
+        first = self.first * MOST_RECORDS // self.records
+        kept = (
+            (np.arange(self.first), first),
+            (np.arange(self.first, self.records), MOST_RECORDS - first),
+        )
+        rows = np.concatenate([_spread_over(*part) for part in kept])
+        return ReferenceTable(
+            self.study, {name: column[rows] for name, column in self.columns.items()}, first
+        )
+
+    @cached_property
+    def spread(self) -> Spread:
+        """By one pass over all pairs of few records."""
+        kernels, n = len(self.study.kernels), self.records
+        sizes = (self.first, n - self.first) if self.study.two_sample else (n,)
+        at = tuple(np.zeros((kernels, size)) for size in sizes)
+        totals, products = np.zeros(kernels), np.zeros((kernels, kernels))
+        for start, values in self._blocks():
+            flat = values.reshape(kernels, -1)
+            totals += flat.sum(axis=1)
+            products += flat @ flat.T
+            at[0][:, start : start + values.shape[1]] += values.sum(axis=2)
+            at[-1][:, -values.shape[2] :] += values.sum(axis=1)
+        count = sizes[0] * sizes[1] if self.study.two_sample else n * (n - 1) // 2
+        return Spread(count, totals, products, at)
+
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(first row, (kernels, rows, others) float64): of some records with all others, or all that come later."""
+        two_sample, n = self.study.two_sample, self.records
+        tops = self.first if two_sample else n
+        for start in range(0, tops, ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + ROWS_AT_ONCE, tops))
+            others = np.arange(self.first if two_sample else start, n)
+            pairs = np.repeat(rows, len(others)), np.tile(others, len(rows))
+            records = [{name: column[of] for name, column in self.columns.items()} for of in pairs]
+            counted = (
+                np.ones(len(pairs[0])) if two_sample else (pairs[1] > pairs[0]).astype(np.float64)
+            )
+            kernels = self.study.parsed_kernels
+            values = np.stack(
+                [kernel.evaluate(records) * float(kernel.unit) * counted for kernel in kernels]
+            )
+            yield start, values.reshape(len(kernels), len(rows), len(others))
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Of each kernel over all sets of records, of degree 1 or 2: (kernels,)."""
+        return self.small.spread.means if self.study.degree == 2 else self.values.mean(axis=1)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Of kernels of single records: (kernels, records)."""
+        kernels = self.study.parsed_kernels
+        return np.stack(
+            [kernel.evaluate([self.columns]) * float(kernel.unit) for kernel in kernels]
+        )
+
+    @property
+    def statistic(self) -> float | None:
+        """Over all sets, of degree 1 or 2; None where it cannot be told, as 0/0."""
+        return self._estimate(self.means)
+
+    def _estimate(self, means: np.ndarray) -> float | None:
+        zeros = [0.0] * len(means)
+        sets = Sizes(self.study, self.records, self.first).sets
+        return estimate(self.study.estimator, list(means), zeros, zeros, sets).value
+
+    @cached_property
+    def slopes(self) -> np.ndarray:
+        """∂ estimate / ∂ mean of each kernel. Raises: StudyError where the statistic cannot be told."""
+        found = []
+        for index, mean in enumerate(self.means):
+            step = STEP * max(abs(mean), STEP) * np.eye(len(self.means))[index]
+            above, below = self._estimate(self.means + step), self._estimate(self.means - step)
+            if above is None or below is None:
+                raise StudyError(
+                    "the statistic cannot be told from this table; give one that is like the sites' own"
+                )
+            found.append((above - below) / (2 * step[index]))
+        return np.array(found)
+
+    def sampling_std(self, sizes: Sizes) -> float:
+        """Of taking the study's E instead of all sets, of degree 1 or 2."""
+        draws, n = pairings_of(sizes.study.edges) or 1, sizes.records
+        if sizes.edges == sizes.sets and pairings_of(sizes.study.edges) is None:
+            return 0.0
+        if sizes.study.degree == 1:
+            spread = float(np.var(self.slopes @ self.values)) * n / max(1, n - 1)
+            return sqrt(spread / sizes.edges * (1 - sizes.edges / n))
+        first = sizes.first_class
+        classes = (first, n - first) if sizes.study.two_sample else (n,)
+        return sqrt(self.moments.variance(sizes.edges // draws, classes) / draws)
+
+    @cached_property
+    def moments(self) -> Moments:
+        return self.small.spread.moments(self.slopes)
+
+
+def _spread_over(rows: np.ndarray, count: int) -> np.ndarray:
+    """So many of the rows, each as often as any other but for once."""
+    return rows[np.arange(count) * len(rows) // max(1, count)] if count else rows[:0]
+
+
+def error_of_sums(sizes: Sizes, like: ReferenceTable) -> PredictedError:
+    """Of a study that adds up its kernels over E: noise of the sums, and E.
+
+    Raises: StudyError where the statistic cannot be told from the table, or under the noise.
+    """
+    study = sizes.study
+    units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
+    stds = [law.std * unit for law, unit in zip(noise_of(sizes), units, strict=True)]
+    if study.degree > 2:
+        return _of_larger_sets(sizes, stds)
+    released = estimate(study.estimator, list(like.means), stds, [0.0] * len(stds), sizes.sets)
+    if released.value is None and like.statistic is not None:
+        raise StudyError(f"the report is expected to have {released.note}")
+    noise = sqrt(sum((slope * std) ** 2 for slope, std in zip(like.slopes, stds, strict=True)))
+    return PredictedError(noise, like.sampling_std(sizes))
+
+
+def error_of_curator(sizes: Sizes, like: ReferenceTable) -> PredictedError:
+    """Of a trusted curator's estimate: noise whatever the records are, and the sets that its mechanism takes."""
+    study, n = sizes.study, sizes.records
+    curator = OfCurator(study)
+    noise, whole = curator.usual_std(n), curator.choice(n).sampling_bound(n) == 0
+    if whole or study.degree > 2:
+        return PredictedError(
+            noise, curator.choice(n).sampling_bound(n), sampling_is_bound=not whole
+        )
+    if study.degree == 1:
+        spread = float(np.var(like.slopes @ like.values))
+        part = n - n // 2 if study.noise == "hajek_split" else n
+        variance = (
+            spread / sizes.edges
+            if study.noise in SUBSAMPLED
+            else spread / part * (n - part) / max(1, n - 1)
+        )
+    elif study.noise in SUBSAMPLED:
+        variance = like.moments.same / sizes.edges
+    elif study.noise == "hajek_split":
+        variance = like.moments.variance_of_part(n - n // 2, n)
+    else:
+        variance = like.moments.variance(n // 2, (n,))
+    return PredictedError(noise, sqrt(variance))
+
+
+def _of_larger_sets(sizes: Sizes, stds: Sequence[float]) -> PredictedError:
+    """Only a bound of the sampling error is known, and only for one mean. Raises: StudyError for a ratio of several."""
+    study = sizes.study
+    if study.estimator != "mean":
+        raise StudyError(
+            f"the error of {study.statistic!r} is not predicted: it is a {study.estimator} of larger sets"
+        )
+    bound = float(study.parsed_kernels[0].interval.width) / (2 * sqrt(sizes.edges))
+    return PredictedError(
+        stds[0], 0.0 if sizes.edges == sizes.sets else bound, sampling_is_bound=True
+    )
+
+
+def edges_for_noise(sizes: Sizes, like: ReferenceTable) -> int:
+    """The least |E| of which the sampling error is at most the noise: more edges gain little, fewer lose much.
+
+    Of degree 1 or 2, and of equal degrees: noise then hardly depends on |E|, as one record is in as many more edges
+    as there are more of them.
+    """
+    return _least_edges(sizes, lambda error: error.sampling <= error.noise, like)
+
+
+def edges_for_error(sizes: Sizes, like: ReferenceTable, error: float) -> int | None:
+    """The least |E| whose root mean squared error is at most this; None where all sets are not enough."""
+    whole = msgspec.structs.replace(sizes.study, edges="all")
+    if error_of_sums(replace(sizes, study=whole), like).mse > error**2:
+        return None
+    return _least_edges(sizes, lambda found: found.mse <= error**2, like)
+
+
+def _least_edges(
+    sizes: Sizes, suffices: Callable[[PredictedError], bool], like: ReferenceTable
+) -> int:
+    """By bisection over δ_max."""
+    first, n = sizes.first_class, sizes.records
+    each = (
+        Fraction(min(first, n - first))
+        if sizes.study.two_sample
+        else Fraction(n, sizes.study.degree)
+    )
+    low, high = 0, ceil(sizes.sets / each)
+
+    def edges(degree: int) -> int:
+        return min(sizes.sets, int(degree * each))
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        study = msgspec.structs.replace(sizes.study, edges=str(edges(middle)))
+        if suffices(error_of_sums(replace(sizes, study=study), like)):
+            high = middle
+        else:
+            low = middle
+    return edges(high)

@@ -1,0 +1,1 @@
+"""protocols/bell_2pc."""

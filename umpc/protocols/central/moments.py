@@ -1,0 +1,89 @@
+"""Variances without privacy: of the complete, the disjoint and the subsampled mean.
+
+Two kinds. `*_variance` are for independent records, from Hoeffding's ζ_c, the variance of f given c of its records'
+values (paper 002, equations 2 and 3). `PairMoments` are for one fixed table and degree 2: how far the disjoint and the
+subsampled mean fall from the complete one because sets were drawn, exactly.
+
+Paper: Hoeffding 1948; Chaudhuri, Loh, Pandey, Sarkar 2024, sections 2.1 and A.2; Lee 1990, chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from umpc.errors import StudyError
+from umpc.protocols.central.terms import CompleteFamily, Terms, sums
+
+
+def complete_variance(records: int, zetas: Sequence[float]) -> float:
+    """Of the U-statistic: sum over c of C(k, c) C(n-k, k-c) ζ_c / C(n, k).
+
+    Args:
+        zetas: ζ_1 .. ζ_k, squared values.
+    """
+    k = len(zetas)
+    if not 1 <= k <= records:
+        raise StudyError(f"expected between 1 and {records} conditional variances, {k} came")
+    pairs = sum(comb(k, c) * comb(records - k, k - c) * zeta for c, zeta in enumerate(zetas, 1))
+    return pairs / comb(records, k)
+
+
+def disjoint_variance(records: int, zetas: Sequence[float]) -> float:
+    """Of the mean of n // k independent values: ζ_k / (n // k)."""
+    return zetas[-1] / (records // len(zetas))
+
+
+def subsampled_variance(records: int, count: int, zetas: Sequence[float]) -> float:
+    """Of the mean over M independent sets: (1 - 1/M) Var U + ζ_k / M (paper 002, Lemma A.5)."""
+    return (1 - 1 / count) * complete_variance(records, zetas) + zetas[-1] / count
+
+
+@dataclass(frozen=True)
+class PairMoments:
+    """Of one table, degree 2, in squared values of f: means over pairs of sets {S, T} of (f_S - U)(f_T - U).
+
+    same: S = T. adjacent: one record in common. apart: none.
+    """
+
+    records: int
+    mean: float
+    same: float
+    adjacent: float
+    apart: float
+
+    def disjoint(self) -> float:
+        """Mean squared distance of the mean over n // 2 disjoint random pairs from U."""
+        taken = self.records // 2
+        return self.same / taken + (1 - 1 / taken) * self.apart
+
+    def subsampled(self, count: int) -> float:
+        """The same for `count` independent pairs."""
+        return self.same / count
+
+    def zetas(self) -> tuple[float, float]:
+        """Estimates of ζ_1 and ζ_2, good to O(1/n): as Hoeffding's formula wants them."""
+        return max(0.0, self.adjacent), self.same
+
+
+def pair_moments(terms: Terms) -> PairMoments:
+    """By one pass over all pairs.
+
+    With N pairs, sum over all S, T of (f_S-U)(f_T-U) is 0 = N (same + 2(n-2) adjacent + C(n-2, 2) apart), and
+    sum over i of (sum over S with i of (f_S-U))² is N (2 same + 2(n-2) adjacent).
+    """
+    if terms.degree != 2 or terms.records < 4:
+        raise StudyError("moments of pairs need a kernel of two records and at least four records")
+    n, family = terms.records, CompleteFamily(terms.records, 2)
+    whole, at = sums(terms, family)
+    pairs, unit = family.count, float(terms.unit)
+    mean = whole / pairs
+    squares = sum(float(((terms.evaluate(sets) - mean) ** 2).sum()) for sets in family.chunks())
+    same = squares / pairs
+    around = float(((at - (n - 1) * mean) ** 2).sum()) / pairs
+    adjacent = (around - 2 * same) / (2 * (n - 2))
+    apart = -(same + 2 * (n - 2) * adjacent) / comb(n - 2, 2)
+    return PairMoments(n, mean * unit, *(np.array([same, adjacent, apart]) * unit**2).tolist())

@@ -1,0 +1,105 @@
+"""A shuffler's part of one attempt: nodes' halves of messages in, a heap in a secret order out.
+
+Either of a study's two shufflers sees uniform numbers (`shuffling`). It gives nothing before all nodes of the attempt
+have delivered: of fewer, the sum would be protected by less noise than was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+
+import numpy as np
+
+from umpc.crypto.prg import SEED_BYTES, derive, digest
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.attempt import Attempt
+from umpc.protocols.ghazi_shuffle.messages import Inbox
+from umpc.protocols.local.messages import one_message_of
+from umpc.study.document import Study
+from umpc.study.frames import Frame
+
+Seen = MutableMapping[int, bytes]
+"""Node → a digest of what it delivered in this attempt, in this run or an earlier one."""
+
+
+def place_of(study: Study, name: str) -> int:
+    """0 for the first of a study's shufflers, who draws the order, 1 for the second. Raises: RemoteProtocolError."""
+    names = [shuffler.name for shuffler in study.shufflers]
+    if name not in names:
+        raise RemoteProtocolError(
+            f"the study names {' and '.join(names) or 'no'} shufflers, this is {name!r}"
+        )
+    return names.index(name)
+
+
+def run_id(seed: bytes, attempt: bytes) -> bytes:
+    """Tells whether two shufflers have one order, and nothing of the order."""
+    return derive(seed, "run", attempt)
+
+
+class ShufflerSession:
+    """One run of one attempt at one shuffler. Args: seed: of the order. seen: kept between runs of the attempt."""
+
+    def __init__(self, attempt: Attempt, name: str, seed: bytes, seen: Seen):
+        if len(seed) != SEED_BYTES:
+            raise EncodingError(f"a seed has {SEED_BYTES} bytes, {len(seed)} came")
+        self.attempt, self.place = attempt, place_of(attempt.study, name)
+        self._seed, self._seen = seed, seen
+        self._records = [member.records for member in attempt.members]
+        self._protocol = one_message_of(
+            attempt.study, [member.classes for member in attempt.members]
+        )
+        self._protocol.check_sizes(
+            [m.name for m in attempt.members], [m.classes for m in attempt.members]
+        )
+        self._parts: dict[int, np.ndarray] = {}
+        self._given = False
+
+    def __repr__(self) -> str:
+        return f"ShufflerSession(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
+
+    def inbox(self, node: int) -> Inbox:
+        """For a node's frames."""
+        return self._protocol.inbox(self.place, node, self._records[node])
+
+    def deliver(self, node: int, message: bytes) -> None:
+        """A node's whole message; the same once more changes nothing.
+
+        Raises: RemoteProtocolError naming the node where it delivered another message in this attempt before, or one
+        that does not decode.
+        """
+        name = self.attempt.members[node].name
+        if self._seen.setdefault(node, digest(message)) != digest(message):
+            raise RemoteProtocolError(
+                f"{name} delivered two different messages in one attempt",
+                culprit=name,
+                step="release",
+            )
+        try:
+            part = self._protocol.part(self.place, message, self._records[node])
+        except EncodingError as error:
+            raise RemoteProtocolError(
+                f"{name} delivered a malformed message: {error.message}",
+                culprit=name,
+                step="release",
+            ) from error
+        self._parts[node] = part
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The nodes that have not delivered."""
+        return [
+            member.name
+            for node, member in enumerate(self.attempt.members)
+            if node not in self._parts
+        ]
+
+    def heap(self) -> Iterator[Frame]:
+        """The heap for the coordinator, once. Raises: LocalProtocolError before all nodes have delivered."""
+        if self.missing or self._given:
+            raise LocalProtocolError(
+                "a heap is given once, when all nodes of the attempt have delivered"
+            )
+        self._given = True
+        parts = [self._parts[node] for node in range(len(self._records))]
+        return self._protocol.heap(self.place, parts, self._seed)

@@ -1,0 +1,109 @@
+"""A message on the wire between nodes, or from the dealer: where it belongs, and its packed bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from umpc.crypto.rounds import Message
+from umpc.ustat.hypergraph import Owners
+
+MAX_PAYLOAD = 1 << 20
+"""Largest payload in bytes; checked before anything is allocated."""
+
+Key = tuple[str, int, Owners, int]
+"""(step, round, owners, chunk): each once."""
+
+STEPS = {
+    "node_seed": 1,
+    "material": 2,
+    "masked_fields": 3,
+    "open": 4,
+    "ot_offer": 5,
+    "ot_choice": 6,
+    "ot_trees": 7,
+    "ot_extend": 8,
+    "labels": 9,
+    "garbled": 10,
+    "coins": 11,
+    "shares": 12,
+    "pad": 13,
+    "heap": 14,
+    "ot_multiples": 15,
+    "ot_open_bits": 16,
+}
+"""The names of the steps and their numbers on the wire."""
+FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
+"""From a dealer or a shuffler."""
+TO_SHUFFLERS = frozenset({"shares", "pad"})
+BETWEEN_NODES = frozenset(STEPS) - FROM_OTHERS - TO_SHUFFLERS
+TOGETHER = {"ot_extend": ("labels", 0), "pad": ("shares", 0)}
+"""Steps that are of the same round as another: both nodes of a link, or one node to both shufflers, send at once."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """`count` values of `width` bits for one chunk of one cell (material, open: `count` edges).
+
+    owners: the cell's; for what is sent once per link its two nodes. round: which round of the step, from 1; 0 where
+    there is but one.
+    """
+
+    step: str
+    owners: Owners
+    chunk: int
+    count: int
+    width: int
+    payload: bytes
+    round: int = 0
+
+    def __repr__(self) -> str:
+        return f"Frame({self.label}, {self.count} × {self.width} bits)"
+
+    @property
+    def label(self) -> str:
+        """The frame's place, as errors name it."""
+        return f"{self.step} {self.round or ''} of cell {self.owners}, chunk {self.chunk}".replace(
+            "  ", " "
+        )
+
+    @property
+    def key(self) -> Key:
+        return self.step, self.round, self.owners, self.chunk
+
+    @property
+    def round_of_study(self) -> tuple[str, int]:
+        """Frames that leave at once have the same one: what rounds are counted by."""
+        return TOGETHER.get(self.step, (self.step, self.round))
+
+    @property
+    def wire_bytes(self) -> int:
+        return frame_bytes(
+            self.step,
+            self.owners,
+            self.chunk,
+            self.count,
+            self.width,
+            len(self.payload),
+            self.round,
+        )
+
+
+def frame_of(message: Message, owners: Owners, number: int) -> Frame:
+    """A message of a round as chunk `number` of a cell (or of a link)."""
+    return Frame(
+        message.step, owners, number, message.count, message.width, message.payload, message.round
+    )
+
+
+def frame_bytes(
+    step: str, owners: Owners, chunk: int, count: int, width: int, payload: int, round: int = 0
+) -> int:
+    """Bytes of a frame as protobuf sends it: known from its shape alone, so costs can be predicted."""
+    numbers = (STEPS[step], round, chunk, count, width)
+    header = sum(1 + _varint_bytes(number) for number in numbers if number)
+    header += 2 + sum(map(_varint_bytes, owners)) if owners else 0
+    return header + (1 + _varint_bytes(payload) + payload if payload else 0)
+
+
+def _varint_bytes(number: int) -> int:
+    return max(1, -(-number.bit_length() // 7))
