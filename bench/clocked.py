@@ -19,14 +19,14 @@ from importlib import import_module
 from pathlib import Path
 
 CATEGORIES = {
-    "AES": ("mpc.prg:FixedKeyHash.into", "mpc.prg:Stream.bytes"),
-    "other hashing": ("mpc.prg:derive", "mpc.prg:digest"),
+    "AES": ("crypto.prg:FixedKeyHash.into", "crypto.prg:Stream.bytes"),
+    "other hashing": ("crypto.prg:derive", "crypto.prg:digest"),
     "packing": (
-        *("mpc.ring:pack", "mpc.ring:unpack", "mpc.comparison:ComparisonKeys.encode"),
+        *("crypto.ring:pack", "crypto.ring:unpack", "mpc.masked.dcf:ComparisonKeys.encode"),
         *(
-            "mpc.comparison:ComparisonKeys.decode",
-            "mpc.material:DealtPart.encode",
-            "mpc.material:DealtPart.decode",
+            "mpc.masked.dcf:ComparisonKeys.decode",
+            "mpc.masked.material:DealtPart.encode",
+            "mpc.masked.material:DealtPart.decode",
         ),
     ),
     "E": (
@@ -37,36 +37,36 @@ CATEGORIES = {
         ),
         *("ustat.hypergraph:Hypergraph.shared_records", "ustat.hypergraph:Hypergraph.neighbours"),
     ),
-    "keys of comparisons": ("mpc.comparison:generate",),
-    "the rest of dealing": ("mpc.dealing:deal_chunk", "dealer.session:DealerSession._record_masks"),
-    "sign gates": ("mpc.comparison:evaluate",),
-    "the rest of evaluation": ("node.rounds:resume", "node.rounds:Rounds._start"),
+    "keys of comparisons": ("mpc.masked.dcf:generate",),
+    "the rest of dealing": ("mpc.masked.dealing:deal_chunk", "dealer.session:DealerSession._record_masks"),
+    "sign gates": ("mpc.masked.dcf:evaluate",),
+    "the rest of evaluation": ("node.attempts.rounds:resume", "node.attempts.rounds:Rounds._start"),
     "masks, masked fields": (
-        *("mpc.masks:wire_masks", "mpc.masks:masked_wires", "node.session:NodeSession.fields_for"),
-        "node.session:NodeSession.receive_fields",
+        *("mpc.masked.masks:wire_masks", "mpc.masked.masks:masked_wires", "protocols.u_mpc.node:NodeSession.fields_for"),
+        "protocols.u_mpc.node:NodeSession.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
-    "noise": ("node.session:NodeSession._own_noise",),
-    "zero shares": ("mpc.zero_shares:zero_shares", "mpc.zero_shares:KeyAgreement.__init__"),
+    "noise": ("protocols.u_mpc.node:NodeSession._own_noise",),
+    "zero shares": ("crypto.zero_shares:zero_shares", "crypto.zero_shares:KeyAgreement.__init__"),
     "plans, chunks": (
         "mpc.attempt:compile_program",
         "mpc.attempt:Attempt.chunks_ahead",
-        "agreement:attempt_of",
+        "protocols.u_mpc.noise_binding:attempt_of",
     ),
-    "frames": ("proto.codec:encode_frame", "proto.codec:decode_frame", "node.peers:Mailbox.put"),
+    "frames": ("proto.codec:encode_frame", "proto.codec:decode_frame", "node.attempts.peers:Mailbox.put"),
     "records, ledger": (
         *(
             "node.records:load_records",
-            "node.ledger:Ledger.reserve",
-            "node.ledger:Ledger.reserve_delta",
+            "node.budget.ledger:Ledger.reserve",
+            "node.budget.ledger:Ledger.reserve_delta",
         ),
         *(
-            "node.ledger:Ledger.charge",
-            "node.ledger:Ledger.record_release",
-            "node.ledger:Ledger.cancel",
+            "node.budget.ledger:Ledger.charge",
+            "node.budget.ledger:Ledger.record_release",
+            "node.budget.ledger:Ledger.cancel",
         ),
     ),
-    "cost, report": ("mpc.cost:predict", "coordinator.report:build_report"),
+    "cost, report": ("mpc.cost:predict", "study.report:build_report"),
 }
 """Category → module:function, below umpc."""
 LOOP = "event loop, gRPC in Python"
