@@ -16,4 +16,4 @@
 | `cli` | the `umpc` command |
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

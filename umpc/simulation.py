@@ -1,4 +1,4 @@
-"""A whole study in one process: the real sessions of coordinator, dealer and nodes, driven in lockstep.
+"""A whole study in one process: the real sides of coordinator, dealer and nodes, in lockstep.
 
 For tests, audits and predictions. Nothing here protects anything: all secrets sit in one memory.
 """
@@ -11,30 +11,36 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from umpc.coordinator.sessions import coordinator_session
 from umpc.crypto.mesh import run_mesh
-from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import run_in_memory
 from umpc.dealer.session import DealerSession
-from umpc.mpc.attempt import Attempt
-from umpc.mpc.cost import sent_by_round
-from umpc.node.sessions import Session, session_of
-from umpc.protocols.ghazi_shuffle.coordinator import ShuffledCoordinator
+from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.attempt import Chunk
+from umpc.protocols.base.coordinator import HeapSide
+from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.registry import checked, protocol_of
 from umpc.study import messages as m
+from umpc.study.attempt import Attempt
+from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
 from umpc.study.frames import Frame, frame_of
 from umpc.study.report import Measured, Report, count_online
 
 Table = Mapping[str, np.ndarray]
+"""One node's records: field → (records,) int64 in steps of the resolution."""
+Entropy = Callable[[int], bytes]
 
 
 @dataclass
 class Transcript:
-    """Everything that was sent: (sender, receiver, frame), the final shares, or what nodes gave to shufflers; the
-    question and its answers if there is one."""
+    """Everything that was sent.
+
+    offline, online: (sender, receiver, frame). shares: the final shares, in the nodes' order.
+    question, answers: in protocols that ask. deliveries: what nodes gave to shufflers.
+    """
 
     offline: list[tuple[str, str, Frame]] = field(default_factory=list)
     online: list[tuple[str, str, Frame]] = field(default_factory=list)
@@ -46,41 +52,34 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Simulated:
+    """A simulated study: its report, and everything that it left behind."""
+
     report: Report
     attempt: Attempt
     transcript: Transcript
-    nodes: list[Session]
+    nodes: list[NodeSide]
 
 
-def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], bytes]) -> Simulated:
-    """Run a study over the nodes' tables (field → (records,) int64 in steps of the resolution)."""
-    coordinator = coordinator_session(study)
-    kind = session_of(study)
+def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulated:
+    """Run a study over the nodes' tables."""
+    protocol = protocol_of(study)
+    coordinator = protocol.coordinator(checked(study))
     nodes = [
-        kind(node.name, study, table, len(next(iter(table.values()))), entropy)
+        protocol.node(node.name, study, table, len(next(iter(table.values()))), entropy)
         for node, table in zip(study.nodes, tables, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    members = agree.members if agree else ()
+    begin = coordinator.begin([m.Opened(node.agree(members)) for node in nodes])
     attempts = [node.begin(begin.openings) for node in nodes]
     coordinator.check_prepared([m.Prepared(attempt.id, 0) for attempt in attempts])
     transcript = Transcript()
-    if study.one_message:
-        for node in nodes:
-            node.randomise()
-    else:
-        _deal_and_evaluate(coordinator.attempt, nodes, entropy, transcript)
-    if study.shuffled:
-        transcript.deliveries = [node.release() for node in nodes]
-        transcript.shares = [b""] * len(nodes)
-        shuffle(coordinator, coordinator.attempt, transcript, entropy)
-    else:
-        transcript.shares = [node.release() for node in nodes]
-    released = [
-        m.Released(attempt.id, share, node.records, node.accept().first_class)
-        for attempt, share, node in zip(attempts, transcript.shares, nodes, strict=True)
-    ]
-    if ask := coordinator.ask(released):
+    _evaluate(coordinator.attempt, nodes, entropy, transcript)
+    released = [_release(node, transcript) for node in nodes]
+    if coordinator.heaps is not None:
+        shuffle(coordinator.heaps, coordinator.attempt, transcript, entropy)
+    ask = coordinator.ask(released)
+    if ask is not None:
         transcript.question = ask.question
         transcript.answers = [node.answer(ask.question) for node in nodes]
         coordinator.hear([m.Answer(answer) for answer in transcript.answers])
@@ -88,14 +87,23 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Callable[[int], byt
     return Simulated(report, coordinator.attempt, transcript, nodes)
 
 
+def _release(node: NodeSide, transcript: Transcript) -> m.Released:
+    """A node's release, as the coordinator gets it."""
+    kept = node.release()
+    if isinstance(kept, m.Delivery):
+        transcript.deliveries.append(kept)
+        own = node.accept()
+        kept = m.Released(kept.attempt, b"", own.records, own.first_class)
+    transcript.shares.append(kept.share)
+    return kept
+
+
 def shuffle(
-    coordinator: ShuffledCoordinator,
-    attempt: Attempt,
-    transcript: Transcript,
-    entropy: Callable[[int], bytes],
+    heaps: HeapSide, attempt: Attempt, transcript: Transcript, entropy: Entropy
 ) -> None:
     """Every node's delivery through both shufflers to the coordinator."""
-    study, order = attempt.study, entropy(SEED_BYTES)
+    study = attempt.study
+    order = entropy(SEED_BYTES)
     for place, shuffler in enumerate(study.shufflers):
         session = ShufflerSession(attempt, shuffler.name, order, {})
         for node, delivery in enumerate(transcript.deliveries):
@@ -106,74 +114,123 @@ def shuffle(
             session.deliver(node, inbox.data)
         for frame in session.heap():
             transcript.online.append((shuffler.name, study.coordinator, frame))
-            coordinator.receive(place, frame)
+            heaps.receive(place, frame)
 
 
-def _deal_and_evaluate(
-    attempt: Attempt,
-    nodes: Sequence[NodeSession],
-    entropy: Callable[[int], bytes],
-    transcript: Transcript,
+def _evaluate(
+    attempt: Attempt, nodes: Sequence[NodeSide], entropy: Entropy, transcript: Transcript
 ) -> None:
-    names = [node.name for node in attempt.study.nodes]
+    """The nodes' own work, and their rounds with each other if the protocol has any."""
+    if not isinstance(attempt, SharedAttempt):
+        for node in nodes:
+            _run_own_steps(node)
+        return
     dealer = DealerSession(attempt, entropy) if attempt.needs_dealer else None
-    for index, node in enumerate(nodes):
-        seed = dealer.seed_frame(index) if dealer else None
-        if seed:
-            transcript.offline.append((attempt.study.dealer.name, names[index], seed))
-        node.receive_seed(seed.payload if seed else entropy(SEED_BYTES))
-        node.evaluate_inner()
-    _set_up(names, nodes, transcript)
-    _toss(attempt, nodes, transcript)
-    for sender, node in enumerate(nodes):
-        for receiver in node.peers:
-            messages = node.fields_for(receiver)
-            nodes[receiver].receive_fields(sender, messages)
-            link = (min(sender, receiver), max(sender, receiver))
-            for number, message in enumerate(messages):
-                transcript.online.append(
-                    (names[sender], names[receiver], frame_of(message, link, number))
-                )
+    meshes = [node.mesh for node in nodes if node.mesh is not None]
+    for node, mesh in zip(nodes, meshes, strict=True):
+        _seed(attempt, mesh, dealer, entropy, transcript)
+        _run_own_steps(node)
+    _set_up(attempt, meshes, transcript)
+    _toss(attempt, meshes, transcript)
+    _exchange_fields(attempt, meshes, transcript)
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
-        dealt = dict(dealer.deal_one(chunk)) if dealer else {}
-        transcript.offline += [
-            (attempt.study.dealer.name, names[node], frame) for node, frame in dealt.items()
-        ]
-        material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
-        parties = [nodes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
-        results, sent = run_in_memory(parties)
-        for line in sent:
-            sender, frame = (
-                chunk.parties[line.party],
-                frame_of(line.message, chunk.place, chunk.number),
-            )
-            others = (node for node in chunk.parties if node != sender)
-            phase = transcript.offline if chunk.noise else transcript.online
-            phase += [(names[sender], names[other], frame) for other in others]
-        for node, result in zip(chunk.parties, results, strict=True):
-            nodes[node].add(chunk, result)
+        _run_chunk(attempt, chunk, meshes, dealer, tree_hash, transcript)
 
 
-def _set_up(names: Sequence[str], nodes: Sequence[NodeSession], transcript: Transcript) -> None:
-    """What goes before all data, link by link."""
-    for first, node in enumerate(nodes):
-        for second in node.peers:
-            ends = (
-                [nodes[first].set_up(second), nodes[second].set_up(first)]
-                if first < second
-                else [None]
-            )
-            if None not in ends:
-                _, sent = run_in_memory(ends)
-                for line in sent:
-                    link = (names[first], names[second])[:: -1 if line.party else 1]
-                    transcript.offline.append((*link, frame_of(line.message, (first, second), 0)))
+def _run_own_steps(node: NodeSide) -> None:
+    for _ in node.own_steps():
+        pass
 
 
-def _toss(attempt: Attempt, nodes: Sequence[NodeSession], transcript: Transcript) -> None:
+def _names(attempt: Attempt) -> list[str]:
+    return [node.name for node in attempt.study.nodes]
+
+
+def _dealer_name(attempt: Attempt) -> str:
+    dealer = attempt.study.dealer
+    return dealer.name if dealer else ""
+
+
+def _seed(
+    attempt: SharedAttempt,
+    mesh: MeshSide,
+    dealer: DealerSession | None,
+    entropy: Entropy,
+    transcript: Transcript,
+) -> None:
+    """A node's seed: the dealer's, or its own where nothing is dealt."""
+    if dealer is None:
+        mesh.receive_seed(entropy(SEED_BYTES))
+        return
+    seed = dealer.seed_frame(mesh.index)
+    name = _names(attempt)[mesh.index]
+    transcript.offline.append((_dealer_name(attempt), name, seed))
+    mesh.receive_seed(seed.payload)
+
+
+def _exchange_fields(
+    attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript
+) -> None:
+    """Round 1 between all nodes that share edges."""
+    names = _names(attempt)
+    for sender, mesh in enumerate(meshes):
+        for receiver in mesh.peers:
+            messages = mesh.fields_for(receiver)
+            meshes[receiver].receive_fields(sender, messages)
+            link = (min(sender, receiver), max(sender, receiver))
+            for number, message in enumerate(messages):
+                frame = frame_of(message, link, number)
+                transcript.online.append((names[sender], names[receiver], frame))
+
+
+def _run_chunk(
+    attempt: SharedAttempt,
+    chunk: Chunk,
+    meshes: Sequence[MeshSide],
+    dealer: DealerSession | None,
+    tree_hash: FixedKeyHash,
+    transcript: Transcript,
+) -> None:
+    """One chunk: its material, its rounds, and its owners' results."""
+    names = _names(attempt)
+    dealt = dict(dealer.deal_one(chunk)) if dealer else {}
+    for node, frame in dealt.items():
+        transcript.offline.append((_dealer_name(attempt), names[node], frame))
+    material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
+    parties = [meshes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
+    results, sent = run_in_memory(parties)
+    phase = transcript.offline if chunk.noise else transcript.online
+    for line in sent:
+        sender = chunk.parties[line.party]
+        frame = frame_of(line.message, chunk.place, chunk.number)
+        others = [node for node in chunk.parties if node != sender]
+        phase += [(names[sender], names[other], frame) for other in others]
+    for node, result in zip(chunk.parties, results, strict=True):
+        meshes[node].add(chunk, result)
+
+
+def _set_up(attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript) -> None:
+    """The messages that go before all data, link by link."""
+    names = _names(attempt)
+    for first, mesh in enumerate(meshes):
+        for second in mesh.peers:
+            if second < first:
+                continue
+            one = mesh.set_up(second)
+            other = meshes[second].set_up(first)
+            if one is None or other is None:
+                continue
+            _, sent = run_in_memory([one, other])
+            for line in sent:
+                link = (names[first], names[second])[:: -1 if line.party else 1]
+                frame = frame_of(line.message, (first, second), 0)
+                transcript.offline.append((link[0], link[1], frame))
+
+
+def _toss(attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript) -> None:
     """The committee's noise where nothing is dealt."""
-    parties = [protocol for node in nodes if (protocol := node.toss()) is not None]
+    parties = [protocol for mesh in meshes if (protocol := mesh.toss()) is not None]
     names = [attempt.members[member].name for member in attempt.committee]
     for line in run_mesh(parties)[1] if parties else ():
         frame = frame_of(line.message, (), line.round - 1)
@@ -181,13 +238,16 @@ def _toss(attempt: Attempt, nodes: Sequence[NodeSession], transcript: Transcript
 
 
 def _measure(transcript: Transcript, study: Study) -> Measured:
-    sent = {participant.name: Counter() for participant in (*study.nodes, *study.shufflers)}
+    """The rounds and bytes of a transcript, as processes would count them."""
+    sent: dict[str, Counter[tuple[str, int]]] = {
+        participant.name: Counter() for participant in (*study.nodes, *study.shufflers)
+    }
     for sender, _, frame in transcript.online:
         sent[sender][frame.step, frame.round] += frame.wire_bytes
     steps = {frame.round_of_study for _, _, frame in transcript.online}
-    told = transcript.answers or [b""] * len(study.nodes)
+    answers = transcript.answers or [b""] * len(study.nodes)
     revealed = [
-        len(share) + len(answer) for share, answer in zip(transcript.shares, told, strict=True)
+        len(share) + len(answer) for share, answer in zip(transcript.shares, answers, strict=True)
     ]
     asked = [len(transcript.question)] * len(transcript.answers)
     by_round = [sent_by_round(sent[node.name]) for node in study.nodes]
@@ -195,5 +255,5 @@ def _measure(transcript: Transcript, study: Study) -> Measured:
     return Measured(
         rounds=len(steps) + (not heaps) + bool(asked),
         **count_online(by_round, revealed, asked, heaps),
-        bytes_offline=sum(f.wire_bytes for _, _, f in transcript.offline),
+        bytes_offline=sum(frame.wire_bytes for _, _, frame in transcript.offline),
     )

@@ -26,8 +26,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import Attempt
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.u_mpc.noise_binding import attempt_of
-from umpc.study.document import decode_study
+from umpc.protocols.registry import attempt_of, decode_study
 from umpc.study.frames import Frame
 from umpc.transport.authority import Identity
 from umpc.transport.services import rpc

@@ -1,23 +1,18 @@
-"""One attempt at a study: the joint seed and all that follows from it, the same at every process.
+"""An attempt over edges that several nodes share: E, the plans, and the chunks of work.
 
-Commit and reveal (docs/protocol.md, step agree): every node commits to 32 random bytes, sees everybody's commitment,
-opens its own, and checks all openings. The joint seed is the hash of all openings, so it is uniform as long as one
-node is honest, and nobody chooses it. The attempt's identity covers study, commitments, record counts, key agreement
-and seed; peers and dealer refuse anything of another attempt.
+Everything follows from the attempt's joint seed (`study/attempt.py`), the same at every process.
 """
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, FixedKeyHash, Stream, derive, digest
+from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.crypto.ring import RINGS, Ring
-from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.garbled.plan import GarbledPlan, GarbledProgram, garbled_program
 from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
@@ -25,8 +20,9 @@ from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan, Program, pattern_of
 from umpc.mpc.transfers.coins_from_transfers import TossPlan
+from umpc.study.attempt import Attempt as BaseAttempt
 from umpc.study.document import Study
-from umpc.study.sizes import Member, Sizes
+from umpc.study.sizes import Member
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
 
 
@@ -59,11 +55,6 @@ class Chunk:
         return () if self.noise else self.owners
 
 
-def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
-    """The commitment of a node to its part of the joint seed."""
-    return digest(b"umpc commitment 1", study_hash, node.encode(), opening)
-
-
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
     """E of a study: from the joint seed and the nodes' records, (first class, all others)."""
     words = Stream(derive(seed, "edges")).words
@@ -72,17 +63,16 @@ def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> H
     return expand(study.edges, [sum(records) for records in classes], words, study.degree)
 
 
-class Attempt:
-    """The agreed facts of one attempt.
+class Attempt(BaseAttempt):
+    """An attempt whose edges the nodes evaluate together.
 
     Args:
-        members: in the study's order.
-        openings: in the same order.
-        noise_tails: a bound of each sum's noise in units, for the ring.
-        coins: of each sum's noise, where a committee draws it; empty where every node adds its own.
-        pair_noise: of each sum, where every edge's value gets noise of its own and is released alone.
-
-    Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
+        members, openings: as for any attempt.
+        ring: the ring that holds every sum with its noise.
+        coins: the coins of each sum's noise, where a committee draws it; empty where every node
+            adds noise of its own.
+        pair_noise: the law of each sum, where every edge's value gets noise of its own and is
+            released alone.
     """
 
     def __init__(
@@ -90,29 +80,12 @@ class Attempt:
         study: Study,
         members: Sequence[Member],
         openings: Sequence[bytes],
-        noise_tails: Sequence[int],
+        ring: Ring,
         coins: Sequence[CoinToss] = (),
         pair_noise: Sequence[PairNoise] = (),
     ):
-        names = [node.name for node in study.nodes]
-        if [member.name for member in members] != names or len(openings) != len(names):
-            raise LocalProtocolError(
-                f"the agreement names {[m.name for m in members]}, the study {names}"
-            )
-        for member, opening in zip(members, openings, strict=True):
-            expected = commit(study.hash, member.name, opening)
-            if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):
-                raise RemoteProtocolError(
-                    f"the seed opening of {member.name} does not fit its commitment; nothing was computed, run again",
-                    culprit=member.name,
-                    step="agree",
-                )
-        self.study = study
-        self.members = tuple(members)
-        self.seed = digest(b"umpc joint seed 1", *openings)
-        self.id = digest(b"umpc attempt 1", study.hash, *(_encode(m) for m in members), self.seed)
-        self.sizes = Sizes.of(study, members)
-        self._sums_ring = self.sizes.ring(noise_tails)
+        super().__init__(study, members, openings)
+        self._sums_ring = ring
         self.coins = tuple(coins)
         self.pair_noise = tuple(pair_noise)
 
@@ -254,8 +227,3 @@ class Attempt:
             *chunk.owners,
             chunk.number,
         )
-
-
-def _encode(member: Member) -> bytes:
-    counts = (member.records.to_bytes(8, "little"), member.first_class.to_bytes(8, "little"))
-    return digest(member.name.encode(), *counts, member.commitment, member.public_key)

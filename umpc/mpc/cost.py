@@ -6,8 +6,6 @@ Tests hold measured traffic equal to these numbers, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import permutations
 
 from umpc.crypto.prg import SEED_BYTES
@@ -15,31 +13,9 @@ from umpc.crypto.rounds import Message
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.backends import backend_of
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.study.frames import STEPS, frame_bytes
-from umpc.study.messages import StepBytes
+from umpc.study.cost import Cost, sent_by_round
+from umpc.study.frames import frame_bytes
 from umpc.ustat.hypergraph import Owners
-
-
-@dataclass(frozen=True)
-class Cost:
-    """rounds: masked fields, openings, reveal. Bytes are sums over all links, framing included.
-
-    sent: what each node sends its peers on data, or shufflers, round by round. revealed: bytes of each node's share.
-    asked: bytes of the question that each node gets, if there is one. heaps: of each shuffler's heap.
-    """
-
-    rounds: int
-    sent: tuple[tuple[StepBytes, ...], ...]
-    revealed: tuple[int, ...]
-    bytes_offline: int
-    asked: tuple[int, ...] = ()
-    heaps: tuple[int, ...] = ()
-
-    @property
-    def bytes_online(self) -> int:
-        return sum(each.bytes for sent in self.sent for each in sent) + sum(
-            self.revealed + self.asked + self.heaps
-        )
 
 
 def predict(attempt: Attempt) -> Cost:
@@ -72,12 +48,6 @@ def predict(attempt: Attempt) -> Cost:
         for node in nodes
     ]
     return Cost(attempt.rounds, tuple(map(sent_by_round, sent)), tuple(revealed), offline)
-
-
-def sent_by_round(sent: Mapping[tuple[str, int], int]) -> tuple[StepBytes, ...]:
-    """Bytes by (step, round), in the order in which a node says them; rounds in which it is silent are left out."""
-    order = sorted(sent, key=lambda place: (STEPS[place[0]], place[1]))
-    return tuple(StepBytes(*place, sent[place]) for place in order if sent[place])
 
 
 def _links(attempt: Attempt, sent: list[Counter[tuple[str, int]]]) -> int:

@@ -142,7 +142,7 @@ class NodeServer(rpc.NodeServicer):
                 self.parking.drop(run.parked, "was given up by the coordinator")
             if error is not None:
                 self._log_failure(run, error)
-            if run.study is not None and (run.parked is None or run.aborted):
+            if run.proposed is not None and (run.parked is None or run.aborted):
                 self.finished(error)
             await asyncio.gather(steps, listener, return_exceptions=True)
 
@@ -219,7 +219,7 @@ class NodeServer(rpc.NodeServicer):
         return Spool(folder, study.dealer.name)
 
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
-        name = f"study {run.study.name!r}" if run.study else "a study"
+        name = f"study {run.proposed.name!r}" if run.proposed else "a study"
         log.warning(
             "%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message
         )

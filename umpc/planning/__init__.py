@@ -1,1 +1,9 @@
-"""planning."""
+"""Planning: what a study will cost and miss, before any site is asked.
+
+| file | what it holds |
+|---|---|
+| `prediction.py` | a hypothetical attempt, from a study and numbers of records |
+| `reference_table.py` | a table like the sites' own, and errors over it |
+| `seconds.py` | seconds and memory, from counted delays, bytes and a trial run |
+| `alternatives.py` | the same statistic by every protocol, and the best one for given targets |
+"""

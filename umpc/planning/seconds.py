@@ -1,17 +1,18 @@
-"""What a study will take, before anybody is asked: seconds and memory, from its plan, its line and a trial run here.
+"""How long a study will take and how much memory, before anybody is asked.
 
-Delays are counted one way, for links of gRPC over TLS 1.3 that are opened anew:
+The prediction comes from the study's plan, its network, and a trial run here. Delays are counted
+one way, for links of gRPC over TLS 1.3 that are opened anew:
 
 | part | delays | what |
 |---|---|---|
 | a connection | 6 | TCP, TLS, HTTP/2's settings, each there and back |
 | connect, propose, agree | 6 + 2 + 2 | from the coordinator to all nodes at once |
-| prepare | 1 + 8 + 8 + r + 1 | begin; the dealer and its first frame; a peer and its greeting; r rounds; prepared |
+| prepare | 1 + 8 + 8 + r + 1 | begin; dealer and first frame; peer and greeting; r rounds; prepared |
 | evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
 
-r: rounds in which transfers are set up, and noise is drawn under shares; material comes in the meantime. To the delays
-come the bytes that pass the busiest line, and the work of the processes. Sites are taken to be alike, and E to be
-spread evenly over them.
+r is the number of rounds in which transfers are set up, and noise is drawn under shares; material
+comes in the meantime. To the delays come the bytes that pass the busiest line, and the work of the
+processes. Sites are taken to be alike, and E to be spread evenly over them.
 """
 
 from __future__ import annotations
@@ -19,29 +20,26 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from math import comb
-
-import msgspec
 
 from umpc.crypto.prg import Stream
 from umpc.dealer.session import DealerSession
-from umpc.mpc.attempt import Attempt
-from umpc.mpc.cost import Cost
-from umpc.protocols.central.settings import SUBSAMPLED
-from umpc.protocols.ghazi_shuffle.split_mix import LEAST_USERS
-from umpc.protocols.local.messages import one_message_of, uniform_columns
+from umpc.errors import LocalProtocolError
+from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.planning.reference_table import ReferenceTable
+from umpc.protocols.base.one_message import uniform_columns
+from umpc.protocols.base.protocol import Trial
+from umpc.protocols.registry import protocol_of
 from umpc.simulation import simulate
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 
-CONNECTION, CALL = 6, 2
+CONNECTION = 6
+CALL = 2
 TRIAL_EDGES = (1 << 12, 1 << 14)
 """Two sizes of the trial: their difference is the cost of an edge, without what every study takes."""
 TRIAL_RECORDS = 400
-TRIAL_MESSAGES = 1000
-"""Records of a trial of a one-message protocol."""
-TRIAL_SETS = 1 << 20
-"""Sets of records of a trial of a trusted curator; of as few records as any of its mechanisms takes there are fewer."""
 FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk. Of one machine;
 `python -m bench network` prints what they are worth on another."""
@@ -82,141 +80,141 @@ class Seconds:
 
 def measure_machine(study: Study) -> Machine:
     """A trial of the study's own kernels on made-up records, in this process: about a second."""
-    small, large = (_trial(study, edges) for edges in TRIAL_EDGES)
+    before, after = (_trial(study, edges) for edges in TRIAL_EDGES)
     more = TRIAL_EDGES[1] - TRIAL_EDGES[0]
-    dealing, everything = (
-        max(0.0, after - before) / more for before, after in zip(small, large, strict=True)
-    )
+    dealing = max(0.0, after[0] - before[0]) / more
+    everything = max(0.0, after[1] - before[1]) / more
     return Machine(dealing, max(0.0, everything - dealing))
 
 
 def _trial(study: Study, edges: int) -> tuple[float, float]:
     """Seconds of the processor: of the dealer, and of the whole study in memory."""
     nodes = study.nodes[: max(2, study.degree)]
-    facts = {
-        "edges": str(edges),
-        "epsilon": "1000000000",
-        "delta": "",
-        "max_colluding": 0,
-        "noise": "distributed",
-    }
-    if study.noise_of_pairs:
-        facts = {"edges": str(edges), "delta": "", "max_colluding": 0}
-    trial = msgspec.structs.replace(study, nodes=nodes, **facts)
+    whole = protocol_of(study).trial_over_edges(study, edges)
+    trial = whole.replaced(nodes=nodes)
     stream = Stream(bytes(32))
-    records = (
-        edges if study.degree == 1 else TRIAL_RECORDS
-    )  # of single records there are no more sets than these
+    # A statistic over single records has no more sets than records.
+    records = edges if study.degree == 1 else TRIAL_RECORDS
     tables = [uniform_columns(trial, records, stream) for _ in nodes]
     started = time.process_time()
     run = simulate(trial, tables, os.urandom)
     everything = time.process_time() - started
-    if not run.attempt.needs_dealer:
+    attempt = run.attempt
+    if not isinstance(attempt, SharedAttempt) or not attempt.needs_dealer:
         return 0.0, everything
     started = time.process_time()
-    dealer = DealerSession(run.attempt, os.urandom)
-    for chunk in run.attempt.chunks():
+    dealer = DealerSession(attempt, os.urandom)
+    for chunk in attempt.chunks():
         list(dealer.deal_one(chunk))
     return time.process_time() - started, everything
 
 
 def predict_seconds(
-    attempt: Attempt, cost: Cost, machine: Machine, network: Network, processes_a_core: float = 0.0
+    attempt: SharedAttempt,
+    cost: Cost,
+    machine: Machine,
+    network: Network,
+    processes_a_core: float = 0.0,
 ) -> Seconds:
-    """How long a run takes.
+    """How long a run over shared edges takes.
 
-    Args: processes_a_core: 0 where every process has a machine of its own, else how many share a core.
+    Args: processes_a_core: 0 where every process has a machine of its own, else how many processes
+    share a core.
     """
-    study, nodes, edges = attempt.study, len(attempt.members), _shared_edges(attempt)
-    dealing, evaluating = machine.dealing * edges, machine.evaluating * edges
+    study = attempt.study
+    nodes = len(attempt.members)
+    edges = _shared_edges(attempt)
+    dealing = machine.dealing * edges
+    evaluating = machine.evaluating * edges
     links = [len(attempt.peers(node)) for node in range(nodes)]
     set_up = LINK_SECONDS / 2 * (study.backend == "garbled")
     if processes_a_core:
         cores = (nodes + attempt.needs_dealer) / processes_a_core
-        work_before, work_on_data = dealing / min(cores, 1 + nodes), evaluating / min(cores, nodes)
+        work_before = dealing / min(cores, 1 + nodes)
+        work_on_data = evaluating / min(cores, nodes)
         set_up *= sum(links) / min(cores, nodes)
     else:
-        work_before, work_on_data = dealing, evaluating * study.degree / nodes
+        work_before = dealing
+        work_on_data = evaluating * study.degree / nodes
         set_up *= max(links)
     dealt = cost.bytes_offline if attempt.needs_dealer else cost.bytes_offline / nodes
-    rounds_before = (
-        attempt.noise_plan.rounds if attempt.noise_chunks else 3 * (not attempt.needs_dealer)
-    )
-    rounds_before += attempt.toss_plan.rounds if attempt.toss_plan else 0
     dealer = CONNECTION + CALL if attempt.needs_dealer else 0
-    peers = network.delay * (CONNECTION + CALL + rounds_before) + set_up if any(links) else 0.0
-    offline = (
-        FIXED[1] + network.delay * (2 + dealer) + max(peers, work_before + _on_line(dealt, network))
-    )
+    peers = 0.0
+    if any(links):
+        peers = network.delay * (CONNECTION + CALL + _rounds_before(attempt)) + set_up
+    offline = FIXED[1] + network.delay * (2 + dealer)
+    offline += max(peers, work_before + _on_line(dealt, network))
     online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
     online += work_on_data + _on_line(cost.bytes_online / nodes, network)
-    return Seconds(
-        offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online
-    )
+    return _in_all(offline, online, network)
 
 
-def predict_local_seconds(
-    attempt: Attempt, cost: Cost, columns: Columns, network: Network
+def _rounds_before(attempt: SharedAttempt) -> int:
+    """The rounds in which transfers are set up, and noise is drawn under shares."""
+    rounds = 3 * (not attempt.needs_dealer)
+    if attempt.noise_chunks:
+        rounds = attempt.noise_plan.rounds
+    if attempt.toss_plan:
+        rounds += attempt.toss_plan.rounds
+    return rounds
+
+
+def predict_trial_seconds(
+    attempt: Attempt, cost: Cost, trial: Trial, columns: Columns, network: Network
 ) -> Seconds:
-    """How long a one-message study takes, from a trial of it with some of these records."""
-    study, records = attempt.study, max(1, attempt.sizes.records)
-    tried = _records_to_try(study, records)
-    trial = _with_few_sets(study, records, tried)
-    rows = [number * records // tried for number in range(tried)]
+    """How long a study takes whose nodes work alone, from a trial of it with some records."""
+    study = attempt.study
+    records = max(1, attempt.sizes.records)
+    rows = [number * records // trial.records for number in range(trial.records)]
     some = {name: column[rows] for name, column in columns.items()}
-    parts = range(len(study.nodes))
+    nodes = len(study.nodes)
     tables = [
-        {name: column[place :: len(parts)] for name, column in some.items()} for place in parts
+        {name: column[place::nodes] for name, column in some.items()} for place in range(nodes)
     ]
     started = time.process_time()
-    simulate(trial, tables, os.urandom)
-    work = time.process_time() - started
-    work *= max(records / tried, _sets(study, records) / _sets(trial, tried))
+    simulate(trial.study, tables, os.urandom)
+    work = (time.process_time() - started) * trial.factor
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
-    online += _on_line(max(cost.revealed, default=0) * len(parts), network)
+    online += _on_line(max(cost.revealed, default=0) * nodes, network)
     offline = FIXED[1] + network.delay * CALL
-    return Seconds(
-        offline, online, FIXED[0] + network.delay * (CONNECTION + 2 * CALL) + offline + online
-    )
+    return _in_all(offline, online, network)
 
 
-def _records_to_try(study: Study, records: int) -> int:
-    """Few, but as many as the study takes: of a shuffled one every node must have some."""
-    most = min(records, max(TRIAL_MESSAGES, study.shuffled * LEAST_USERS * len(study.nodes)))
-    while study.noise not in SUBSAMPLED and _sets(study, most) > TRIAL_SETS:
-        most -= most // 8
-    return most
-
-
-def _with_few_sets(study: Study, records: int, tried: int) -> Study:
-    """Of independent sets, as many fewer as there are fewer records."""
-    if study.noise not in SUBSAMPLED:
-        return study
-    few = min(
-        TRIAL_SETS, comb(tried, study.degree), max(1, _sets(study, records) * tried // records)
-    )
-    return msgspec.structs.replace(study, edges=str(few))
-
-
-def _sets(study: Study, records: int) -> int:
-    """Of records, that a trusted curator looks at; elsewhere the coordinator looks at none."""
-    return one_message_of(study).choice(records).sets(records) if study.central else 1
+def seconds_of(
+    attempt: Attempt,
+    cost: Cost,
+    table: ReferenceTable,
+    network: Network,
+    machines: dict[tuple[str, str, str], Machine],
+) -> Seconds:
+    """How long a run takes. Args: machines: the results of earlier trials, by kind of study."""
+    study = attempt.study
+    trial = protocol_of(study).trial(study, max(1, attempt.sizes.records))
+    if trial is not None:
+        return predict_trial_seconds(attempt, cost, trial, table.columns, network)
+    if not isinstance(attempt, SharedAttempt):
+        raise LocalProtocolError("a study without a trial has edges that nodes share")
+    key = (study.protocol, study.backend, study.noise)
+    if key not in machines:
+        machines[key] = measure_machine(study)
+    return predict_seconds(attempt, cost, machines[key], network)
 
 
 def predict_memory(attempt: Attempt) -> int:
-    """Bytes of the largest process, about."""
-    listed = (
-        0 if attempt.sizes.edges == attempt.sizes.sets else LISTED_EDGE_BYTES * attempt.sizes.edges
-    )
-    columns = (
-        16
-        * len(attempt.study.fields)
-        * max((member.records for member in attempt.members), default=0)
-    )
+    """The bytes of the largest process, about."""
+    sizes = attempt.sizes
+    listed = 0 if sizes.edges == sizes.sets else LISTED_EDGE_BYTES * sizes.edges
+    records = max((member.records for member in attempt.members), default=0)
+    columns = 16 * len(attempt.study.fields) * records
     return PROCESS_BYTES + WINDOWS_BYTES + listed + columns
 
 
-def _shared_edges(attempt: Attempt) -> int:
+def _in_all(offline: float, online: float, network: Network) -> Seconds:
+    before = FIXED[0] + network.delay * (CONNECTION + 2 * CALL)
+    return Seconds(offline, online, before + offline + online)
+
+
+def _shared_edges(attempt: SharedAttempt) -> int:
     return sum(cell.count for cell in attempt.hypergraph.shared_cells.values())
 
 

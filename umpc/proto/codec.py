@@ -236,6 +236,13 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
     raise EncodingError("an empty or unknown message came from a node")
 
 
+def encode_kept(kept: m.Released | m.Delivery) -> bytes:
+    """The bytes that a node's ledger keeps of its release."""
+    if isinstance(kept, m.Delivery):
+        return encode_delivery(kept)
+    return encode_node(kept).SerializeToString()
+
+
 def encode_delivery(delivery: m.Delivery) -> bytes:
     return pb.Delivery(
         attempt=delivery.attempt,

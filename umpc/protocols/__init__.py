@@ -1,12 +1,14 @@
-"""Protocols without edges between nodes, as a study has them: every node makes a message of its own records.
+"""The protocols: one folder each, the base that they share, and the registry.
 
-| file | `protocol` |
+| folder or file | what it is |
 |---|---|
-| `onemessage.py` | `bell-ldp`, `ghazi-ldp`, `bell-auc`; and which of all these a study has |
-| `tworounds.py` | `ghazi-rounds`: a question, and a second message |
-| `shuffling.py` | `ghazi-shuffle`: through two shufflers |
-| `gopa.py` | `gopa`: noise that cancels between nodes |
-| `curator.py` | `central`: a trusted curator |
-
-The protocols themselves are in `umpc/dp/local` and `umpc/dp/central` and know no study; here they meet.
+| `registry.py` | every protocol by its name |
+| `base/` | the protocol object, and both sides of a study |
+| `u_mpc/` | noisy sums under secret sharing |
+| `bell_2pc/` | a noisy value of every pair |
+| `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`: every record is randomised at its node |
+| `ghazi_rounds/` | a local protocol with a question after a first look |
+| `ghazi_shuffle/` | noisy counts through two shufflers |
+| `gopa/` | a mean under noise that cancels between nodes |
+| `central/` | a trusted curator: a baseline |
 """

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from umpc.errors import StepTimeout, StudyAborted, UmpcError
-from umpc.mpc.attempt import Attempt
+from umpc.study.attempt import Attempt
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession
 from umpc.study.document import Study
 

@@ -1,1 +1,16 @@
-"""study."""
+"""The study: the document that all parties agree on, and what follows from it before any data.
+
+| file | what it holds |
+|---|---|
+| `document.py` | `Study`: what every protocol needs, and one `settings` of its own protocol |
+| `settings.py` | `Settings`: the base of all protocols' settings |
+| `parts.py` | participants, fields, bins, and exact numbers as text |
+| `rules.py` | the rules that every study must fulfil |
+| `former.py` | the identity that a study had under the former tag |
+| `attempt.py` | one attempt at a study: members, joint seed, identity |
+| `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
+| `cost.py` | predicted rounds and bytes |
+| `messages.py` | what coordinator and node say to each other |
+| `frames.py` | one message between nodes, as it travels |
+| `report.py` | the result: estimate, errors, cost |
+"""

@@ -1,4 +1,4 @@
-"""The result of a study: the estimate, its error, its price."""
+"""The result of a study: the estimate, its errors, its cost."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from itertools import chain
-from math import sqrt
+from typing import Any, TypedDict
 
-import numpy as np
-
-from umpc.crypto.ring import Ring
-from umpc.mpc.attempt import Attempt
-from umpc.mpc.cost import Cost, predict
-from umpc.protocols.u_mpc.noise_binding import delta_of, noise_of, noise_tails
+from umpc.study.attempt import Attempt
+from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
 from umpc.study.frames import STEPS
 from umpc.study.messages import StepBytes
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
-from umpc.ustat.sampling import pairings_of
 
 
 @dataclass(frozen=True)
@@ -32,11 +27,19 @@ class Moment:
     answered: float
 
 
+class OnlineBytes(TypedDict):
+    """Bytes on data: by node in the study's order, by step round by round, and by shuffler."""
+
+    bytes_online_by_node: list[int]
+    bytes_online_by_step: dict[str, int]
+    bytes_online_by_shuffler: list[int]
+
+
 @dataclass(frozen=True)
 class Measured:
-    """What the run cost, as the processes counted it. Bytes of nodes in the study's order; of steps, round by round.
+    """The cost of a run, as the processes counted it.
 
-    Of shufflers: their heaps.
+    Bytes of nodes are in the study's order, bytes of steps round by round. Shufflers send heaps.
     """
 
     rounds: int = 0
@@ -58,7 +61,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class SumReport:
-    """One released sum: the mean of its kernel over E plus noise, what of ε it took, its errors, all in its unit."""
+    """One released sum: the mean of its kernel over E plus noise.
+
+    epsilon: the part of ε that it took. The errors are in the unit of the mean.
+    """
 
     kernel: str
     mean: float
@@ -71,15 +77,20 @@ class SumReport:
 class Report:
     """One object for programs and for the table.
 
-    estimate: what the study's estimator makes of the released means; None where that cannot be told, and `note` says
-    why. noise_std: its standard deviation from the noise, in its own unit; low, high: its 95 % interval from the noise.
-    sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets (Sinh & Ramon
-    2025, D.1: E_inc). epsilon is against replacing one record. replayed: stored shares of an earlier run.
-    prepared: everything before the data was done by `umpc study prepare`; bytes_offline counts it, seconds_offline not.
-    bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers, the question put to
-    them, and the heaps of shufflers.
-    joint_seed, records_by_node and first_class_by_node: what E follows from, for whoever checks it. timeline: when the
-    coordinator asked which node for what, and was answered; node after node, in the study's order.
+    estimate: what the study's estimator makes of the released means; None where that cannot be
+        told, and `note` says why.
+    noise_std: the estimate's standard deviation from the noise, in its own unit.
+    low, high: the 95 % interval from the noise. The value on all sets may lie outside.
+    sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets
+        (Sinh & Ramon 2025, D.1: E_inc).
+    epsilon: against replacing one record.
+    replayed: the report is made from stored shares of an earlier run.
+    prepared: `umpc study prepare` did everything before the data; bytes_offline counts it,
+        seconds_offline does not.
+    bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers,
+        the question put to them, and the heaps of shufflers.
+    joint_seed, records_by_node, first_class_by_node: E follows from these, for whoever checks it.
+    timeline: when the coordinator asked which node for what, and was answered; node after node.
     """
 
     study: str
@@ -128,37 +139,42 @@ class Report:
     first_class_by_node: list[int]
     timeline: list[Moment]
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict) -> Report:
+    def from_dict(cls, values: dict[str, Any]) -> Report:
         known = {each.name: values[each.name] for each in fields(cls)}
         known["sums"] = [SumReport(**entry) for entry in values["sums"]]
         known["timeline"] = [Moment(**entry) for entry in values["timeline"]]
         return cls(**known)
 
 
-def build_report(
-    study: Study, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured
-) -> Report:
-    """Add up the shares and say what the numbers mean. `run` is the attempt, or for a replay just the sizes."""
-    attempt = run if isinstance(run, Attempt) else None
-    cost = predict(attempt) if attempt else Cost(0, (), (), 0)
-    return report_of(
-        study, _sums(study, shares, attempt.sizes if attempt else run), run, cost, measured
-    )
-
-
 def report_of(
-    study: Study, sums: list[SumReport], run: Attempt | Sizes, cost: Cost, measured: Measured
+    study: Study,
+    sums: list[SumReport],
+    run: Attempt | Sizes,
+    delta: Fraction,
+    measured: Measured,
+    cost: Cost = NO_COST,
 ) -> Report:
-    """The report, from what was released of each sum. cost: what was predicted."""
+    """The report, from what was released of each sum.
+
+    Args:
+        run: the attempt; for a replay the sizes alone, because its seed is not known.
+        delta: δ of the release. cost: what was predicted; nothing for a replay.
+    """
     attempt = run if isinstance(run, Attempt) else None
-    sizes = attempt.sizes if attempt else run
+    sizes = run.sizes if isinstance(run, Attempt) else run
+    members = attempt.members if attempt else ()
     online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
-    errors = [entry.noise_std for entry in sums], [entry.sampling_std_bound for entry in sums]
-    result = estimate(study.estimator, [entry.mean for entry in sums], *errors, sizes.sets)
+    result = estimate(
+        study.estimator,
+        [entry.mean for entry in sums],
+        [entry.noise_std for entry in sums],
+        [entry.sampling_std_bound for entry in sums],
+        sizes.sets,
+    )
     return Report(
         study=study.name,
         statistic=study.statistic,
@@ -173,7 +189,7 @@ def report_of(
         protocol=study.protocol,
         noise=study.noise,
         epsilon=float(study.exact_epsilon),
-        delta=float(delta_of(sizes)),
+        delta=float(delta),
         degree=study.degree,
         edges=sizes.edges,
         sets=sizes.sets,
@@ -183,16 +199,28 @@ def report_of(
         max_colluding=study.max_colluding,
         backend=study.backend,
         preprocessing=study.preprocessing,
+        rounds=measured.rounds,
         rounds_predicted=cost.rounds,
         bytes_online=measured.bytes_online,
         bytes_online_predicted=cost.bytes_online,
-        **{f"{name}_predicted": value for name, value in online.items()},
+        bytes_online_by_node=measured.bytes_online_by_node,
+        bytes_online_by_node_predicted=online["bytes_online_by_node"],
+        bytes_online_by_step=measured.bytes_online_by_step,
+        bytes_online_by_step_predicted=online["bytes_online_by_step"],
+        bytes_online_by_shuffler=measured.bytes_online_by_shuffler,
+        bytes_online_by_shuffler_predicted=online["bytes_online_by_shuffler"],
+        bytes_offline=measured.bytes_offline,
         bytes_offline_predicted=cost.bytes_offline,
+        seconds_online=measured.seconds_online,
+        seconds_offline=measured.seconds_offline,
+        seconds_total=measured.seconds_total,
+        replayed=measured.replayed,
+        prepared=measured.prepared,
         study_hash=study.hash.hex(),
         joint_seed=attempt.seed.hex() if attempt else "",
-        records_by_node=[member.records for member in attempt.members] if attempt else [],
-        first_class_by_node=[member.first_class for member in attempt.members] if attempt else [],
-        **{**asdict(measured), "timeline": list(measured.timeline)},
+        records_by_node=[member.records for member in members],
+        first_class_by_node=[member.first_class for member in members],
+        timeline=list(measured.timeline),
     )
 
 
@@ -201,11 +229,14 @@ def count_online(
     revealed: Sequence[int],
     asked: Sequence[int] = (),
     heaps: Sequence[int] = (),
-) -> dict[str, list[int] | dict[str, int]]:
+) -> OnlineBytes:
     """Bytes by node, by step and by shuffler, as `Measured` has them.
 
-    Args: sent: of each node. revealed: the size of its share, and of its answer. asked: of the question to it, if any.
-    heaps: of each shuffler.
+    Args:
+        sent: what each node sent, round by round.
+        revealed: the size of each node's share and answer.
+        asked: the size of the question to each node, if there is one.
+        heaps: the size of each shuffler's heap.
     """
     lines = zip(sent, revealed, asked or [0] * len(sent), strict=True)
     by_node = [sum(each.bytes for each in own) + share + question for own, share, question in lines]
@@ -219,68 +250,8 @@ def count_online(
         by_step["reveal"] = sum(revealed)
     if asked:
         by_step["question"] = sum(asked)
-    shufflers = {"bytes_online_by_shuffler": list(heaps)}
-    return {"bytes_online_by_node": by_node, "bytes_online_by_step": by_step, **shufflers}
-
-
-def _sums(study: Study, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
-    """What was released, sum by sum."""
-    laws = noise_of(sizes)
-    if study.noise_of_pairs:
-        noisy = noisy_sums(shares, len(study.kernels), sizes.ring(noise_tails(sizes)))
-        totals = [law.unbiased(total) for law, total in zip(laws, noisy, strict=True)]
-    else:
-        totals = noisy_sums(shares, len(study.kernels))
-    rows = zip(totals, study.parsed_kernels, study.epsilons, laws, strict=True)
-    return [
-        SumReport(
-            kernel=kernel.text,
-            mean=float(Fraction(total) * kernel.unit / sizes.edges),
-            epsilon=float(epsilon),
-            noise_std=noise.std * float(kernel.unit) / sizes.edges,
-            sampling_std_bound=_sampling_bound(float(kernel.interval.width), sizes),
-        )
-        for total, kernel, epsilon, noise in rows
-    ]
-
-
-def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> list[int]:
-    """Σ kernel over E plus noise, in units, for each sum: the shares added in their ring, read as signed integers.
-
-    ring: of shares of every edge's value; else a share is one element a sum.
-    """
-    ring = ring or Ring(8 * len(shares[0]) // sums)
-    rows = [
-        np.frombuffer(share, dtype=ring.dtype.newbyteorder("<")).reshape(sums, -1)
-        for share in shares
-    ]
-    totals = sum(row.sum(axis=1, dtype=ring.dtype) for row in rows)
-    return [ring.decode(int(total)) for total in totals]
-
-
-def _sampling_bound(width: float, sizes: Sizes) -> float:
-    """Square root of a bound of the variance from taking E: (Δf)²/(4|E|) times what is left of it.
-
-    Of P pairings, which are independent of each other, P times smaller than of one.
-    """
-    draws = pairings_of(sizes.study.edges) or 1
-    left = _left(sizes.edges // draws, sizes)
-    # In this order no factor leaves the floats' range, however many sets there are.
-    return width * sqrt(float(left) / (4 * sizes.edges))
-
-
-def _left(edges: int, sizes: Sizes) -> Fraction:
-    """Of sets, and of pairs of two classes, (C − |E|)/(C − 1), C the number of possible ones.
-
-    Sinh & Ramon 2025, D.1, E_inc, for edges drawn one by one without repetition. Pairs in a balanced E are not: let
-    d = 2|E|/n. Hoeffding's decomposition splits the variance of f over all pairs in two parts. In g(x) + g(y) all
-    cancels but that some records are in one pair more, a of them, a = d − ⌊d⌋. In the rest h, whose sums over the pairs
-    of a record are 0, pairs that share a record have the covariance −σ²/(n − 2), disjoint ones σ²/C(n − 2, 2). The
-    larger of both factors holds for any mixture.
-    """
-    n = sizes.records
-    if sizes.study.degree == 2 and not sizes.study.two_sample and n > 3:
-        degree = Fraction(2 * edges, n)
-        more = degree - degree.numerator // degree.denominator
-        return max((n - 1 - degree) / (n - 3), n * n * more * (1 - more) / (2 * (n - 2) * edges))
-    return Fraction(sizes.sets - edges, sizes.sets - 1) if sizes.sets > 1 else Fraction(0)
+    return {
+        "bytes_online_by_node": by_node,
+        "bytes_online_by_step": by_step,
+        "bytes_online_by_shuffler": list(heaps),
+    }

@@ -1,14 +1,16 @@
-"""How large an attempt is: members, records, |E|, degrees, sensitivities. Known before anybody has the joint seed."""
+"""How large an attempt is: members, records, |E|, degrees, sensitivities.
+
+All of it is known before anybody has the joint seed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from umpc.crypto.ring import Ring, smallest_ring
 from umpc.errors import RangeError
 from umpc.study.document import Study
 from umpc.ustat.sampling import (
@@ -19,28 +21,33 @@ from umpc.ustat.sampling import (
     two_sample_max_degree,
 )
 
-if TYPE_CHECKING:
-    from umpc.study.messages import Released
+ClassCounts = tuple[int, int]
+"""A node's records of the first class, and all others; without classes all are others."""
 
 MAX_RECORDS = 1 << 26
-"""Records of all nodes together."""
+"""The most records that all nodes may have together."""
 MAX_PAIRINGS = 1 << 16
-"""Pairings of all records: each is drawn by itself."""
-MAX_RELEASED = 1 << 17
-"""Values of pairs that one node can release: 1 MiB of 8 bytes each."""
+"""The most pairings of all records: each is drawn by itself."""
 MAX_SAMPLED = 1 << 26
-"""Edges that are listed one by one; all sets of records are never listed, so "all" has no such limit."""
+"""The most edges that are listed one by one. All sets of records are never listed."""
 MAX_SAMPLED_LARGER = 1 << 23
-"""The same for edges of three and more records, whose drawing takes far more memory."""
-MAX_CELLS = 1 << 16
-"""Groups of owners of a complete set of edges."""
+"""The same limit for edges of three and more records, whose drawing takes far more memory."""
+
+
+class Counted(Protocol):
+    """A message that says how many records a node has."""
+
+    @property
+    def records(self) -> int: ...
+    @property
+    def first_class(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Member:
-    """What a node says when it accepts a study: how many records it has, a commitment, an X25519 key.
+    """A node's answer to a study: its number of records, a commitment, an X25519 public key.
 
-    first_class: how many of the records are of the first class, where the study has public labels.
+    first_class: how many of the records are of the first class, where labels are public.
     """
 
     name: str
@@ -50,69 +57,70 @@ class Member:
     first_class: int = 0
 
     @property
-    def classes(self) -> tuple[int, int]:
-        """Records of the first and of the second class."""
+    def classes(self) -> ClassCounts:
+        """The records of the first class, and all others."""
         return self.first_class, self.records - self.first_class
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What follows from a study and the number of records: known before anybody has the joint seed."""
+    """The numbers that follow from a study and from how many records the nodes have.
+
+    holders: how many nodes have at least one record.
+    """
 
     study: Study
     records: int
     first_class: int = 0
     holders: int = 1
-    """Nodes that have records."""
 
     @classmethod
-    def of(cls, study: Study, members: Iterable[Member | Released]) -> Sizes:
+    def of(cls, study: Study, members: Iterable[Counted]) -> Sizes:
+        """The sizes for members, or for what they released."""
         members = tuple(members)
-        counts, firsts = (
-            [member.records for member in members],
-            [member.first_class for member in members],
-        )
+        counts = [member.records for member in members]
+        firsts = [member.first_class for member in members]
         return cls(study, sum(counts), sum(firsts), sum(count > 0 for count in counts))
+
+    @property
+    def classes(self) -> ClassCounts:
+        """The records of all nodes: of the first class, and all others."""
+        return self.first_class, self.records - self.first_class
 
     @cached_property
     def sets(self) -> int:
-        """How many sets of records there are to choose E from."""
+        """The number of sets of records that E is chosen from."""
         if self.study.two_sample:
             return self.first_class * (self.records - self.first_class)
         return comb(self.records, self.study.degree)
 
     @cached_property
     def edges(self) -> int:
-        """|E|. Raises: TooFewRecords, StudyError, RangeError where a list of E would not fit memory."""
-        rule, study = self.study.edges, self.study
+        """|E|.
+
+        Raises: TooFewRecords, StudyError; RangeError where a list of E would not fit memory.
+        """
+        study = self.study
+        rule = study.edges
         if study.two_sample:
-            count = two_sample_edge_count(rule, self.first_class, self.records - self.first_class)
+            count = two_sample_edge_count(rule, *self.classes)
         else:
             count = edge_count(rule, self.records, study.degree)
         if self.records > MAX_RECORDS:
             raise RangeError(
-                f"the nodes have {self.records} records together, at most {MAX_RECORDS} are possible"
-            )
-        if study.noise_of_pairs and count * len(study.kernels) > MAX_RELEASED:
-            raise RangeError(
-                f'"{study.protocol}" releases a value of every pair: {count * len(study.kernels)} of them, at most '
-                f"{MAX_RELEASED} are possible; ask for fewer edges"
+                f"the nodes have {self.records} records together, at most {MAX_RECORDS} are "
+                f"possible"
             )
         most = MAX_SAMPLED if study.degree <= 2 else MAX_SAMPLED_LARGER
         pairings = pairings_of(rule)
         if pairings is not None and pairings > MAX_PAIRINGS:
             raise RangeError(
-                f'edges = "{rule}", at most {MAX_PAIRINGS} pairings can be drawn; ask for fewer, or for all'
+                f'edges = "{rule}", at most {MAX_PAIRINGS} pairings can be drawn; ask for fewer, '
+                f"or for all"
             )
         if most < count and (count < self.sets or pairings is not None):
             raise RangeError(
                 f"edges = {count}, at most {most} can be sampled; ask for fewer, or for all"
-            )
-        cells = comb(self.holders + study.degree - 1, study.degree)
-        if count == self.sets and pairings is None and cells > MAX_CELLS and not study.central:
-            raise RangeError(
-                f"all sets of {study.degree} records of {self.holders} nodes have {cells} different groups of owners, "
-                f"at most {MAX_CELLS} are possible; ask for a number of edges instead of all"
             )
         if len(study.nodes) ** study.degree >= 1 << 63:
             raise RangeError(
@@ -122,27 +130,17 @@ class Sizes:
 
     @cached_property
     def max_degree(self) -> int:
-        """δ_max: in how many edges a record may be."""
+        """δ_max: the most edges that one record is in."""
         if self.study.two_sample:
-            return two_sample_max_degree(
-                self.edges, self.first_class, self.records - self.first_class
-            )
-        if (pairings := pairings_of(self.study.edges)) is not None:
+            return two_sample_max_degree(self.edges, *self.classes)
+        pairings = pairings_of(self.study.edges)
+        if pairings is not None:
             return pairings
         return max_degree(self.edges, self.records, self.study.degree)
 
     @cached_property
     def sensitivities(self) -> tuple[int, ...]:
-        """δ_max·Δf in units of each kernel: what replacing one record changes in its sum, at most."""
+        """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum."""
         return tuple(
             self.max_degree * kernel.sensitivity_units for kernel in self.study.parsed_kernels
-        )
-
-    def ring(self, noise_tails: Sequence[int]) -> Ring:
-        """The ring that holds every sum and its noise (but for a probability of 2^-64). Raises: RangeError."""
-        if self.study.central:  # nothing is summed under shares
-            return smallest_ring(0)
-        kernels = zip(self.study.parsed_kernels, noise_tails, strict=True)
-        return smallest_ring(
-            max(self.edges * kernel.magnitude_units + tail for kernel, tail in kernels)
         )

@@ -1,4 +1,4 @@
-"""A study's words with its coordinator: whose turn it is, what is due, and what a run says of itself to others."""
+"""The node's stream to a study's coordinator: which message is due, and deadlines for it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from umpc.errors import RemoteProtocolError, StepTimeout
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout
+from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
 
 log = logging.getLogger("umpc.node")
-T = TypeVar("T")
+Expected = TypeVar("Expected")
 
 PATIENCE_SECONDS = 10
-"""How much longer than a step a node waits for the coordinator, which waits for the slowest node itself."""
+"""How much longer than a step a node waits for the coordinator.
+
+The coordinator itself waits for the slowest node.
+"""
 
 
 class CoordinatorStream:
-    """Args: name: this node's. receive: the coordinator's next message. send: one message to the coordinator."""
+    """Args:
+    name: this node's.
+    coordinator: the name in the caller's certificate.
+    receive: the coordinator's next message.
+    send: one message to the coordinator.
+    """
 
     def __init__(
         self,
@@ -28,17 +37,34 @@ class CoordinatorStream:
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         send: Callable[[m.NodeMessage], Awaitable[None]],
     ):
-        self.name, self.coordinator = name, coordinator
-        self._receive, self.send = receive, send
-        self.study: Study | None = None
+        self.name = name
+        self.coordinator = coordinator
+        self._receive = receive
+        self.send = send
+        self.proposed: Study | None = None
         self.step = "propose"
         self.answered = False
-        """The share is out, or the study is parked: whatever the coordinator does now, this run is complete here."""
+        """The share is out, or the study waits prepared.
 
-    async def expect(self, kind: type[T], seconds: float | None = None) -> T:
-        """The coordinator's next message, which must be of this kind."""
+        Whatever the coordinator does now, this run is complete here.
+        """
+
+    @property
+    def study(self) -> Study:
+        """The study, once it is proposed."""
+        if self.proposed is None:
+            raise LocalProtocolError("no study is proposed yet", step=self.step)
+        return self.proposed
+
+    async def expect(self, kind: type[Expected], seconds: float | None = None) -> Expected:
+        """The coordinator's next message, which must be of this kind.
+
+        Raises: StepTimeout, RemoteProtocolError.
+        """
+        if seconds is None:
+            seconds = self.study.seconds_per_step + PATIENCE_SECONDS
         try:
-            async with asyncio.timeout(seconds or self.study.seconds_per_step + PATIENCE_SECONDS):
+            async with asyncio.timeout(seconds):
                 message = await self._receive()
         except TimeoutError as error:
             raise StepTimeout(
@@ -55,27 +81,34 @@ class CoordinatorStream:
         return message
 
     async def tell(self, done: int, total: int) -> None:
+        """Report progress of the present step."""
         await self.send(m.Progress(self.step, done, total))
 
     def check_caller(self) -> None:
+        """Raises: StudyError, RemoteProtocolError where the study is not the caller's."""
         study = self.study
         study.index_of(self.name)
         if study.coordinator != self.coordinator:
             raise RemoteProtocolError(
-                f"the study names {study.coordinator!r} as its coordinator, its certificate says {self.coordinator!r}",
+                f"the study names {study.coordinator!r} as its coordinator, its certificate says "
+                f"{self.coordinator!r}",
                 culprit=self.coordinator,
                 step="propose",
             )
 
-    def log_raw_records(self, records: int) -> None:
-        """A trusted curator is shown what nobody else is: the log says so, each time."""
-        if self.study.central:
-            fields = ", ".join(self.study.parsed_kernels[0].fields)
-            told = (
-                "study %s: RAW RECORDS leave: %s of all %d records, shown to %s, a trusted curator"
+    def log_disclosure(self, records: int) -> None:
+        """Write to the log, each time, that raw records leave, where the protocol discloses any."""
+        disclosed = protocol_of(self.study).discloses(self.study)
+        if disclosed:
+            log.warning(
+                "study %s: RAW RECORDS leave: %s of all %d records, shown to %s, a trusted curator",
+                self.label,
+                ", ".join(disclosed),
+                records,
+                self.coordinator,
             )
-            log.warning(told, self.label, fields, records, self.coordinator)
 
     @property
     def label(self) -> str:
+        """The study's name and the beginning of its hash, for the log."""
         return f"{self.study.name!r} ({self.study.hash.hex()[:8]})"

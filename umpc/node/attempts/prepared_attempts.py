@@ -21,10 +21,11 @@ from umpc.errors import (
     PreparationLost,
     RemoteProtocolError,
 )
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Chunk
 from umpc.node.attempts.spool import Spool
 from umpc.node.budget.ledger import Ledger
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.base.node import NodeSide
+from umpc.study.attempt import Attempt
 from umpc.study.sizes import Member
 
 log = logging.getLogger("umpc.node")
@@ -38,7 +39,7 @@ class PreparedAttempt:
     took. delta: what is reserved of it.
     """
 
-    session: NodeSession
+    side: NodeSide
     openings: tuple[bytes, ...]
     chunks: list[Chunk] = field(repr=False)
     spool: Spool | None
@@ -47,11 +48,11 @@ class PreparedAttempt:
 
     @property
     def study_hash(self) -> bytes:
-        return self.session.study.hash
+        return self.side.study.hash
 
     @property
     def attempt(self) -> Attempt:
-        return self.session.attempt
+        return self.side.attempt
 
     def agree(self, members: Sequence[Member]) -> bytes:
         """Its opening again, where all members are those of the preparation.
@@ -62,7 +63,7 @@ class PreparedAttempt:
         """
         ours = self.attempt.members
         if [member.name for member in members] != [member.name for member in ours] or (
-            members[self.session.index] != ours[self.session.index]
+            members[self.side.index] != ours[self.side.index]
         ):
             raise self._altered(
                 "other nodes than the study's, or another entry than this node's own", "agree"
@@ -75,7 +76,7 @@ class PreparedAttempt:
                     culprit=member.name,
                     step="agree",
                 )
-        return self.openings[self.session.index]
+        return self.openings[self.side.index]
 
     def begin(self, openings: Sequence[bytes]) -> Attempt:
         """The attempt, where all openings are those of the preparation: then seed and material are its own."""
@@ -88,7 +89,7 @@ class PreparedAttempt:
             self.spool.close()
 
     def _altered(self, what: str, step: str) -> RemoteProtocolError:
-        culprit = self.session.study.coordinator
+        culprit = self.side.study.coordinator
         return RemoteProtocolError(f"the coordinator passed on {what}", culprit=culprit, step=step)
 
 
@@ -163,7 +164,7 @@ class PreparedAttempts:
         del self._places[parked.study_hash]
         place.timer.cancel()
         parked.close()
-        study = parked.session.study
+        study = parked.side.study
         log.info(
             "study %r (%s): what was prepared is dropped, it %s",
             study.name,

@@ -14,7 +14,7 @@ from umpc.mpc.attempt import Chunk
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.base.node import MeshSide
 from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
@@ -29,7 +29,7 @@ class Rounds:
 
     def __init__(
         self,
-        session: NodeSession,
+        session: MeshSide,
         links: Mapping[int, PeerLink],
         material: MaterialReader | Spool | None,
         in_thread: Callable[..., Awaitable],

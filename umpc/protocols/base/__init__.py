@@ -1,1 +1,14 @@
-"""protocols/base."""
+"""The base that all protocols share: the protocol object, and both sides of a study.
+
+| file | what it holds |
+|---|---|
+| `protocol.py` | `Protocol`: what every protocol answers |
+| `trust.py` | who must be trusted, in three grades |
+| `seed_agreement.py` | the steps by which a node joins an attempt |
+| `node.py` | `NodeSide`: one node's part of one attempt |
+| `coordinator.py` | `CoordinatorSide`: the coordinator's part of one study |
+| `one_message_protocol.py` | the protocol object of such a protocol |
+| `one_message.py` | the messages of protocols in which a node talks to no other node |
+| `one_message_node.py` | the node's side of such a protocol |
+| `one_message_coordinator.py` | the coordinator's side of such a protocol |
+"""

@@ -1,63 +1,70 @@
-"""A node's part of a one-message protocol, without network, disk or clock.
+"""The node's side of a protocol in which it sends one message.
 
-    member = session.accept()                       propose: records, commitment, key
-    opening = session.agree(members)                agree: joint seed
-    attempt = session.begin(openings)               prepare: nothing is dealt, no peers
-    session.randomise()                             evaluate: the node's own records, in the node
-    session.release()                               release: the message
-
-The records are randomised once. A second message about the same records would be a second epsilon: it is the ledger
-that pays, and the stored message that is sent again (`run.py`).
+The records are randomised once. A second message about the same records would be a second ε: the
+ledger pays for the first, and the stored message is sent again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt
-from umpc.protocols.base.seed_agreement import Entropy, SeedAgreement
-from umpc.protocols.local.messages import check_size, one_message_of
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.one_message import OneMessage, check_size
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.study import messages as m
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.ustat.clear import Columns
 
 
-class OneMessageSession(SeedAgreement):
-    """One node, one study, one attempt. Raises: RangeError where its message would be too large to be released."""
+class OneMessageNode(NodeSide):
+    """One node, one study, one attempt.
+
+    Args: messages: the protocol's messages; the others as of SeedAgreement.
+
+    Raises: RangeError where the message would be too large to be released.
+    """
 
     def __init__(
         self,
         name: str,
         study: Study,
-        columns: Mapping[str, np.ndarray],
+        columns: Columns,
         records: int,
         entropy: Entropy,
+        messages: OneMessage,
     ):
         super().__init__(name, study, columns, records, entropy)
-        self._protocol = one_message_of(study)
-        check_size(self._protocol, name, self._member.classes)
+        self._messages = messages
+        check_size(messages, name, self._member.classes)
         self._message: bytes | None = None
-        self._released = False
+        self._is_released = False
 
     def begin(self, openings: Sequence[bytes]) -> Attempt:
-        """Check everybody's opening. Raises: RemoteProtocolError where one does not fit."""
-        self._attempt = self._attempt_of(openings)
+        self._attempt = self._begin(openings)
         return self._attempt
 
-    def randomise(self) -> None:
-        """Make the message, once."""
+    @property
+    def delta(self) -> Fraction:
+        return self.study.exact_delta
+
+    def own_steps(self) -> Iterator[None]:
+        """The message, at one step."""
         if self._attempt is None or self._message is not None:
             raise LocalProtocolError("records are randomised once, after the attempt has begun")
-        self._message = self._protocol.randomise(
-            self.columns, self._member.classes, self._random_bits
-        )
+        self._message = self._make_message()
+        yield
 
-    def release(self) -> bytes:
+    def _make_message(self) -> bytes:
+        return self._messages.randomise(self.columns, self._member.classes, self._random_bits)
+
+    def release(self) -> m.Released:
         """The message, once."""
-        if self._message is None or self._released:
+        if self._message is None or self._is_released:
             raise LocalProtocolError(
                 "the message is released once, after the records were randomised"
             )
-        self._released = True
-        return self._message
+        self._is_released = True
+        return self._released(self._message)

@@ -1,1 +1,22 @@
-"""protocols/central."""
+"""`central`: a trusted curator sees all records. A baseline (Chaudhuri et al. 2024).
+
+Raw records leave a node through this protocol only, and only if its site's policy allows it.
+
+| file | what it holds |
+|---|---|
+| `protocol.py` | the protocol object |
+| `settings.py` | the settings of a study, and their rules |
+| `messages.py` | a node's records on their way, and the curator's private number |
+| `coordinator.py` | the coordinator's side: the curator |
+| `theory.py` | the predicted error of the curator's mechanisms |
+| `central_mechanisms.py` | each mechanism by its name, with parameters that are public |
+| `columns.py` | a node's records as bytes |
+| `global_sensitivity.py` | Laplace noise on the complete statistic |
+| `coinpress.py` | a private mean by narrowing intervals |
+| `adaptations.py` | CoinPress on disjoint, all or subsampled sets |
+| `hajek.py` | local Hájek projections with smooth sensitivity |
+| `split.py` | the same for kernels of wide range |
+| `smooth.py` | the bound on the local sensitivity, proved |
+| `moments.py` | variances without privacy |
+| `terms.py` | the kernel over sets of records, and families of sets |
+"""

@@ -1,41 +1,39 @@
-"""The coordinator's part where it is a trusted curator, and sees all records."""
+"""The coordinator's side of `central`: it is a trusted curator, and sees all records."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from umpc.mpc.attempt import Attempt
-from umpc.mpc.cost import Cost
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
-from umpc.protocols.local.messages import Counts
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, sum_report
+from umpc.protocols.central.messages import CuratorMessages
+from umpc.study import messages as m
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
 from umpc.study.report import Measured, Report, report_of
-from umpc.study.sizes import Member, Sizes
+from umpc.study.sizes import ClassCounts, Member, Sizes
 
 
 class CuratorCoordinator(OneMessageCoordinator):
-    """A trusted curator. What it draws follows from the messages, so a replay gives the same number."""
+    """A trusted curator. Its draws follow from the messages, so a replay gives the same number."""
 
-    def _check_sizes(self, members: tuple[Member, ...]) -> None:
-        super()._check_sizes(members)
+    _messages: CuratorMessages
+
+    def check_sizes(self, members: Sequence[Member]) -> None:
+        super().check_sizes(members)
         records = sum(member.records for member in members)
-        self._protocol.check_records(records)
-        self._protocol.usual_std(
-            records
-        )  # what its parameters cannot do is found here, not after the charge
+        self._messages.check_records(records)
+        self._messages.usual_std(records)  # impossible parameters are found before the charge
 
-    def _report_of(
+    def _report(
         self,
-        messages: Sequence[bytes],
-        counts: Sequence[Counts],
+        answers: Sequence[m.Released],
+        counts: Sequence[ClassCounts],
         run: Attempt | Sizes,
-        cost: Cost,
         measured: Measured,
+        cost: Cost,
     ) -> Report:
-        estimate = self._protocol.aggregate(messages, counts)
-        one = self._sum(estimate.value, estimate.std, estimate.sampling)
-        return replace(
-            report_of(self.study, [one], run, cost, measured),
-            edges=estimate.sets,
-            max_degree=estimate.most,
-        )
+        estimate = self._messages.aggregate([answer.share for answer in answers], counts)
+        one = sum_report(self.study, estimate, estimate.sampling)
+        report = report_of(self.study, [one], run, self.study.exact_delta, measured, cost)
+        return replace(report, edges=estimate.sets, max_degree=estimate.most)

@@ -1,20 +1,23 @@
-"""What a study of protocol = "central" says: a trusted curator, the coordinator, who sees all records.
+"""The settings of a study of protocol = "central", and their rules.
 
-`noise` names the curator's mechanism (`umpc.protocols.central.central_mechanisms`). All of them average one symmetric kernel; those of
-`SUBSAMPLED` over `edges` independent sets, the others over sets that their definition fixes, which is `edges = "all"`.
+`noise` names the curator's mechanism (`central_mechanisms.py`). All of them average one symmetric
+kernel. Those of `SUBSAMPLED` average over `edges` independent sets, the others over sets that their
+definition fixes, which is `edges = "all"`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
 
 from umpc.errors import StudyError
+from umpc.study.document import Study
+from umpc.study.rules import check_choice
+from umpc.study.settings import Settings, describe
 from umpc.ustat.sampling import read_rule
 
-if TYPE_CHECKING:
-    from umpc.study.document import Study
-
-CENTRAL = "central"
 SUBSAMPLED = ("coinpress_subsampled", "hajek_subsampled")
 MECHANISMS = (
     "laplace",
@@ -25,50 +28,56 @@ MECHANISMS = (
     "hajek_subsampled",
     "hajek_split",
 )
-FIXED = {"backend": "none", "preprocessing": "none", "delta": ""}
-"""Entries that have one value: nothing is computed between nodes, and all mechanisms have δ = 0."""
 
 
-def usual_edges(noise: str | None) -> str:
-    """What a study's file need not say."""
-    return "2n" if noise in SUBSAMPLED else "all"
+class CentralSettings(
+    Settings,
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="protocol",
+    tag="central",
+):
+    """The coordinator is shown all records, and adds the noise. All mechanisms have δ = 0."""
+
+    noise: Annotated[str, describe("The curator's mechanism.", *MECHANISMS)] = "laplace"
+    edges: Annotated[str, describe("Sets of a subsampled mechanism: 2n or a number.")] = "all"
 
 
-def check_central(study: Study) -> None:
-    """Everything that can be said without data. Raises: StudyError."""
-    if study.noise not in MECHANISMS:
-        raise StudyError(
-            f'noise of "{CENTRAL}" must be one of {", ".join(MECHANISMS)}, got {study.noise!r}'
-        )
-    for key, value in FIXED.items():
-        if (came := getattr(study, key)) != value:
-            raise StudyError(
-                f'{key} of "{CENTRAL}" is "{value}", for the coordinator computes alone; leave {key} out, got {came!r}'
-            )
-    if study.dealer is not None:
-        raise StudyError(f'"{CENTRAL}" has no dealer; leave {study.dealer.name!r} out')
-    _check_edges(study)
+def usual_settings(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """A file's entries with the usual edges, if they name none."""
+    subsampled = entries.get("noise") in SUBSAMPLED
+    return {"edges": "2n" if subsampled else "all", **entries}
+
+
+def check_settings(study: Study) -> None:
+    """Raises: StudyError."""
+    settings = study.settings_as(CentralSettings)
+    check_choice('noise of "central"', settings.noise, MECHANISMS)
+    _check_edges(settings)
     if (study.sampling, study.estimator, len(study.kernels)) != ("balanced", "mean", 1):
         raise StudyError(
-            f'"{CENTRAL}" estimates the mean of one symmetric kernel, without classes; got {study.statistic[:63]!r}, '
-            f'the {study.estimator} of {len(study.kernels)} sum(s), "{study.sampling}"'
+            f'"central" estimates the mean of one symmetric kernel, without classes; got '
+            f"{study.statistic[:63]!r}, the {study.estimator} of {len(study.kernels)} sum(s), "
+            f'"{study.sampling}"'
         )
     if not study.parsed_kernels[0].fields:
         raise StudyError(
-            f'"{CENTRAL}" sends the fields of the kernel to the coordinator, and this kernel has none'
+            '"central" sends the fields of the kernel to the coordinator, and this kernel has none'
         )
 
 
-def _check_edges(study: Study) -> None:
-    number, unit = read_rule(study.edges)
-    if study.noise in SUBSAMPLED:
+def _check_edges(settings: CentralSettings) -> None:
+    number, unit = read_rule(settings.edges)
+    if settings.noise in SUBSAMPLED:
         if number is None or unit == "p":
             raise StudyError(
-                f'noise = "{study.noise}" averages over so many independent sets: write edges = "2n" or a number, got '
-                f"{study.edges!r}"
+                f'noise = "{settings.noise}" averages over a number of independent sets: write '
+                f'edges = "2n" or a number, got {settings.edges!r}'
             )
-    elif study.edges != "all":
+    elif settings.edges != "all":
         raise StudyError(
-            f'edges of noise = "{study.noise}" is "all"; leave edges out, or take one of {", ".join(SUBSAMPLED)}; got '
-            f"{study.edges!r}"
+            f'edges of noise = "{settings.noise}" is "all"; leave edges out, or take one of '
+            f"{', '.join(SUBSAMPLED)}; got {settings.edges!r}"
         )

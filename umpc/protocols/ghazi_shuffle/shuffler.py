@@ -1,7 +1,8 @@
-"""A shuffler's part of one attempt: nodes' halves of messages in, a heap in a secret order out.
+"""A shuffler's side of `ghazi-shuffle`: halves of messages come in, a heap in a secret order goes out.
 
-Either of a study's two shufflers sees uniform numbers (`shuffling`). It gives nothing before all nodes of the attempt
-have delivered: of fewer, the sum would be protected by less noise than was promised.
+Each of a study's two shufflers sees uniform numbers (`messages.py`). A shuffler gives nothing before
+all nodes of the attempt have delivered: fewer nodes would protect the sum by less noise than was
+promised.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ import numpy as np
 
 from umpc.crypto.prg import SEED_BYTES, derive, digest
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import Attempt
-from umpc.protocols.ghazi_shuffle.messages import Inbox
-from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.ghazi_shuffle.messages import Inbox, shuffle_messages
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.frames import Frame
 
@@ -23,7 +23,10 @@ Seen = MutableMapping[int, bytes]
 
 
 def place_of(study: Study, name: str) -> int:
-    """0 for the first of a study's shufflers, who draws the order, 1 for the second. Raises: RemoteProtocolError."""
+    """0 for the first of a study's shufflers, which draws the order; 1 for the second.
+
+    Raises: RemoteProtocolError.
+    """
     names = [shuffler.name for shuffler in study.shufflers]
     if name not in names:
         raise RemoteProtocolError(
@@ -33,12 +36,15 @@ def place_of(study: Study, name: str) -> int:
 
 
 def run_id(seed: bytes, attempt: bytes) -> bytes:
-    """Tells whether two shufflers have one order, and nothing of the order."""
+    """A name of the run, which tells whether two shufflers have one order, and nothing else."""
     return derive(seed, "run", attempt)
 
 
 class ShufflerSession:
-    """One run of one attempt at one shuffler. Args: seed: of the order. seen: kept between runs of the attempt."""
+    """One run of one attempt at one shuffler.
+
+    Args: seed: of the order. seen: what is kept between runs of the attempt.
+    """
 
     def __init__(self, attempt: Attempt, name: str, seed: bytes, seen: Seen):
         if len(seed) != SEED_BYTES:
@@ -46,12 +52,8 @@ class ShufflerSession:
         self.attempt, self.place = attempt, place_of(attempt.study, name)
         self._seed, self._seen = seed, seen
         self._records = [member.records for member in attempt.members]
-        self._protocol = one_message_of(
-            attempt.study, [member.classes for member in attempt.members]
-        )
-        self._protocol.check_sizes(
-            [m.name for m in attempt.members], [m.classes for m in attempt.members]
-        )
+        self._messages = shuffle_messages(attempt.study, attempt.counts)
+        self._messages.check_sizes([member.name for member in attempt.members], attempt.counts)
         self._parts: dict[int, np.ndarray] = {}
         self._given = False
 
@@ -60,7 +62,7 @@ class ShufflerSession:
 
     def inbox(self, node: int) -> Inbox:
         """For a node's frames."""
-        return self._protocol.inbox(self.place, node, self._records[node])
+        return self._messages.inbox(self.place, node, self._records[node])
 
     def deliver(self, node: int, message: bytes) -> None:
         """A node's whole message; the same once more changes nothing.
@@ -76,7 +78,7 @@ class ShufflerSession:
                 step="release",
             )
         try:
-            part = self._protocol.part(self.place, message, self._records[node])
+            part = self._messages.part(self.place, message, self._records[node])
         except EncodingError as error:
             raise RemoteProtocolError(
                 f"{name} delivered a malformed message: {error.message}",
@@ -95,11 +97,14 @@ class ShufflerSession:
         ]
 
     def heap(self) -> Iterator[Frame]:
-        """The heap for the coordinator, once. Raises: LocalProtocolError before all nodes have delivered."""
+        """The heap for the coordinator, once.
+
+        Raises: LocalProtocolError before all nodes have delivered.
+        """
         if self.missing or self._given:
             raise LocalProtocolError(
                 "a heap is given once, when all nodes of the attempt have delivered"
             )
         self._given = True
         parts = [self._parts[node] for node in range(len(self._records))]
-        return self._protocol.heap(self.place, parts, self._seed)
+        return self._messages.heap(self.place, parts, self._seed)

@@ -1,8 +1,9 @@
-"""`gopa` as a study has it: a federated mean of which every node publishes its own sum under noise that cancels.
+"""The messages of `gopa`: a federated mean of which every node publishes its own sum under noise.
 
-A node's value is the sum of the kernel over its records, in steps: units divided by a power of two, so fine that the
-integers of the privacy proof lose nothing (`dp.gopa`). Replacing one record moves it by at most Δf. The coordinator
-adds all messages up; what nodes share has then gone, and their own noise is left.
+A node's value is the sum of the kernel over its records, in steps: units divided by a power of two,
+so fine that the integers of the privacy proof lose nothing (`calibration.py`). Replacing one record
+moves the value by at most Δf. The coordinator adds all messages up; the noise that nodes share is
+then gone, and their own noise is left.
 """
 
 from __future__ import annotations
@@ -13,55 +14,69 @@ from fractions import Fraction
 
 import numpy as np
 
-from umpc.errors import EncodingError, RangeError, StudyError
+from umpc.dp.random_bits import RandomBits
+from umpc.errors import EncodingError, LocalProtocolError, RangeError, StudyError
+from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.gopa.calibration import PairwiseNoise, calibrate_pairwise
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.study.document import Study
+from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 
-Counts = tuple[int, int]
-"""As in `onemessage`; here without classes."""
-
 LEAST_STEPS = 1 << 24
-"""By which one record moves a sum, at least: then rounding costs less than 10^-4 of the noise for up to 64 nodes."""
+"""The fewest steps by which one record moves a sum.
+
+Rounding then costs less than 10^-4 of the noise for up to 64 nodes.
+"""
 TAIL_BITS = 64
 
 
 @dataclass(frozen=True)
-class OfGopa:
-    """kernel: of one record. scale: steps in a unit. noise: of all nodes."""
+class GopaMessages(OneMessage):
+    """kernel: a function of one record. scale: steps in a unit. noise: the noise of all nodes."""
 
     kernel: Kernel
     scale: int
     noise: PairwiseNoise
 
-    # --- the node ---------------------------------------------------------------------------------------------
+    # --- the node -----------------------------------------------------------------------------
 
-    def message(self, columns: Columns, counts: Counts, noise: int) -> bytes:
-        """x + noise, fixed bytes. Raises: RangeError where the noise is larger than it ever should be."""
+    def randomise(self, columns: Columns, counts: ClassCounts, bits: RandomBits) -> bytes:
+        """The noise is shared between nodes, so entropy alone makes no message."""
+        raise LocalProtocolError("a sum is published under noise that was drawn before")
+
+    def message(self, columns: Columns, counts: ClassCounts, noise: int) -> bytes:
+        """x + noise in a fixed number of bytes.
+
+        Raises: RangeError where the noise is larger than it ever should be.
+        """
         value = self._total(columns) * self.scale + noise
         if abs(value) > self._bound(counts):
             raise RangeError(
-                "the noise drawn does not fit its message, which hardly ever happens; run the study again"
+                "the noise drawn does not fit its message, which hardly ever happens; run the "
+                "study again"
             )
         return value.to_bytes(self.message_bytes(counts), "little", signed=True)
 
     def _total(self, columns: Columns) -> int:
-        """Σ kernel, in units: halves of 32 bits, which cannot overflow and take the same time whatever they are."""
+        """Σ kernel, in units.
+
+        Halves of 32 bits cannot overflow, and take the same time whatever their values are.
+        """
         values = self.kernel.evaluate([columns])
         return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
-    # --- the coordinator --------------------------------------------------------------------------------------
+    # --- the coordinator -----------------------------------------------------------------------
 
-    def check(self, message: bytes, counts: Counts) -> None:
-        """Raises: EncodingError where a message does not decode."""
-        if len(message) != (due := self.message_bytes(counts)):
+    def check(self, message: bytes, counts: ClassCounts) -> None:
+        due = self.message_bytes(counts)
+        if len(message) != due:
             raise EncodingError(f"a number of {due} bytes was due, {len(message)} bytes came")
         if abs(_decoded(message)) > self._bound(counts):
             raise EncodingError("its number is outside the range of sums with their noise")
 
-    def aggregate(self, messages: Sequence[bytes], counts: Sequence[Counts]) -> LocalEstimate:
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
         """The mean over all records, and the standard deviation of its noise, which is known."""
         records = sum(map(sum, counts))
         mean = self._value(sum(map(_decoded, messages)), records)
@@ -73,15 +88,14 @@ class OfGopa:
     def _std(self, records: int) -> float:
         return self.noise.std * float(self._value(1, records))
 
-    # --- cost and theory --------------------------------------------------------------------------------------
+    # --- cost and theory -----------------------------------------------------------------------
 
-    def _bound(self, counts: Counts) -> int:
-        """Of a node's number, but for a probability of 2^-64."""
-        return sum(counts) * self.kernel.magnitude_units * self.scale + self.noise.tail_bound(
-            TAIL_BITS
-        )
+    def _bound(self, counts: ClassCounts) -> int:
+        """A bound of a node's number, but for a probability of 2^-64."""
+        largest = sum(counts) * self.kernel.magnitude_units * self.scale
+        return largest + self.noise.tail_bound(TAIL_BITS)
 
-    def message_bytes(self, counts: Counts) -> int:
+    def message_bytes(self, counts: ClassCounts) -> int:
         return (self._bound(counts).bit_length() + 8) // 8
 
     def predicted_std(self, columns: Columns, first: int) -> float:
@@ -92,19 +106,22 @@ class OfGopa:
         return float(np.mean(self.kernel.evaluate([columns]) * float(self.kernel.unit)))
 
 
-def gopa_of(study: Study) -> OfGopa:
-    """The protocol of a checked study.
+def gopa_messages(study: Study) -> GopaMessages:
+    """The messages of a checked study.
 
-    Raises: StudyError where the kernel is constant; InvalidEpsilon where no amount of noise suffices.
+    Raises: StudyError where the kernel is constant; InvalidEpsilon where no noise suffices.
     """
     (kernel,) = study.parsed_kernels
-    if not (change := kernel.sensitivity_units):
+    change = kernel.sensitivity_units
+    if not change:
         raise StudyError(
             "the kernel is the same for all records, so there is nothing to estimate; correct it"
         )
     scale = 1 << (-(-LEAST_STEPS // change) - 1).bit_length()
-    nodes, budget = len(study.nodes), (study.exact_epsilon, study.exact_delta)
-    return OfGopa(kernel, scale, calibrate_pairwise(*budget, change * scale, nodes, study.honest))
+    noise = calibrate_pairwise(
+        study.exact_epsilon, study.exact_delta, change * scale, len(study.nodes), study.honest
+    )
+    return GopaMessages(kernel, scale, noise)
 
 
 def _decoded(message: bytes) -> int:

@@ -1,11 +1,12 @@
-"""A node's part of `gopa`: noise shared with each other node, and its own, under which it publishes its sum.
+"""A node's side of `gopa`: noise shared with each other node, noise of its own, and its sum.
 
-begin     draws all noise: Δ with every other node from a seed that only both can know, η from the node's own entropy
-randomise adds it to the sum over the node's records
-release   the message
+    begin      draws all noise: Δ with every other node from a seed that only both know, η from the
+               node's own entropy
+    own_steps  adds it to the sum over the node's records
+    release    the message
 
-A draw's time follows the value that is drawn. So all of it is drawn before the records are looked at, in *prepare*, and
-*evaluate* takes a time that follows from the number of records alone.
+A draw's time follows the value that is drawn. All noise is therefore drawn before the records are
+looked at, in *prepare*, and *evaluate* takes a time that follows from the number of records alone.
 """
 
 from __future__ import annotations
@@ -14,42 +15,41 @@ from collections.abc import Sequence
 
 from umpc.crypto.prg import Stream, derive
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt
-from umpc.protocols.base.one_message_node import OneMessageSession
-from umpc.protocols.gopa.messages import OfGopa
+from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.gopa.messages import GopaMessages
+from umpc.study.attempt import Attempt
 
 
-class GopaSession(OneMessageSession):
-    """One node, one study, one attempt."""
+class GopaNode(OneMessageNode):
+    """One node, one study, one attempt. Args: as of OneMessageNode."""
 
-    _protocol: OfGopa
+    _messages: GopaMessages
 
     def begin(self, openings: Sequence[bytes]) -> Attempt:
-        """Check everybody's opening, then draw. Raises: RemoteProtocolError where an opening or a key does not fit."""
+        """Check everybody's opening, then draw. Raises: RemoteProtocolError."""
         attempt = super().begin(openings)
-        self._noise = sum(
-            self._shared(peer) for peer in range(len(self._members)) if peer != self.index
-        )
-        self._noise += self._protocol.noise.own_law.draw(self._random_bits)
+        others = [peer for peer in range(len(attempt.members)) if peer != self.index]
+        self._noise = sum(self._shared(attempt, peer) for peer in others)
+        self._noise += self._messages.noise.own_law.draw(self._random_bits)
         return attempt
 
-    def _shared(self, peer: int) -> int:
-        """±Δ with a peer: the one that comes first in the study adds it, the other one subtracts it."""
-        other = self._members[peer]
+    def _shared(self, attempt: Attempt, peer: int) -> int:
+        """±Δ with a peer: the node that comes first in the study adds it, the other subtracts it."""
+        other = attempt.members[peer]
         seed = derive(
-            self._key.seed_with(other.public_key, other.name), "gopa pair", self.attempt.id
+            self._key.seed_with(other.public_key, other.name), "gopa pair", attempt.id
         )
-        drawn = self._protocol.noise.pair_law.draw(random_bits(Stream(seed)))
+        drawn = self._messages.noise.pair_law.draw(random_bits(Stream(seed)))
         return drawn if self.index < peer else -drawn
 
-    def randomise(self) -> None:
-        """Make the message, once."""
-        if self._attempt is None or self._message is not None:
-            raise LocalProtocolError("a sum is published once, after the attempt has begun")
-        self._message = self._protocol.message(self.columns, self._member.classes, self._noise)
+    def _make_message(self) -> bytes:
+        return self._messages.message(self.columns, self._member.classes, self._noise)
 
 
 def random_bits(stream: Stream) -> RandomBits:
-    """A stream's bits, the same at whoever has its seed."""
-    return lambda count: int.from_bytes(stream.bytes((count + 7) // 8), "little") >> (-count % 8)
+    """A stream's bits, the same for everybody who has its seed."""
+
+    def bits(count: int) -> int:
+        return int.from_bytes(stream.bytes((count + 7) // 8), "little") >> (-count % 8)
+
+    return bits

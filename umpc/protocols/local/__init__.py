@@ -1,1 +1,18 @@
-"""protocols/local."""
+"""Local protocols: every record is randomised at its node, and leaves in the node's one message.
+
+| file | what it holds |
+|---|---|
+| `protocol.py` | `BellLdpProtocol`, `GhaziLdpProtocol`, `BellAucProtocol`: the protocol objects |
+| `settings.py` | the settings of a study, and their rules |
+| `messages.py` | a node's message, and what the coordinator makes of all of them |
+| `bell_ldp.py` | randomised response on cells: any pair kernel from the histogram of answers |
+| `bell_auc.py` | the AUC from hierarchical histograms |
+| `ghazi_ldp.py` | one-bit vectors that factor the kernel |
+| `quantisation.py` | records as cells, and the kernel as a matrix |
+| `hadamard.py` | the frequency oracle of one bit |
+| `auc_tree.py` | the walk down the tree of counts, and its error |
+| `auc_theory.py` | the bounds of theorem 3 |
+| `factors.py` | A = V' G V, and its projection |
+| `sphere.py` | the unbiased randomiser of vectors |
+| `estimate.py` | an estimate, and the cost of a local protocol |
+"""

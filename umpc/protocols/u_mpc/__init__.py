@@ -1,1 +1,12 @@
-"""protocols/u_mpc."""
+"""U-MPC: noisy sums over E under secret sharing (Sinh & Ramon 2025, protocol 3.1).
+
+| file | what it holds |
+|---|---|
+| `protocol.py` | `UMpc`, the protocol object |
+| `settings.py` | the settings of a study, their usual values and rules |
+| `noise_binding.py` | the noise of each sum, and the attempt in a ring that holds both |
+| `node.py` | a node's side: edges in cells, noise, zero shares |
+| `coordinator.py` | the coordinator's side: it adds up the noisy shares |
+| `sums.py` | the released sums and their errors |
+| `theory.py` | the predicted error, and how many edges an error needs |
+"""

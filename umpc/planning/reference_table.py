@@ -15,22 +15,18 @@ over a table that is like the sites' own, a public or an older one, or over unif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, sqrt
+from math import sqrt
 
-import msgspec
 import numpy as np
 
 from umpc.crypto.prg import Stream
 from umpc.errors import StudyError
-from umpc.protocols.central.messages import OfCurator
-from umpc.protocols.central.settings import SUBSAMPLED
-from umpc.protocols.u_mpc.noise_binding import noise_of
 from umpc.study.document import Study
-from umpc.study.sizes import Sizes
+from umpc.study.sizes import ClassCounts, Sizes
+from umpc.ustat.clear import Columns
 from umpc.ustat.estimators import estimate
 from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of
@@ -40,11 +36,6 @@ MOST_RECORDS = 5000
 ROWS_AT_ONCE = 128
 STEP = 1e-6
 """Of the derivatives of an estimator, relative to its means."""
-
-Columns = Mapping[str, np.ndarray]
-Counts = tuple[int, int]
-"""A node's records of the first class, and all others; without classes all are others."""
-
 
 @dataclass(frozen=True)
 class PredictedError:
@@ -72,7 +63,7 @@ class ReferenceTable:
     first: int
 
     @classmethod
-    def of(cls, study: Study, columns: Columns, counts: Sequence[Counts]) -> ReferenceTable:
+    def of(cls, study: Study, columns: Columns, counts: Sequence[ClassCounts]) -> ReferenceTable:
         """counts: of every node. Records are repeated, or left out, evenly and at random.
 
         Raises: StudyError where the table has no record, or none of a class.
@@ -204,101 +195,3 @@ class ReferenceTable:
 def _spread_over(rows: np.ndarray, count: int) -> np.ndarray:
     """So many of the rows, each as often as any other but for once."""
     return rows[np.arange(count) * len(rows) // max(1, count)] if count else rows[:0]
-
-
-def error_of_sums(sizes: Sizes, like: ReferenceTable) -> PredictedError:
-    """Of a study that adds up its kernels over E: noise of the sums, and E.
-
-    Raises: StudyError where the statistic cannot be told from the table, or under the noise.
-    """
-    study = sizes.study
-    units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
-    stds = [law.std * unit for law, unit in zip(noise_of(sizes), units, strict=True)]
-    if study.degree > 2:
-        return _of_larger_sets(sizes, stds)
-    released = estimate(study.estimator, list(like.means), stds, [0.0] * len(stds), sizes.sets)
-    if released.value is None and like.statistic is not None:
-        raise StudyError(f"the report is expected to have {released.note}")
-    noise = sqrt(sum((slope * std) ** 2 for slope, std in zip(like.slopes, stds, strict=True)))
-    return PredictedError(noise, like.sampling_std(sizes))
-
-
-def error_of_curator(sizes: Sizes, like: ReferenceTable) -> PredictedError:
-    """Of a trusted curator's estimate: noise whatever the records are, and the sets that its mechanism takes."""
-    study, n = sizes.study, sizes.records
-    curator = OfCurator(study)
-    noise, whole = curator.usual_std(n), curator.choice(n).sampling_bound(n) == 0
-    if whole or study.degree > 2:
-        return PredictedError(
-            noise, curator.choice(n).sampling_bound(n), sampling_is_bound=not whole
-        )
-    if study.degree == 1:
-        spread = float(np.var(like.slopes @ like.values))
-        part = n - n // 2 if study.noise == "hajek_split" else n
-        variance = (
-            spread / sizes.edges
-            if study.noise in SUBSAMPLED
-            else spread / part * (n - part) / max(1, n - 1)
-        )
-    elif study.noise in SUBSAMPLED:
-        variance = like.moments.same / sizes.edges
-    elif study.noise == "hajek_split":
-        variance = like.moments.variance_of_part(n - n // 2, n)
-    else:
-        variance = like.moments.variance(n // 2, (n,))
-    return PredictedError(noise, sqrt(variance))
-
-
-def _of_larger_sets(sizes: Sizes, stds: Sequence[float]) -> PredictedError:
-    """Only a bound of the sampling error is known, and only for one mean. Raises: StudyError for a ratio of several."""
-    study = sizes.study
-    if study.estimator != "mean":
-        raise StudyError(
-            f"the error of {study.statistic!r} is not predicted: it is a {study.estimator} of larger sets"
-        )
-    bound = float(study.parsed_kernels[0].interval.width) / (2 * sqrt(sizes.edges))
-    return PredictedError(
-        stds[0], 0.0 if sizes.edges == sizes.sets else bound, sampling_is_bound=True
-    )
-
-
-def edges_for_noise(sizes: Sizes, like: ReferenceTable) -> int:
-    """The least |E| of which the sampling error is at most the noise: more edges gain little, fewer lose much.
-
-    Of degree 1 or 2, and of equal degrees: noise then hardly depends on |E|, as one record is in as many more edges
-    as there are more of them.
-    """
-    return _least_edges(sizes, lambda error: error.sampling <= error.noise, like)
-
-
-def edges_for_error(sizes: Sizes, like: ReferenceTable, error: float) -> int | None:
-    """The least |E| whose root mean squared error is at most this; None where all sets are not enough."""
-    whole = msgspec.structs.replace(sizes.study, edges="all")
-    if error_of_sums(replace(sizes, study=whole), like).mse > error**2:
-        return None
-    return _least_edges(sizes, lambda found: found.mse <= error**2, like)
-
-
-def _least_edges(
-    sizes: Sizes, suffices: Callable[[PredictedError], bool], like: ReferenceTable
-) -> int:
-    """By bisection over δ_max."""
-    first, n = sizes.first_class, sizes.records
-    each = (
-        Fraction(min(first, n - first))
-        if sizes.study.two_sample
-        else Fraction(n, sizes.study.degree)
-    )
-    low, high = 0, ceil(sizes.sets / each)
-
-    def edges(degree: int) -> int:
-        return min(sizes.sets, int(degree * each))
-
-    while high - low > 1:
-        middle = (low + high) // 2
-        study = msgspec.structs.replace(sizes.study, edges=str(edges(middle)))
-        if suffices(error_of_sums(replace(sizes, study=study), like)):
-            high = middle
-        else:
-            low = middle
-    return edges(high)

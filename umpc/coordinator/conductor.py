@@ -1,0 +1,186 @@
+"""The conductor: it leads all nodes, and shufflers if there are some, through one study."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from umpc.coordinator.links import NodeLink, Tell, each
+from umpc.coordinator.shufflers import ShufflerLink
+from umpc.errors import AlreadyReleased
+from umpc.failpoints import failpoint
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.study import messages as m
+from umpc.study.report import Measured, Moment, Report, count_online
+
+ANSWER_SECONDS = 5
+"""How much longer than a step the coordinator waits for an answer."""
+
+Answer = TypeVar("Answer")
+Beside = Callable[[ShufflerLink], Awaitable[None]]
+"""The part of a step that each shuffler does while the nodes do theirs."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The bytes that wait on each node's disk for a study's run, and for how many seconds."""
+
+    bytes_by_node: dict[str, int]
+    seconds: int
+
+
+class Conductor:
+    """Leads all nodes through the steps of docs/protocol.md."""
+
+    def __init__(
+        self,
+        side: CoordinatorSide,
+        links: list[NodeLink],
+        tell: Tell,
+        started: float,
+        shufflers: list[ShufflerLink],
+    ):
+        self.side = side
+        self.links = links
+        self.tell = tell
+        self.started = started
+        self.shufflers = shufflers
+        self.seconds = side.study.seconds_per_step
+        self.moments: list[Moment] = []
+
+    async def conduct(self) -> Report:
+        """A run, from the start or from what was prepared: the nodes know which."""
+        proposal = self.side.propose()
+        answers = await self._ask("propose", proposal, (m.Accepted, m.Released))
+        agree = self.side.agree(answers)
+        if agree is None:
+            return await self._replay([a for a in answers if isinstance(a, m.Released)])
+        opened = await self._ask("agree", agree, (m.Opened,))
+        offline = time.perf_counter()
+        prepared = await self._prepare(opened)
+        online = time.perf_counter()
+        ready = await self._ask("evaluate", m.Evaluate(), (m.Ready,))
+        await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
+        released = await self._ask("release", m.Release(), (m.Released,), self._collect)
+        asked, answered = await self._question(released)
+        revealed = [
+            len(answer.share) + more for answer, more in zip(released, answered, strict=True)
+        ]
+        sent = [(*before.sent, *last.sent) for before, last in zip(ready, released, strict=True)]
+        heaps = self.side.heaps.heaps_received if self.side.heaps else []
+        measured = Measured(
+            rounds=max(answer.rounds for answer in ready) + 1 + bool(asked or heaps),
+            **count_online(sent, revealed, asked, heaps),
+            bytes_offline=sum(answer.bytes_received for answer in ready),
+            seconds_online=self._elapsed(online),
+            seconds_offline=online - offline,
+            seconds_total=self._elapsed(self.started),
+            prepared=all(answer.ahead for answer in prepared),
+            timeline=self._timeline(),
+        )
+        return await asyncio.to_thread(self.side.finish, released, measured)
+
+    async def park(self) -> Preparation:
+        """All steps before the data. What they made then waits at the nodes."""
+        proposal = self.side.propose(ahead=True)
+        answers = await self._ask("propose", proposal, (m.Accepted, m.Released))
+        agree = self.side.agree(answers)
+        if agree is None:
+            raise AlreadyReleased(
+                f"the study {self.side.study.name!r} was released before, so there is nothing to "
+                f"prepare; `umpc study run` shows its stored result at no cost"
+            )
+        await self._prepare(await self._ask("agree", agree, (m.Opened,)))
+        parked = await self._ask("park", m.Park(), (m.Parked,))
+        sizes = {
+            link.node.name: answer.bytes for link, answer in zip(self.links, parked, strict=True)
+        }
+        return Preparation(sizes, min(answer.seconds for answer in parked))
+
+    async def _question(self, released: list[m.Released]) -> tuple[list[int], list[int]]:
+        """The question that follows from what was released, if there is one.
+
+        Returns: the bytes that each node was asked with, empty without a question; and the bytes
+        that it answered.
+        """
+        ask = await asyncio.to_thread(self.side.ask, released)
+        if ask is None:
+            return [], [0] * len(released)
+        failpoint("before-ask")
+        answers = await self._ask("ask", ask, (m.Answer,))
+        await asyncio.to_thread(self.side.hear, answers)
+        asked = [len(ask.question)] * len(answers)
+        return asked, [len(answer.answer) for answer in answers]
+
+    async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
+        begin = await asyncio.to_thread(self.side.begin, opened)
+        shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
+        prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
+        self.side.check_prepared(prepared)
+        return prepared
+
+    async def _replay(self, answers: list[m.Released]) -> Report:
+        """The report of an earlier release; shufflers get the messages once more, at no cost."""
+        heaps = self.side.heaps
+        if heaps is not None:
+            begin = self._begin_shuffling(heaps.recall(answers))
+            await each(self.shufflers, "prepare", begin)
+            answers = await self._ask("release", m.Release(), (m.Released,), self._collect)
+        await self._question(answers)
+        measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
+        return await asyncio.to_thread(self.side.replay, answers, measured)
+
+    def _begin_shuffling(self, attempt: bytes) -> Beside:
+        """A job for each shuffler: its run begins, and the last one compares all runs."""
+        runs: dict[int, bytes] = {}
+
+        async def begin(shuffler: ShufflerLink) -> None:
+            runs[shuffler.place] = await shuffler.begin(attempt, self.seconds + ANSWER_SECONDS)
+            if len(runs) == len(self.shufflers) and self.side.heaps is not None:
+                self.side.heaps.check_runs([runs[place] for place in sorted(runs)])
+
+        return begin
+
+    async def _collect(self, shuffler: ShufflerLink) -> None:
+        if self.side.heaps is not None:
+            await shuffler.collect(self.side.heaps.receive, self.seconds + ANSWER_SECONDS)
+
+    async def _ask(
+        self,
+        step: str,
+        message: m.CoordinatorMessage,
+        kinds: tuple[type[Answer], ...],
+        beside: Beside | None = None,
+    ) -> list[Answer]:
+        """Send to all nodes, and wait for everybody's answer of one of these kinds."""
+        self.tell(step, 0, len(self.links))
+        found: dict[str, Answer] = {}
+
+        async def ask(link: NodeLink | ShufflerLink) -> None:
+            if isinstance(link, ShufflerLink):
+                if beside is not None:
+                    await beside(link)
+                return
+            asked = self._elapsed(self.started)
+            answer = await link.ask(step, message, kinds, self.seconds + ANSWER_SECONDS)
+            self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
+            found[link.node.name] = answer
+            self.tell(step, len(found), len(self.links))
+
+        parties: Sequence[NodeLink | ShufflerLink] = self.links
+        if beside is not None:
+            parties = [*self.links, *self.shufflers]
+        await each(parties, step, ask)
+        return [found[link.node.name] for link in self.links]
+
+    def _timeline(self) -> tuple[Moment, ...]:
+        """All moments, node after node in the study's order."""
+        names = self.side.names
+        return tuple(sorted(self.moments, key=lambda moment: names.index(moment.node)))
+
+    @staticmethod
+    def _elapsed(since: float) -> float:
+        return time.perf_counter() - since

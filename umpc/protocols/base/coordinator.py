@@ -1,0 +1,161 @@
+"""The coordinator's side of a protocol: one study, one attempt; no network, disk or clock.
+
+    side.propose()                    propose
+    agree = side.agree(answers)       agree: everybody's members, or None for a replay
+    begin = side.begin(opened)        prepare: everybody's openings
+    side.check_prepared(prepared)     all nodes derived the same attempt
+    ask = side.ask(released)          a question after the release, in protocols that have one
+    side.hear(answers)
+    report = side.finish(released, measured)      or side.replay(...)
+
+A coordinator holds no secret. Lists are in the study's order of nodes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from umpc.errors import (
+    AlreadyReleased,
+    LocalProtocolError,
+    RemoteProtocolError,
+    StudyError,
+)
+from umpc.study import messages as m
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
+from umpc.study.frames import Frame
+from umpc.study.report import Measured, Report
+from umpc.study.sizes import ClassCounts, Member
+
+
+class HeapSide(Protocol):
+    """The part of a coordinator's side that collects the heaps of shufflers."""
+
+    def recall(self, answers: Sequence[m.Released]) -> bytes:
+        """The attempt in which all nodes released the study. Raises: AlreadyReleased."""
+        ...
+
+    def check_runs(self, runs: Sequence[bytes]) -> None:
+        """All shufflers must have one order. Raises: RemoteProtocolError."""
+        ...
+
+    def receive(self, place: int, frame: Frame) -> bool:
+        """A frame of one shuffler's heap. Returns: whether the heap is complete."""
+        ...
+
+    @property
+    def heaps_received(self) -> list[int]:
+        """The bytes that came from each shuffler, framing included."""
+        ...
+
+
+class CoordinatorSide(ABC):
+    """One study, one attempt. Args: study: checked."""
+
+    def __init__(self, study: Study):
+        self.study = study
+        self.names = [node.name for node in study.nodes]
+        self._members: tuple[Member, ...] | None = None
+        self._attempt: Attempt | None = None
+
+    @property
+    def heaps(self) -> HeapSide | None:
+        """The part that collects heaps; None where the nodes' messages come to the coordinator."""
+        return None
+
+    def check_ahead(self) -> None:
+        """Raises: StudyError where there is nothing to prepare ahead of the run."""
+        raise StudyError(
+            f"a study of protocol = {self.study.protocol!r} has nothing to prepare ahead; run it"
+        )
+
+    def propose(self, *, ahead: bool = False) -> m.Propose:
+        """ahead: to prepare the study now, and to run it later."""
+        return m.Propose(self.study.encode(), ahead)
+
+    def agree(self, answers: Sequence[m.Accepted | m.Released]) -> m.Agree | None:
+        """Everybody's members to everybody; None where every node released this study before.
+
+        Raises: TooFewRecords, StudyError, RangeError where it cannot run over so many records.
+        """
+        released = [
+            name
+            for name, answer in zip(self.names, answers, strict=True)
+            if isinstance(answer, m.Released)
+        ]
+        if len(released) == len(answers):
+            return None
+        if released:
+            raise AlreadyReleased(
+                f"the study {self.study.name!r} was released before by {', '.join(released)}, but "
+                f"not by all nodes, so its shares do not add up; its epsilon is charged there; "
+                f"give the study a new name to run it anew"
+            )
+        accepted = cast(Sequence[m.Accepted], answers)
+        for name, answer in zip(self.names, accepted, strict=True):
+            if answer.study_hash != self.study.hash or answer.member.name != name:
+                raise RemoteProtocolError(
+                    f"{name} answered for another study or under another name",
+                    culprit=name,
+                    step="propose",
+                )
+        members = tuple(answer.member for answer in accepted)
+        self.check_sizes(members)
+        self._members = members
+        return m.Agree(members)
+
+    @abstractmethod
+    def check_sizes(self, members: Sequence[Member]) -> None:
+        """Whether the study can run over so many records. Raises: as `agree`."""
+
+    def begin(self, answers: Sequence[m.Opened]) -> m.Begin:
+        """Everybody's openings to everybody."""
+        if self._members is None or self._attempt is not None:
+            raise LocalProtocolError("begin comes once, after agree")
+        openings = tuple(answer.opening for answer in answers)
+        self._attempt = self._make_attempt(self._members, openings)
+        return m.Begin(openings)
+
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+        return Attempt(self.study, members, openings)
+
+    @property
+    def attempt(self) -> Attempt:
+        if self._attempt is None:
+            raise LocalProtocolError("the attempt has not begun")
+        return self._attempt
+
+    def check_prepared(self, answers: Sequence[m.Prepared]) -> None:
+        """All nodes must have derived the same attempt. Raises: RemoteProtocolError."""
+        for name, answer in zip(self.names, answers, strict=True):
+            if answer.attempt != self.attempt.id:
+                raise RemoteProtocolError(
+                    f"{name} derived another attempt from the same openings; is its software the "
+                    f"same?",
+                    culprit=name,
+                    step="prepare",
+                )
+
+    def ask(self, answers: Sequence[m.Released]) -> m.Ask | None:
+        """The question that follows from what all nodes released; None for no question."""
+        return None
+
+    def hear(self, answers: Sequence[m.Answer]) -> None:
+        """The answers to the question."""
+        raise LocalProtocolError("this protocol asks no question")
+
+    @abstractmethod
+    def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        """The report of a run. Raises: RemoteProtocolError naming whose message is malformed."""
+
+    @abstractmethod
+    def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        """The report of a study that was released before: the stored messages, nothing charged."""
+
+
+def counts_of(answers: Sequence[m.Released]) -> list[ClassCounts]:
+    """Each node's records, as it released them: of the first class, and all others."""
+    return [(answer.first_class, answer.records - answer.first_class) for answer in answers]

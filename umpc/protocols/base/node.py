@@ -1,0 +1,134 @@
+"""The node's side of a protocol: one node, one study, one attempt; no network, disk or clock.
+
+    member = side.accept()             propose: number of records, commitment, key
+    opening = side.agree(members)      agree: the node's part of the joint seed
+    attempt = side.begin(openings)     prepare: noise is drawn before the records are looked at
+    side.mesh                          the part that talks to other nodes, if there is one
+    for _ in side.own_steps(): ...     evaluate: the work on the node's own records
+    message = side.release()           release: all that leaves the node, once
+    side.answer(question)              ask: in protocols with a question after the release
+
+A call out of order is a LocalProtocolError. Randomness comes in as `entropy`, so a node is a
+deterministic function of its arguments and of the messages that it receives.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+from umpc.crypto.mesh import Mesh
+from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.rounds import Message
+from umpc.crypto.rounds import Protocol as Rounds
+from umpc.errors import LocalProtocolError
+from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.attempt import Chunk
+from umpc.protocols.base.seed_agreement import SeedAgreement
+from umpc.study import messages as m
+from umpc.study.attempt import Attempt
+
+
+class MeshSide(Protocol):
+    """The part of a node's side that exchanges messages with other nodes, round by round."""
+
+    index: int
+
+    @property
+    def attempt(self) -> SharedAttempt: ...
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """The nodes with which this node exchanges messages."""
+        ...
+
+    def receive_seed(self, node_seed: bytes) -> None:
+        """The seed of all that this node keeps secret in its cells."""
+        ...
+
+    def set_up(self, peer: int) -> Rounds[None] | None:
+        """The messages between this node and a peer that go before all data, if any."""
+        ...
+
+    def toss(self) -> Mesh[None] | None:
+        """The committee's noise where nothing is dealt; None where this node has no part in it."""
+        ...
+
+    def fields_for(self, peer: int) -> list[Message]:
+        """Round 1: this node's records that occur in an edge with the peer."""
+        ...
+
+    def due_fields(self, peer: int) -> list[Message]:
+        """The messages that the peer must send in round 1, without their content."""
+        ...
+
+    def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
+        """Round 1 from a peer. Raises: EncodingError, RemoteProtocolError."""
+        ...
+
+    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Rounds[Any]:
+        """The further rounds of one chunk, once; the result goes to `add`."""
+        ...
+
+    def add(self, chunk: Chunk, shares: Any) -> None:
+        """A chunk's result."""
+        ...
+
+
+class NodeSide(SeedAgreement, ABC):
+    """One node's part of one attempt. Args: as of SeedAgreement."""
+
+    _attempt: Attempt | None = None
+
+    @property
+    def mesh(self) -> MeshSide | None:
+        """The part that talks to other nodes; None where a node talks to no other node."""
+        return None
+
+    @property
+    def attempt(self) -> Attempt:
+        if self._attempt is None:
+            raise LocalProtocolError("the attempt has not begun")
+        return self._attempt
+
+    @abstractmethod
+    def begin(self, openings: Sequence[bytes]) -> Attempt:
+        """Check everybody's opening, and do all that needs no records.
+
+        Raises: RemoteProtocolError where an opening does not fit.
+        """
+
+    def _begin(self, openings: Sequence[bytes]) -> Attempt:
+        """The attempt, once."""
+        if self._attempt is not None:
+            raise LocalProtocolError("begin comes once, after agree")
+        return self._make_attempt(openings)
+
+    def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
+        return Attempt(self.study, self._agreed(openings), openings)
+
+    @property
+    @abstractmethod
+    def delta(self) -> Fraction:
+        """δ of the release, which the ledger reserves before any record is looked at."""
+
+    @abstractmethod
+    def own_steps(self) -> Iterator[None]:
+        """The work on the node's own records, in steps after which the driver may stop."""
+
+    @abstractmethod
+    def release(self) -> m.Released | m.Delivery:
+        """All that leaves the node, once. The ledger keeps it, and later sends it again."""
+
+    def answer(self, question: bytes) -> bytes:
+        """The answer to a question after the release. Raises: LocalProtocolError without one."""
+        raise LocalProtocolError("this protocol asks no question")
+
+    def _released(self, share: bytes) -> m.Released:
+        """The message that releases a share."""
+        member = self._member
+        return m.Released(self.attempt.id, share, self.records, member.first_class)
+
+

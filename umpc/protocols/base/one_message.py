@@ -1,0 +1,118 @@
+"""Protocols in which a node sends one message of its own records and talks to no other node.
+
+A message is bytes of a length that follows from how many records the node has of each class, in an
+order of records that only the node knows. Each protocol's `messages.py` says what the bytes are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from umpc.crypto.prg import Stream
+from umpc.dp.random_bits import RandomBits
+from umpc.errors import RangeError
+from umpc.study.document import Study
+from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.sizes import ClassCounts
+from umpc.ustat.clear import Columns
+
+
+class Estimate(Protocol):
+    """An estimate, and the standard deviation of its noise."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def std(self) -> float: ...
+
+
+class Predictable(Protocol):
+    """The parts of a protocol that a planner needs."""
+
+    def predicted_std(self, columns: Columns, first: int) -> float:
+        """The standard deviation of the randomisation over records like these.
+
+        Args: columns: the first class first. first: how many records are of the first class.
+        """
+        ...
+
+    def quantised(self, columns: Columns, first: int) -> float:
+        """The value that the estimate is near to: the statistic of the records' cells."""
+        ...
+
+
+class OneMessage(ABC):
+    """A node's message, and the coordinator's estimate from all nodes' messages."""
+
+    smaller_by: str = "fewer bins"
+    """The advice to a study whose message would be too large."""
+
+    @abstractmethod
+    def randomise(self, columns: Columns, counts: ClassCounts, bits: RandomBits) -> bytes:
+        """A node's message.
+
+        Args: columns: field → (records,) int64, the first class first. bits: the node's entropy.
+        """
+
+    @abstractmethod
+    def message_bytes(self, counts: ClassCounts) -> int:
+        """The size of the message of a node with so many records."""
+
+    @abstractmethod
+    def check(self, message: bytes, counts: ClassCounts) -> None:
+        """Raises: EncodingError where a message does not decode."""
+
+    @abstractmethod
+    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Estimate:
+        """The estimate from all nodes' messages."""
+
+    @abstractmethod
+    def predicted_std(self, columns: Columns, first: int) -> float:
+        """As `Predictable.predicted_std`."""
+
+    @abstractmethod
+    def quantised(self, columns: Columns, first: int) -> float:
+        """As `Predictable.quantised`."""
+
+
+def check_size(messages: OneMessage, name: str, counts: ClassCounts) -> None:
+    """Raises: RangeError where a message would be larger than one node may release."""
+    size = messages.message_bytes(counts)
+    if size > MAX_PAYLOAD:
+        raise RangeError(
+            f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at "
+            f"most 1 MiB ({MAX_PAYLOAD:,} bytes) are possible; take {messages.smaller_by}, or "
+            f"split its table over several nodes",
+            culprit=name,
+        )
+
+
+def uniform_std(study: Study, counts: Sequence[ClassCounts], messages: Predictable) -> float:
+    """The standard deviation of the randomisation, for records uniform between their bounds.
+
+    It depends on the data, which nobody has before the study; other data give a value of that order.
+    """
+    columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
+    return messages.predicted_std(columns, sum(first for first, _ in counts))
+
+
+def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.ndarray]:
+    """Made-up records of the study's fields, uniform between their bounds."""
+    columns = {}
+    for field in study.schema:
+        values = (stream.words(records) >> np.uint64(1)).astype(np.int64)
+        span = field.upper_units - field.lower_units + 1
+        columns[field.name] = field.lower_units + values % span
+    return columns
+
+
+def by_classes(columns: Columns, first: int) -> tuple[Columns, Columns]:
+    """The records of the first class, and all others."""
+    return (
+        {name: column[:first] for name, column in columns.items()},
+        {name: column[first:] for name, column in columns.items()},
+    )

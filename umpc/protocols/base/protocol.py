@@ -1,0 +1,198 @@
+"""The protocol object: everything that the rest of umpc asks of a protocol.
+
+One instance a protocol, in `protocols/registry.py`. The node, the coordinator, the planner and the
+commands ask it and never look at its name. To add a protocol: derive from `Protocol` in a folder of
+its own, and register it with one line.
+
+| question | method |
+|---|---|
+| What may a study say? | `settings`, `usual_settings`, `complete`, `check`, `describe` |
+| What leaves a node? | `discloses`, `questions`, `trust` |
+| How private is it? | `delta` |
+| Who does what? | `attempt`, `node`, `coordinator` |
+| What will it cost, and miss? | `cost`, `describe_run`, `error`, `trial`, `variants` |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.base.trust import NOBODY, Trust
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
+from umpc.study.document import Study
+from umpc.study.settings import Settings, name_of, read_settings
+from umpc.study.sizes import Member, Sizes
+
+Line = tuple[str, str]
+"""A label, and what a person reads beside it."""
+Exact = Literal["edges", "bins", "all", "none"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A small study whose run time predicts that of the whole one.
+
+    records: how many made-up or sampled records it takes. factor: how much more work the whole is.
+    """
+
+    study: Study
+    records: int
+    factor: float
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a statistic by a protocol, for the planner's table.
+
+    label: the protocol, and what it runs with.
+    entries: settings for a study file, beside those that are carried over from the user's file.
+    edges: a number of edges for these sizes and a table like the sites'; None keeps the file's.
+    """
+
+    label: str
+    entries: Mapping[str, Any]
+    edges: Callable[[Sizes, ReferenceTable], int | None] | None = None
+
+
+class Protocol(ABC):
+    """One protocol."""
+
+    settings: type[Settings]
+    """The settings that a study of this protocol has; its tag is the protocol's name."""
+    questions: int = 0
+    """How many questions a node answers after its release, each once."""
+    interval_holds: str = "the value over E without noise"
+    """What the interval of the noise holds, for the report."""
+
+    @property
+    def name(self) -> str:
+        return name_of(self.settings)
+
+    # --- the study -----------------------------------------------------------------------------
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        """Settings from a study file's entries; what a file leaves out has its usual value.
+
+        Args: nodes, epsilon: of the study, which some usual values depend on.
+
+        Raises: StudyError that names the key.
+        """
+        return read_settings(self.settings, entries)
+
+    def complete(self, study: Study) -> Study:
+        """The study with usual values for settings that depend on its kernels or fields."""
+        return study
+
+    @abstractmethod
+    def check(self, study: Study) -> None:
+        """The protocol's own rules, as far as they need no data. Raises: StudyError."""
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        """Lines for people, from the study alone, beside those that every study has."""
+        yield from ()
+
+    def discloses(self, study: Study) -> tuple[str, ...]:
+        """The fields whose raw values the coordinator is shown, of all records."""
+        return ()
+
+    def trust(self, study: Study) -> Trust:
+        """Whom the sites must trust beside themselves."""
+        return NOBODY
+
+    def noise_withstands(self, study: Study) -> str:
+        """Against whom the noise protects, in words."""
+        return f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
+
+    # --- the privacy ---------------------------------------------------------------------------
+
+    def delta(self, sizes: Sizes) -> Fraction:
+        """δ of the release: what the study asks for, and what finite draws add."""
+        return sizes.study.exact_delta
+
+    def known_delta(self, study: Study) -> Fraction:
+        """The part of δ that follows from the study alone."""
+        return study.exact_delta
+
+    # --- the sides -----------------------------------------------------------------------------
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        """The attempt that these members and openings define. Raises: RemoteProtocolError."""
+        return Attempt(study, members, openings)
+
+    @abstractmethod
+    def node(
+        self,
+        name: str,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        """One node's part. Args: as of SeedAgreement."""
+
+    @abstractmethod
+    def coordinator(self, study: Study) -> CoordinatorSide:
+        """The coordinator's part of a checked study."""
+
+    # --- cost and error ------------------------------------------------------------------------
+
+    @abstractmethod
+    def cost(self, attempt: Attempt) -> Cost:
+        """Rounds and bytes of an attempt, exactly."""
+
+    @abstractmethod
+    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
+        """Lines for people: noise, rounds and bytes of a run over so many records."""
+
+    @abstractmethod
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        """How far the estimate will be from the statistic of all sets of a table like the sites'.
+
+        Raises: StudyError where that cannot be told.
+        """
+
+    def sets_used(self, attempt: Attempt) -> int:
+        """How many sets of records the estimate averages over."""
+        return attempt.sizes.edges
+
+    def trial(self, study: Study, records: int) -> Trial | None:
+        """A trial of a study that nodes run alone; None where nodes evaluate edges together."""
+        return None
+
+    def trial_over_edges(self, study: Study, edges: int) -> Study:
+        """The study without noise over so many edges, to measure the work for one edge."""
+        return study.replaced(edges=str(edges), max_colluding=0)
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        """The ways to run a statistic by this protocol, for the planner's table.
+
+        Args: error: a root mean squared error that is asked for.
+        """
+        yield Variant(self.name, {})
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        """The settings of a study file that this protocol takes over when a planner turns to it.
+
+        Args: own: whether the file is of this protocol.
+        """
+        return {}
+
+    def exact_over_edges(self) -> Exact:
+        """Which value without noise the estimate is compared with, where all records are known.
+
+        "edges": that over E. "bins": that of the records' bins. "all": that over all sets.
+        """
+        return "edges"

@@ -1,0 +1,73 @@
+"""`bell-2pc`: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.protocol import Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.bell_2pc.coordinator import BellCoordinator
+from umpc.protocols.bell_2pc.node import BellNode
+from umpc.protocols.bell_2pc.noise_binding import delta_of_pairs, noise_of_pairs, pairs_attempt
+from umpc.protocols.bell_2pc.settings import NOISES, BellTwoPcSettings, check_settings, complete
+from umpc.protocols.u_mpc.protocol import UMpc
+from umpc.protocols.u_mpc.sums import Law
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
+from umpc.study.settings import Settings, read_settings
+from umpc.study.sizes import Member, Sizes
+
+
+class BellTwoPc(UMpc):
+    """A noisy value of every pair, garbled between its two nodes."""
+
+    settings: type[Settings] = BellTwoPcSettings
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return read_settings(self.settings, entries)
+
+    def complete(self, study: Study) -> Study:
+        return complete(study)
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def noise(self, sizes: Sizes) -> Sequence[Law]:
+        return noise_of_pairs(sizes)
+
+    def delta(self, sizes: Sizes) -> Fraction:
+        return delta_of_pairs(sizes)
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        return pairs_attempt(study, members, openings)
+
+    def node(
+        self,
+        name: str,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        return BellNode(name, study, columns, records, entropy)
+
+    def coordinator(self, study: Study) -> CoordinatorSide:
+        return BellCoordinator(study)
+
+    def trial_over_edges(self, study: Study, edges: int) -> Study:
+        return study.replaced(edges=str(edges), delta="", max_colluding=0)
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        for noise in NOISES:
+            yield Variant(f"{self.name}, {noise}", {"noise": noise})
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        return {}

@@ -1,0 +1,97 @@
+"""`central`: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import comb
+from typing import Any
+
+from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
+from umpc.protocols.base.protocol import Exact, Line, Trial, Variant
+from umpc.protocols.base.trust import CURATOR, Trust
+from umpc.protocols.central.coordinator import CuratorCoordinator
+from umpc.protocols.central.messages import CuratorMessages
+from umpc.protocols.central.settings import (
+    MECHANISMS,
+    SUBSAMPLED,
+    CentralSettings,
+    check_settings,
+    usual_settings,
+)
+from umpc.protocols.central.theory import error_of_curator
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
+from umpc.study.settings import Settings
+
+TRIAL_SETS = 1 << 20
+"""The sets of records of a trial; there are fewer if a mechanism needs that many records."""
+
+
+class CentralProtocol(OneMessageProtocol):
+    """The coordinator is a trusted curator, and is shown all records."""
+
+    settings: type[Settings] = CentralSettings
+    interval_holds = "the mean over its sets without noise"
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return super().read_settings(usual_settings(entries), nodes, epsilon)
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        yield (
+            "curator",
+            f"{study.coordinator} is shown {', '.join(self.discloses(study))} of all records, if "
+            f"nodes allow it (trusted_curator under [policy])",
+        )
+
+    def discloses(self, study: Study) -> tuple[str, ...]:
+        return tuple(study.parsed_kernels[0].fields)
+
+    def trust(self, study: Study) -> Trust:
+        return CURATOR
+
+    def noise_withstands(self, study: Study) -> str:
+        return "added by the trusted coordinator"
+
+    def messages(self, study: Study) -> CuratorMessages:
+        return CuratorMessages(study)
+
+    def coordinator(self, study: Study) -> CoordinatorSide:
+        return CuratorCoordinator(study, self.messages(study))
+
+    def _noise_beforehand(self, attempt: Attempt) -> float:
+        messages = self.messages(attempt.study)
+        messages.check_records(attempt.sizes.records)
+        return messages.usual_std(attempt.sizes.records)
+
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        return error_of_curator(attempt.sizes, table)
+
+    def sets_used(self, attempt: Attempt) -> int:
+        return self._sets(attempt.study, attempt.sizes.records)
+
+    def trial(self, study: Study, records: int) -> Trial | None:
+        tried = min(records, TRIAL_RECORDS)
+        subsampled = study.noise in SUBSAMPLED
+        while not subsampled and self._sets(study, tried) > TRIAL_SETS:
+            tried -= tried // 8
+        whole = self._sets(study, records)
+        if subsampled:
+            few = min(TRIAL_SETS, comb(tried, study.degree), max(1, whole * tried // records))
+            study = study.replaced(edges=str(few))
+        factor = max(records / tried, whole / self._sets(study, tried))
+        return Trial(study, tried, factor)
+
+    def _sets(self, study: Study, records: int) -> int:
+        return self.messages(study).choice(records).sets(records)
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        for noise in MECHANISMS:
+            yield Variant(f"{self.name}, {noise}", {"noise": noise})
+
+    def exact_over_edges(self) -> Exact:
+        return "none"

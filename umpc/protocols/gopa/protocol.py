@@ -1,0 +1,44 @@
+"""`gopa`: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.one_message_protocol import OneMessageProtocol
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.gopa.messages import GopaMessages, gopa_messages
+from umpc.protocols.gopa.node import GopaNode
+from umpc.protocols.gopa.settings import GopaSettings, check_settings
+from umpc.study.document import Study
+from umpc.study.settings import Settings
+
+USUAL_DELTA = "1e-9"
+
+
+class GopaProtocol(OneMessageProtocol):
+    """A mean over single records, under noise that cancels between nodes."""
+
+    settings: type[Settings] = GopaSettings
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def messages(self, study: Study) -> GopaMessages:
+        return gopa_messages(study)
+
+    def node(
+        self,
+        name: str,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        return GopaNode(name, study, columns, records, entropy, self.messages(study))
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        return {"delta": USUAL_DELTA}

@@ -1,0 +1,117 @@
+"""The local protocols: `bell-ldp`, `ghazi-ldp` and `bell-auc`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from umpc.errors import StudyError
+from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.one_message import OneMessage
+from umpc.protocols.base.one_message_protocol import OneMessageProtocol
+from umpc.protocols.base.protocol import Exact, Line
+from umpc.protocols.local.bell_auc import BellAuc
+from umpc.protocols.local.bell_ldp import BellLdp
+from umpc.protocols.local.ghazi_ldp import GhaziLdp
+from umpc.protocols.local.messages import CellMessages, ClassMessages
+from umpc.protocols.local.settings import (
+    BellAucSettings,
+    BellLdpSettings,
+
+    GhaziLdpSettings,
+    auc_field,
+    check_auc,
+    check_cells,
+    described,
+    quantiser_of,
+    read_bins,
+    with_usual_bins,
+)
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
+from umpc.study.settings import Settings
+
+
+class LocalProtocol(OneMessageProtocol):
+    """Every record answers for itself, and its answer is ε-DP."""
+
+    interval_holds = "the value of the records' bins"
+    _if_uniform = ", if the records were uniform between their bounds"
+
+    def noise_withstands(self, study: Study) -> str:
+        return "of each record, whoever colludes"
+
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        """Noise, and the bias from bins, over the table."""
+        messages = self.messages(attempt.study)
+        small = table.small
+        return PredictedError(
+            noise=messages.predicted_std(table.columns, table.first),
+            bins=bias_of_bins(messages.quantised(small.columns, small.first), small),
+        )
+
+    def exact_over_edges(self) -> Exact:
+        return "bins"
+
+
+class CellProtocol(LocalProtocol):
+    """Records become cells: what all protocols of cells share."""
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return super().read_settings(read_bins(entries), nodes, epsilon)
+
+    def complete(self, study: Study) -> Study:
+        return with_usual_bins(study)
+
+    def check(self, study: Study) -> None:
+        check_cells(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        yield "bins", described(study)
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        return {key: entries[key] for key in ("bins", "rounding") if key in entries}
+
+
+class BellLdpProtocol(CellProtocol):
+    """Randomised response on cells."""
+
+    settings: type[Settings] = BellLdpSettings
+
+    def messages(self, study: Study) -> OneMessage:
+        return CellMessages(BellLdp(study.exact_epsilon, quantiser_of(study)))
+
+
+class GhaziLdpProtocol(CellProtocol):
+    """One bit about a record's column of a factor of the kernel ."""
+
+    settings: type[Settings] = GhaziLdpSettings
+
+    def messages(self, study: Study) -> OneMessage:
+        return CellMessages(GhaziLdp(study.exact_epsilon, quantiser_of(study)))
+
+
+class BellAucProtocol(LocalProtocol):
+    """An AUC from hierarchical histograms."""
+
+    settings: type[Settings] = BellAucSettings
+
+    def check(self, study: Study) -> None:
+        check_auc(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        levels = study.settings_as(BellAucSettings).levels
+        yield "bins", f"{1 << levels} bins of {auc_field(study)!r}"
+
+    def messages(self, study: Study) -> OneMessage:
+        levels = study.settings_as(BellAucSettings).levels
+        return ClassMessages(BellAuc(study.exact_epsilon, study.schema[auc_field(study)], levels))
+
+
+def bias_of_bins(quantised: float, table: ReferenceTable) -> float:
+    """How far the statistic of cells is from that of the table's records. Raises: StudyError."""
+    if table.statistic is None:
+        raise StudyError("the statistic cannot be told from this table")
+    return quantised - table.statistic
+
+

@@ -1,0 +1,87 @@
+"""The registry: every protocol by its name, and the questions that are asked of a study's protocol.
+
+A new protocol has a folder of its own and one line here, or one call of `register` elsewhere. Node
+sides and coordinator sides do not import this file; the processes and commands do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from umpc.errors import StudyError
+from umpc.protocols.base.protocol import Protocol
+from umpc.protocols.bell_2pc.protocol import BellTwoPc
+from umpc.protocols.central.protocol import CentralProtocol
+from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
+from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
+from umpc.protocols.gopa.protocol import GopaProtocol
+from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, GhaziLdpProtocol
+from umpc.protocols.u_mpc.protocol import UMpc
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study, decode_document
+from umpc.study.rules import check_common, check_rest
+from umpc.study.sizes import Member, Sizes
+
+PROTOCOLS: dict[str, Protocol] = {}
+"""The protocols by name, in the order in which a planner shows them."""
+USUAL = "u-mpc"
+"""The protocol of a study file that names none."""
+
+
+def register(protocol: Protocol) -> Protocol:
+    """Add a protocol. Raises: StudyError where its name is taken."""
+    if protocol.name in PROTOCOLS:
+        raise StudyError(f"a protocol named {protocol.name!r} is registered already")
+    PROTOCOLS[protocol.name] = protocol
+    return protocol
+
+
+register(UMpc())
+register(BellTwoPc())
+register(BellLdpProtocol())
+register(BellAucProtocol())
+register(GhaziLdpProtocol())
+register(GhaziRoundsProtocol())
+register(GhaziShuffleProtocol())
+register(GopaProtocol())
+register(CentralProtocol())
+
+
+def find_protocol(name: str) -> Protocol:
+    """The protocol of this name. Raises: StudyError."""
+    if name not in PROTOCOLS:
+        raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {name!r}")
+    return PROTOCOLS[name]
+
+
+def protocol_of(study: Study) -> Protocol:
+    """The protocol that a study runs."""
+    return find_protocol(study.protocol)
+
+
+def checked(study: Study) -> Study:
+    """The study, if it fulfils all rules that need no data. Raises: StudyError and its kinds."""
+    check_common(study)
+    protocol_of(study).check(study)
+    check_rest(study)
+    return study
+
+
+def decode_study(data: bytes) -> Study:
+    """A study from its canonical bytes, checked.
+
+    Raises: EncodingError where the bytes are not a study, or not canonical; else as `checked`.
+    """
+    kinds = [protocol.settings for protocol in PROTOCOLS.values()]
+    return checked(decode_document(data, kinds))
+
+
+def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+    """The attempt that these members and openings define. Raises: RemoteProtocolError."""
+    return protocol_of(study).attempt(study, members, openings)
+
+
+def delta_of(sizes: Sizes) -> Fraction:
+    """δ of a study's release."""
+    return protocol_of(sizes.study).delta(sizes)

@@ -1,0 +1,127 @@
+"""U-MPC: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from umpc.errors import LocalProtocolError
+from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.cost import predict
+from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.protocol import Line, Protocol, Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.base.trust import DEALER, NOBODY, Trust
+from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.noise_binding import delta_of_sums, noise_of_sums, shared_attempt
+from umpc.protocols.u_mpc.settings import UMpcSettings, check_settings, usual_settings
+from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
+from umpc.study.document import Study
+from umpc.study.settings import Settings
+from umpc.study.sizes import Member, Sizes
+
+LOUD = "1000000000"
+"""An ε under which there is hardly any noise."""
+
+
+class UMpc(Protocol):
+    """Noisy sums over E, under secret sharing."""
+
+    settings: type[Settings] = UMpcSettings
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return super().read_settings(usual_settings(entries, nodes, epsilon), nodes, epsilon)
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def trust(self, study: Study) -> Trust:
+        return DEALER if study.dealer else NOBODY
+
+    def noise(self, sizes: Sizes) -> Sequence[Law]:
+        """The noise of each sum."""
+        return noise_of_sums(sizes)
+
+    def delta(self, sizes: Sizes) -> Fraction:
+        return delta_of_sums(sizes)
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        return shared_attempt(study, members, openings)
+
+    def node(
+        self,
+        name: str,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        return UMpcNode(name, study, columns, records, entropy)
+
+    def coordinator(self, study: Study) -> CoordinatorSide:
+        return UMpcCoordinator(study)
+
+    def cost(self, attempt: Attempt) -> Cost:
+        return predict(shared(attempt))
+
+    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
+        sizes = attempt.sizes
+        study = attempt.study
+        cost = self.cost(attempt)
+        yield (
+            "sets",
+            f"{sizes.edges:,} of {sizes.records:,} records, a record in at most "
+            f"{sizes.max_degree:,}",
+        )
+        bits = shared(attempt).ring.bits
+        for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
+            deviation = law.std * float(kernel.unit) / sizes.edges
+            yield (
+                "noise",
+                f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
+            )
+        source = "most from the dealer" if study.dealer else "for oblivious transfers"
+        yield "rounds", f"{cost.rounds}, the reveal included"
+        yield (
+            "bytes",
+            f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}",
+        )
+
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
+
+    def trial_over_edges(self, study: Study, edges: int) -> Study:
+        return study.replaced(
+            edges=str(edges), epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
+        )
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+        yield Variant(f"{self.name}, sampling = noise", {}, edges_for_noise)
+        if error is not None:
+            yield Variant(f"{self.name}, as asked for", {}, partial(edges_for_error, error=error))
+        yield Variant(f"{self.name}, no dealer", {"backend": "garbled", "preprocessing": "none"})
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        found = {"edges": entries["edges"]} if own and "edges" in entries else {}
+        dealer = entries.get("dealer") or {"name": "dealer", "address": ""}
+        return {**found, "dealer": dealer}
+
+
+def shared(attempt: Attempt) -> SharedAttempt:
+    """An attempt over shared edges. Raises: LocalProtocolError for any other."""
+    if not isinstance(attempt, SharedAttempt):
+        raise LocalProtocolError("an attempt over shared edges was expected")
+    return attempt

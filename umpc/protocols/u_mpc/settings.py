@@ -1,0 +1,118 @@
+"""The settings of a study of protocol = "u-mpc", their usual values, and their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from umpc.errors import StudyError
+from umpc.mpc.masked.committee_coins import ALL_MEMBERS
+from umpc.study.document import Study
+from umpc.study.parts import Participant, exact
+from umpc.study.rules import check_between_0_and_1, check_choice
+from umpc.study.settings import Settings, describe
+
+NOISES = ("distributed", "in_mpc", "skellam", "binomial")
+COMMITTEE_NOISES = ("in_mpc", "binomial")
+"""The kinds of noise that a committee draws under shares."""
+NOISES_WITH_DELTA = ("skellam", "binomial")
+BACKENDS = ("shared", "garbled")
+PREPROCESSINGS = ("dealer", "none")
+MOST_EPSILON_IN_MPC = 16
+"""Above this ε, the δ of finite bits would mean nothing."""
+
+
+class UMpcSettings(
+    Settings,
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="protocol",
+    tag="u-mpc",
+):
+    """The noisy sum over E is released.
+
+    noise: "distributed", where every node adds its own, so much that the honest nodes' suffices; or
+        "in_mpc", where a committee draws it under shares, just as much as is needed, and nobody
+        knows it. With a delta also "skellam", distributed for all sums together, and "binomial",
+        a committee's fair coins.
+    backend: how edges of several owners are evaluated: "shared", under masks that a dealer knows,
+        or "garbled", by the two owners alone.
+    preprocessing: "dealer"; or "none", and then there is no dealer.
+    """
+
+    edges: Annotated[
+        str, describe("Sets to average over: a number, a multiple of n such as 2n, or all.")
+    ] = "2n"
+    noise: Annotated[
+        str, describe("How the noise is drawn. The default is in_mpc up to 16 nodes.", *NOISES)
+    ] = "distributed"
+    delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
+    backend: Annotated[
+        str, describe("How edges of several owners are evaluated.", *BACKENDS)
+    ] = "shared"
+    preprocessing: Annotated[
+        str, describe("Who makes correlated randomness.", *PREPROCESSINGS)
+    ] = "dealer"
+    dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
+
+
+def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict[str, Any]:
+    """A file's entries with the usual noise, if they name none.
+
+    The usual noise is drawn inside MPC for few nodes, except where ε is so large that the δ of
+    finite bits would mean nothing.
+    """
+    try:
+        small = exact(epsilon, "epsilon") <= MOST_EPSILON_IN_MPC
+    except StudyError:
+        small = False
+    usual = "in_mpc" if 2 <= nodes <= ALL_MEMBERS and small else "distributed"
+    return {"noise": usual, **entries}
+
+
+def check_settings(study: Study) -> None:
+    """Raises: StudyError."""
+    settings = study.settings_as(UMpcSettings)
+    check_choice('noise of "u-mpc"', settings.noise, NOISES)
+    if settings.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
+        raise StudyError(
+            f'noise = "{settings.noise}" takes at least two nodes; a single one draws it: '
+            f'"distributed"'
+        )
+    if (settings.noise in NOISES_WITH_DELTA) != bool(settings.delta):
+        raise StudyError(
+            f'delta goes with noise = "skellam" or "binomial"; got {settings.delta!r} with '
+            f"{settings.noise!r}"
+        )
+    if settings.delta:
+        check_between_0_and_1(settings.delta, study)
+    check_choice("backend", settings.backend, BACKENDS)
+    check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
+    if (settings.backend == "garbled") != (settings.preprocessing == "none"):
+        raise StudyError(
+            f'backend = "garbled" and preprocessing = "none" go together: garbled edges take '
+            f"nothing from a dealer, and shared ones cannot do without; got {settings.backend!r} "
+            f"with {settings.preprocessing!r}"
+        )
+    _check_dealer(study, settings)
+
+
+def _check_dealer(study: Study, settings: UMpcSettings) -> None:
+    if settings.preprocessing == "dealer":
+        if settings.dealer is None:
+            raise StudyError('the study names no dealer; name one, or say preprocessing = "none"')
+        return
+    if settings.dealer is not None:
+        raise StudyError(
+            f'preprocessing = "none" has no dealer; leave {settings.dealer.name!r} out'
+        )
+    if study.degree > 2:
+        raise StudyError(
+            f"without a dealer an edge has one or two owners, and a statistic over "
+            f"{study.degree} records can have edges of three and more; take "
+            f'preprocessing = "dealer"'
+        )

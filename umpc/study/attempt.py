@@ -1,0 +1,69 @@
+"""One attempt at a study: its members, their joint seed, and the identity of both.
+
+Commit and reveal (docs/protocol.md, step agree): every node commits to 32 random bytes, sees
+everybody's commitment, opens its own, and checks all openings. The joint seed is the hash of all
+openings, so it is uniform as long as one node is honest, and nobody chooses it. The attempt's
+identity covers study, commitments, record counts, keys and seed; peers and dealer refuse anything
+of another attempt.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+
+from umpc.crypto.prg import SEED_BYTES, digest
+from umpc.errors import LocalProtocolError, RemoteProtocolError
+from umpc.study.document import Study
+from umpc.study.sizes import Member, Sizes
+
+
+class Attempt:
+    """The agreed facts of one attempt.
+
+    Args:
+        members: in the study's order.
+        openings: in the same order.
+
+    Raises: RemoteProtocolError naming the node whose opening does not fit its commitment.
+    """
+
+    def __init__(self, study: Study, members: Sequence[Member], openings: Sequence[bytes]):
+        names = [node.name for node in study.nodes]
+        if [member.name for member in members] != names or len(openings) != len(names):
+            raise LocalProtocolError(
+                f"the agreement names {[m.name for m in members]}, the study {names}"
+            )
+        for member, opening in zip(members, openings, strict=True):
+            expected = commit(study.hash, member.name, opening)
+            if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):
+                raise RemoteProtocolError(
+                    f"the seed opening of {member.name} does not fit its commitment; nothing was "
+                    f"computed, run again",
+                    culprit=member.name,
+                    step="agree",
+                )
+        self.study = study
+        self.members = tuple(members)
+        self.openings = tuple(openings)
+        self.seed = digest(b"umpc joint seed 1", *openings)
+        self.id = digest(b"umpc attempt 1", study.hash, *(_encode(m) for m in members), self.seed)
+        self.sizes = Sizes.of(study, members)
+
+    @property
+    def counts(self) -> list[tuple[int, int]]:
+        """Each node's records: of the first class, and all others."""
+        return [member.classes for member in self.members]
+
+
+def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
+    """The commitment of a node to its part of the joint seed."""
+    return digest(b"umpc commitment 1", study_hash, node.encode(), opening)
+
+
+def _encode(member: Member) -> bytes:
+    records = member.records.to_bytes(8, "little")
+    first_class = member.first_class.to_bytes(8, "little")
+    return digest(
+        member.name.encode(), records, first_class, member.commitment, member.public_key
+    )

@@ -1,0 +1,137 @@
+"""Settings: the base of what a study says of its own protocol.
+
+Every protocol has one frozen `msgspec.Struct` that derives from `Settings`. Its tag is the
+protocol's name, so the settings say which protocol a study runs, and a setting of another protocol
+cannot be written. Each field carries its description; help texts and options are made from it.
+
+    class GopaSettings(
+        Settings, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
+        tag_field="protocol", tag="gopa",
+    ):
+        delta: Annotated[str, describe("δ of the release, such as 1e-9")]
+
+The properties are the facts that reports, policies and site administrators see of every study. A
+protocol that lets a study choose one of them has a field of that name instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from umpc.errors import StudyError
+from umpc.study.parts import Participant
+
+TAG_FIELD = "protocol"
+
+
+class Settings:
+    """What a study says of its protocol."""
+
+    __slots__ = ()
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name, which is the tag of the struct."""
+        return name_of(type(self))
+
+    @property
+    def edges(self) -> str:
+        """The sets of records that are averaged over: "all", "2n", "1p" or a number."""
+        return "all"
+
+    @property
+    def noise(self) -> str:
+        """The name of the law by which noise is added."""
+        return self.protocol
+
+    @property
+    def delta(self) -> str:
+        """The δ that the study asks for, as exact text; empty for none."""
+        return ""
+
+    @property
+    def backend(self) -> str:
+        """How edges of several owners are evaluated; "none" where there are no such edges."""
+        return "none"
+
+    @property
+    def preprocessing(self) -> str:
+        """Who makes correlated randomness: "dealer" or "none"."""
+        return "none"
+
+    @property
+    def dealer(self) -> Participant | None:
+        """The dealer, where there is one."""
+        return None
+
+    @property
+    def shufflers(self) -> tuple[Participant, ...]:
+        """The shufflers, where there are some."""
+        return ()
+
+
+Kind = TypeVar("Kind", bound=Settings)
+
+
+def describe(text: str, *choices: str) -> msgspec.Meta:
+    """The description of one setting, and its possible values where these are few."""
+    return msgspec.Meta(description=text, extra={"choices": choices})
+
+
+def name_of(kind: type[Settings]) -> str:
+    """The protocol whose settings these are."""
+    return str(kind.__struct_config__.tag)  # type: ignore[attr-defined]  # all kinds are Structs
+
+
+def keys_of(kind: type[Settings]) -> dict[str, msgspec.Meta]:
+    """The settings that a study of this protocol may write, with their descriptions."""
+    found = {}
+    for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]  # all kinds are Structs
+        described = [part for part in get_args(field.type) if isinstance(part, msgspec.Meta)]
+        found[field.name] = described[0] if described else msgspec.Meta(description="")
+    return found
+
+
+def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
+    """Settings from a file's entries. Whole numbers stand for their text.
+
+    Raises: StudyError that names a key of another protocol, or a value of a wrong type.
+    """
+    known = keys_of(kind)
+    for key in entries:
+        if key not in known:
+            raise StudyError(
+                f"`{key}` is not a setting of protocol = {name_of(kind)!r}, which has "
+                f"{named(known)}. Remove it"
+            )
+    values = {key: _as_text(value) for key, value in entries.items()}
+    try:
+        return msgspec.convert({TAG_FIELD: name_of(kind), **values}, type=kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise StudyError(f"{error}. Correct the key there") from error
+
+
+def without_addresses(settings: Kind) -> Kind:
+    """The same settings, with participants that have names only."""
+    changed: dict[str, Any] = {}
+    for key in keys_of(type(settings)):
+        value = getattr(settings, key)
+        if isinstance(value, Participant):
+            changed[key] = Participant(value.name, "")
+        elif isinstance(value, tuple) and value and isinstance(value[0], Participant):
+            changed[key] = tuple(Participant(each.name, "") for each in value)
+    return msgspec.structs.replace(settings, **changed)  # type: ignore[type-var]
+
+
+def named(keys: Mapping[str, Any] | Sequence[str]) -> str:
+    """Keys in one line, or a word for none."""
+    return ", ".join(keys) or "no settings of its own"
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
