@@ -106,9 +106,10 @@ def verify(config: Path) -> None:
 def anchor(config: Path, accept: bool) -> None:
     """Check the ledger's anchor, or set it again.
 
-    Without --accept the command only checks whether the anchor agrees with the ledger. An anchor that is lost or does not agree may mean that somebody has put an older copy of the
-    ledger back, to spend its budget twice. Accept a ledger only if you know that it is the latest.
-    The ledger then keeps a row that says so.
+    Without --accept the command only checks whether the anchor agrees with the ledger. An anchor
+    that is lost or does not agree may mean that somebody has put an older copy of the ledger back,
+    to spend its budget twice. Accept a ledger only if you know that it is the latest. The ledger
+    then keeps a row that says so.
     """
     from umpc.node.budget.ledger import Ledger
     from umpc.node.budget.ledgerfile import read_beside

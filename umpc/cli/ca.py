@@ -160,7 +160,8 @@ def _refuse_overwriting(out: Path) -> None:
 def issue(authority: Path, name: str, role: str, folder: Path, days: int) -> None:
     """Make a key and its certificate in FOLDER in one step.
 
-    The command writes key.pem, cert.pem and ca.pem, to try umpc on one machine. In a consortium each site must make its own key: use `request` and `sign` instead.
+    The command writes key.pem, cert.pem and ca.pem, to try umpc on one machine. In a consortium
+    each site must make its own key: use `request` and `sign` instead.
 
     \b
     Example:
