@@ -1,12 +1,17 @@
-"""`python -m bench`: every figure, one table after the other, and at last all targets in one.
+"""`python -m bench`: every table, one after the other, and at the end all targets in one table.
 
-`python -m bench bank complete` runs these parts only.
+`python -m bench bank complete` runs only these parts. A job that fails does not stop the others.
+The last lines name each job that failed and the reason, and the exit code is then 1.
 """
 
+from __future__ import annotations
+
+import argparse
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
-from bench.table import show_targets
+from bench.jobs import Job, run_parts
 
 PARTS = (
     "gates",
@@ -20,11 +25,29 @@ PARTS = (
     "complete",
 )
 
-names = sys.argv[1:] or PARTS
-unknown = [name for name in names if name not in PARTS]
-if unknown:
-    sys.exit(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(PARTS)}")
-figures = []
-for name in names:
-    figures += import_module(f"bench.{name}").main() or []
-show_targets(figures)
+
+def part(name: str) -> Job:
+    """Return the job that measures one part. The part's module is loaded when the job runs."""
+    return lambda: import_module(f"bench.{name}").main()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Print every figure beside its target. All parts take about ten minutes.",
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="PART",
+        help=f"run only these parts of {', '.join(PARTS)}; default: all of them",
+    )
+    names = parser.parse_args(arguments).names or PARTS
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    return run_parts(names, {name: part(name) for name in PARTS})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

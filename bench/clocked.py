@@ -38,11 +38,18 @@ CATEGORIES = {
         *("ustat.hypergraph:Hypergraph.shared_records", "ustat.hypergraph:Hypergraph.neighbours"),
     ),
     "keys of comparisons": ("mpc.masked.dcf:generate",),
-    "the rest of dealing": ("mpc.masked.dealing:deal_chunk", "dealer.session:DealerSession._record_masks"),
+    "the rest of dealing": (
+        "mpc.masked.dealing:deal_chunk",
+        "dealer.session:DealerSession._record_masks",
+    ),
     "sign gates": ("mpc.masked.dcf:evaluate",),
     "the rest of evaluation": ("node.attempts.rounds:resume", "node.attempts.rounds:Rounds._start"),
     "masks, masked fields": (
-        *("mpc.masked.masks:wire_masks", "mpc.masked.masks:masked_wires", "protocols.u_mpc.node:NodeSession.fields_for"),
+        *(
+            "mpc.masked.masks:wire_masks",
+            "mpc.masked.masks:masked_wires",
+            "protocols.u_mpc.node:NodeSession.fields_for",
+        ),
         "protocols.u_mpc.node:NodeSession.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
@@ -53,7 +60,11 @@ CATEGORIES = {
         "mpc.attempt:Attempt.chunks_ahead",
         "protocols.u_mpc.noise_binding:attempt_of",
     ),
-    "frames": ("proto.codec:encode_frame", "proto.codec:decode_frame", "node.attempts.peers:Mailbox.put"),
+    "frames": (
+        "proto.codec:encode_frame",
+        "proto.codec:decode_frame",
+        "node.attempts.peers:Mailbox.put",
+    ),
     "records, ledger": (
         *(
             "node.records:load_records",

@@ -1,4 +1,7 @@
-"""Real processes for a benchmark: a dealer, nodes with parts of a table, studies, and what each process took."""
+"""Real processes for a benchmark: a dealer, nodes over parts of a table, and studies.
+
+The figures of a process are its processor seconds and its peak memory.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+from bench.jobs import JobFailed
 from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
 from umpc.coordinator.studyfile import write_study_file
@@ -24,21 +29,27 @@ BUDGET = "1000000000000"
 
 
 def bank_table() -> tuple[DemoTable, str]:
-    """Age and balance of the bank data where they are, else of a table of the same size and domains."""
+    """Age and balance of the bank data, and the name of the source.
+
+    Without the bank data the table is made up, with the same size and the same domains.
+    """
     if BANK.exists():
         return read_csv(BANK, ";", ["age", "balance"]), "Bank data"
     return made_up(RECORDS), "A made-up table of the bank data's size"
 
 
 def made_up(records: int) -> DemoTable:
-    """So many records of the bank data's domains: differences of 8 and of 18 bits."""
+    """A table with the bank data's domains: differences of 8 and of 18 bits."""
     rows = [(str(19 + (i * 7919) % 69), str((i * 104_729) % 74_502 - 3313)) for i in range(records)]
     return DemoTable(("age", "balance"), rows)
 
 
 @dataclass
 class Site:
-    """Processes that run, and studies over them. fields: of the table; runs: how many studies ran."""
+    """Processes that run, and studies over them.
+
+    fields: the table's fields. runs: the number of studies so far.
+    """
 
     folder: Path
     served: Mapping[str, Served]
@@ -47,18 +58,32 @@ class Site:
     runs: int = field(default=0)
 
     def study(
-        self, addresses: Mapping[str, str] | None = None, prepare: bool = False, **changes
-    ) -> dict:
-        """One study, a coordinator's process of its own: its report, with `wall`, its seconds from start to end.
+        self,
+        addresses: Mapping[str, str] | None = None,
+        prepare: bool = False,
+        **changes: Any,
+    ) -> dict[str, Any]:
+        """Run one study with a coordinator process of its own, and return its report.
 
-        addresses: where to find the servers, if not where they listen. prepare: ahead, before the run.
+        The report has one more entry, `wall`: the seconds from the process's start to its end.
+
+        Args:
+            addresses: each server's address, if it is not where the server listens.
+            prepare: run `umpc study prepare` first, outside the measured seconds.
+            changes: settings of the study that differ from Kendall's tau over 2n pairs at ε = 1.
+
+        Raises: JobFailed with the coordinator's own last line.
         """
         self.runs += 1
         at = addresses or {name: served.address for name, served in self.served.items()}
-        dealer = ("dealer", at["dealer"]) if "dealer" in at else None
-        facts = {"edges": "2n", "epsilon": "1", "dealer": dealer, "statistic": "kendall_tau"}
-        facts["columns"] = [each.name for each in self.fields]
-        facts["nodes"] = [(name, at[name]) for name in self.names]
+        facts: dict[str, Any] = {
+            "statistic": "kendall_tau",
+            "columns": [each.name for each in self.fields],
+            "edges": "2n",
+            "epsilon": "1",
+            "dealer": ("dealer", at["dealer"]) if "dealer" in at else None,
+            "nodes": [(name, at[name]) for name in self.names],
+        }
         file = write_study_file(
             self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes)
         )
@@ -68,30 +93,30 @@ class Site:
         report = self._command("run", file)
         return report | {"wall": time.perf_counter() - started}
 
-    def _command(self, command: str, file: Path) -> dict:
+    def _command(self, command: str, file: Path) -> dict[str, Any]:
         ended = subprocess.run(
             [*Deployment.command, "study", command, str(file), "--format", "json"],
             capture_output=True,
             text=True,
         )
         if ended.returncode:
-            raise SystemExit(
-                f"exit code {ended.returncode} of a study: {ended.stderr.strip().splitlines()[-1]}"
-            )
+            said = ended.stderr.strip().splitlines() or ["it said nothing"]
+            reason = said[-1].removeprefix("error: ")
+            raise JobFailed(f"`umpc study {command}`, exit code {ended.returncode}: {reason}")
         return json.loads(ended.stdout)
 
     def processor_seconds(self) -> dict[str, float]:
-        """Of every process so far."""
+        """Processor seconds of every server so far, by name."""
         return {name: processor_seconds(each.process.pid) for name, each in self.served.items()}
 
     def memory(self) -> dict[str, int]:
-        """Peak bytes of every process so far."""
+        """Peak memory of every server so far, in bytes, by name."""
         return {name: peak_memory(each.process.pid) for name, each in self.served.items()}
 
 
 @contextmanager
 def site(table: DemoTable, nodes: int, dealer: bool = True) -> Iterator[Site]:
-    """A table split over nodes, until the block ends."""
+    """Run nodes over equal parts of a table until the block ends."""
     fields = table.fields()
     with tempfile.TemporaryDirectory(prefix="umpc-bench-") as name:
         deployment = Deployment(Path(name))
@@ -106,7 +131,7 @@ def site(table: DemoTable, nodes: int, dealer: bool = True) -> Iterator[Site]:
 
 
 def peak_memory(pid: int) -> int:
-    """Bytes of memory that a process had at most."""
+    """A process's largest memory so far, in bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10
@@ -114,8 +139,9 @@ def peak_memory(pid: int) -> int:
 
 
 def processor_seconds(pid: int) -> float:
-    """Seconds that a process has taken of all processors."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    """Processor seconds that a process has used so far, over all its threads."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    user, system = after_name.split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 

@@ -1,4 +1,7 @@
-"""The bank study over slow lines, beside what `umpc plan` says: every server behind a line of its own (`proxy.py`)."""
+"""The bank study over slow lines, beside the seconds that `umpc plan` predicts.
+
+Every server is behind a line of its own (`proxy.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,61 +9,73 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 from bench.harness import Site, bank_table, cores, site
+from bench.jobs import figures_of
 from bench.table import Figure, show
 from umpc.coordinator.studyfile import load_study_file
 from umpc.mpc.cost import predict
 from umpc.planning.prediction import attempt_over
-from umpc.planning.seconds import Network, measure_machine, predict_seconds
+from umpc.planning.seconds import Machine, Network, measure_machine, predict_seconds
 
 LINES = ((1, 1000), (20, 100), (80, 20), (20, 10))
-"""One-way delay in milliseconds, megabits a second."""
+"""Each line's one-way delay in milliseconds, and its megabits a second."""
+COUNTS = "2260,2261"
+"""Records of the two nodes."""
 RUNS = 5
 WITHIN = 0.2
 
 
 def main() -> list[Figure]:
     table, source = bank_table()
-    rows, figures, machine = [], [], None
+    figures: list[Figure] = []
     with site(table, 2) as here:
-        counts = ",".join(str(count) for count in (2260, 2261))
+        lines = Lines(here)
         for delay, megabits in LINES:
-            with slow(here, delay, megabits) as addresses:
-                reports = [here.study(addresses=addresses) for _ in range(RUNS)]
-            attempt = attempt_over(
-                load_study_file(here.folder / "study.toml").study("coordinator"), counts
-            )
-            machine = machine or measure_machine(attempt.study)
-            network = Network(delay / 1e3, megabits * 125_000)
-            predicted = predict_seconds(attempt, predict(attempt), machine, network, 3 / cores())
-            for part in ("online", "offline", "total"):
-                measured = median(report[f"seconds_{part}"] for report in reports)
-                rows.append(
-                    (
-                        f"{delay} ms, {megabits} Mbit/s",
-                        part,
-                        f"{measured:.3f} s",
-                        f"{getattr(predicted, part):.3f} s",
-                    )
-                )
-            error = predicted.total / measured - 1
-            name = f"bank over {delay} ms, {megabits} Mbit/s: predicted time"
-            figures.append(
-                Figure(name, f"{error:+.0%}", f"within ±{WITHIN:.0%}", abs(error) <= WITHIN)
-            )
+            name = f"bank over {delay} ms, {megabits} Mbit/s"
+            figures += figures_of(name, partial(lines.measure, delay, megabits))
     show(
         f"{source}: Kendall, 2 nodes, |E| = 2n, medians of {RUNS}",
         ("line", "", "measured", "predicted"),
-        rows,
+        lines.rows,
     )
     return figures
 
 
+@dataclass
+class Lines:
+    """Studies over slow lines. rows: the table so far. machine: its speed, from the first line."""
+
+    here: Site
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    machine: Machine | None = None
+
+    def measure(self, delay: int, megabits: int) -> list[Figure]:
+        """Measure the study over one line, and compare the seconds with the predicted ones."""
+        with slow(self.here, delay, megabits) as addresses:
+            reports = [self.here.study(addresses=addresses) for _ in range(RUNS)]
+        file = load_study_file(self.here.folder / "study.toml")
+        attempt = attempt_over(file.study("coordinator"), COUNTS)
+        self.machine = self.machine or measure_machine(attempt.study)
+        network = Network(delay / 1e3, megabits * 125_000)
+        share = 3 / cores()
+        predicted = predict_seconds(attempt, predict(attempt), self.machine, network, share)
+        name = f"{delay} ms, {megabits} Mbit/s"
+        for part in ("online", "offline", "total"):
+            measured = median(report[f"seconds_{part}"] for report in reports)
+            seconds = (f"{measured:.3f} s", f"{getattr(predicted, part):.3f} s")
+            self.rows.append((name, part, *seconds))
+        error = predicted.total / measured - 1
+        work = f"bank over {name}: predicted time"
+        return [Figure(work, f"{error:+.0%}", f"within ±{WITHIN:.0%}", abs(error) <= WITHIN)]
+
+
 @contextmanager
 def slow(here: Site, delay: float, megabits: float) -> Iterator[dict[str, str]]:
-    """Addresses behind lines of their own, for every server of the site."""
+    """Put every server of the site behind a line of its own, and yield their new addresses."""
     names = list(here.served)
     command = [sys.executable, "-m", "bench.proxy", str(delay), str(megabits)]
     command += [here.served[name].address for name in names]

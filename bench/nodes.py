@@ -1,7 +1,9 @@
-"""One study over 64 nodes on this machine, beside the same over 2: real processes, each with a certificate of its own.
+"""One study over 64 nodes on this machine, beside the same study over 2 nodes.
 
-With 1 record each a node meets a few others, with 100 each it meets nearly all. A round goes to all peers at once, so
-the number of rounds must be that of 2 nodes; seconds grow, because all processes share the cores of one machine.
+All nodes are real processes, and each has its own certificate. With 1 record each, a node shares
+edges with a few others; with 100 each, with nearly all. A round goes to all peers at once, so the
+number of rounds must equal that of 2 nodes. The seconds grow, because all processes share the
+cores of one machine.
 """
 
 from __future__ import annotations
@@ -9,30 +11,36 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.harness import Site, made_up, site
+from bench.jobs import figures_of
 from bench.table import Figure, show
 
 NODES = 64
 RECORDS = (1, 100)
-"""Of each node."""
+"""Records of each node."""
 WATCH_SECONDS = 0.1
 FACTS = {"noise": "distributed", "edges": "2n"}
 
 
 def main() -> list[Figure]:
     few, row = study(2, 100)
-    rows, figures = [row], []
-    for records in RECORDS:
+    rows = [row]
+    figures: list[Figure] = []
+
+    def rounds_of_many(records: int) -> list[Figure]:
         report, row = study(NODES, records)
         rows.append(row)
-        name = f"{NODES} nodes with {records} record{'s' * (records > 1)} each"
-        shown, wanted = (
-            f"{report['rounds']} in {report['seconds_total']:.1f} s",
-            f"{few['rounds']}, as 2 nodes'",
-        )
-        figures.append(Figure(f"{name}: rounds", shown, wanted, report["rounds"] == few["rounds"]))
+        shown = f"{report['rounds']} in {report['seconds_total']:.1f} s"
+        wanted = f"{few['rounds']}, as with 2 nodes"
+        is_equal = report["rounds"] == few["rounds"]
+        return [Figure(f"{_name(records)}: rounds", shown, wanted, is_equal)]
+
+    for records in RECORDS:
+        figures += figures_of(_name(records), partial(rounds_of_many, records))
     columns = (
         "nodes × records",
         "in all",
@@ -43,11 +51,16 @@ def main() -> list[Figure]:
         "a node's bytes",
         "memory",
     )
-    show("Kendall, |E| = 2n; sockets, bytes, memory: the most of a node", columns, rows)
+    show("Kendall, |E| = 2n; sockets, bytes, memory: the largest of all nodes", columns, rows)
     return figures
 
 
-def study(nodes: int, records: int) -> tuple[dict, tuple[str, ...]]:
+def _name(records: int) -> str:
+    return f"{NODES} nodes with {records} record{'s' * (records > 1)} each"
+
+
+def study(nodes: int, records: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Run one study, and return its report and its line of the table."""
     with site(made_up(nodes * records), nodes) as here:
         with watched(here) as sockets:
             report = here.study(**FACTS)
@@ -68,8 +81,12 @@ def study(nodes: int, records: int) -> tuple[dict, tuple[str, ...]]:
 
 @contextmanager
 def watched(here: Site) -> Iterator[dict[str, int]]:
-    """How many connections each process had open at once, at most: connected sockets, and none of itself to itself."""
-    most, over = dict.fromkeys(here.served, 0), threading.Event()
+    """The largest number of connections that each process had open at once, by name.
+
+    A connection is a connected socket; sockets that a process had before the study do not count.
+    """
+    most = dict.fromkeys(here.served, 0)
+    over = threading.Event()
     before = {name: _sockets(each.process.pid) for name, each in here.served.items()}
 
     def watch() -> None:
@@ -91,7 +108,7 @@ def _sockets(pid: int) -> int:
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         try:
             found += entry.readlink().name.startswith("socket:")
-        except OSError:  # closed in between
+        except OSError:  # closed meanwhile
             continue
     return found
 

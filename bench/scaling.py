@@ -1,7 +1,7 @@
-"""What a job costs as it grows: over |E|, over the number of nodes, over the number of records. With pictures.
+"""The cost of a job as it grows: over |E|, over the number of nodes, over the number of records.
 
-`make pictures` writes bench/pictures/*.png and *.csv. Every point is the median of RUNS studies over real
-processes on loopback; all of them run on the cores of this one machine.
+`make pictures` writes bench/pictures/*.png and *.csv. Every point is the median of RUNS studies over
+real processes on loopback. All processes run on the cores of this one machine.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bench.harness import made_up, site
+from bench.harness import Site, made_up, site
 from bench.table import Figure, show
 
 PICTURES = Path(__file__).parent / "pictures"
 RUNS = 5
 EDGES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FLAT = (10_000, 10_000_000)
-"""Between these the cost of an edge should stay the same, within FLAT_BY."""
+"""Between these sizes of E the cost of an edge should stay the same, within FLAT_BY."""
 FLAT_BY = 0.2
 NODES = (2, 4, 8, 16, 32)
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)
+Point = dict[str, float]
+"""One line of a picture's CSV file: KEYS and their values."""
 KEYS = (
     "size",
     "seconds_total",
@@ -45,12 +47,12 @@ def main() -> list[Figure]:
     return [flatness(over_edges)]
 
 
-def sweep_edges() -> list[dict]:
+def sweep_edges() -> list[Point]:
     with site(made_up(4521), 2) as here:
         return [_point(here, edges, {"edges": str(edges)}) for edges in EDGES]
 
 
-def sweep_nodes() -> list[dict]:
+def sweep_nodes() -> list[Point]:
     found = []
     for nodes in NODES:
         with site(made_up(4096), nodes) as here:
@@ -58,7 +60,7 @@ def sweep_nodes() -> list[dict]:
     return found
 
 
-def sweep_records() -> list[dict]:
+def sweep_records() -> list[Point]:
     found = []
     for records in RECORDS:
         with site(made_up(records), 4) as here:
@@ -66,28 +68,35 @@ def sweep_records() -> list[dict]:
     return found
 
 
-def flatness(rows: Sequence[dict]) -> Figure:
-    """Seconds of an edge that is added, between successive sizes: what every job takes whatever its |E| drops out."""
+def flatness(rows: Sequence[Point]) -> Figure:
+    """The seconds that one more edge adds, between successive sizes.
+
+    The cost that every job has at any |E| cancels in these differences.
+    """
     chosen = [row for row in rows if FLAT[0] <= row["size"] <= FLAT[1]]
     costs = [_added(*pair) for pair in pairwise(chosen)]
-    shown = f"{1e6 * min(costs):.2f} to {1e6 * max(costs):.2f} µs"
-    is_flat = max(costs) <= (1 + FLAT_BY) / (1 - FLAT_BY) * min(costs)
+    least, most = min(costs), max(costs)
+    shown = f"{1e6 * least:.2f} to {1e6 * most:.2f} µs"
+    is_flat = most <= (1 + FLAT_BY) / (1 - FLAT_BY) * least
     return Figure("cost of an edge, 1e4 to 1e7 edges", shown, f"within ±{FLAT_BY:.0%}", is_flat)
 
 
-def _added(smaller: dict, larger: dict) -> float:
-    return (larger["seconds_total"] - smaller["seconds_total"]) / (larger["size"] - smaller["size"])
+def _added(smaller: Point, larger: Point) -> float:
+    """Seconds of one more edge, between two sizes."""
+    seconds = larger["seconds_total"] - smaller["seconds_total"]
+    return seconds / (larger["size"] - smaller["size"])
 
 
-def _point(here, size: int, changes: dict) -> dict:
+def _point(here: Site, size: int, changes: dict[str, str]) -> Point:
+    """Medians of the studies of one size."""
     runs = RUNS if size <= 1_000_000 else 1
     reports = [here.study(**changes) for _ in range(runs)]
     middle = {key: median(report[key] for report in reports) for key in KEYS[1:-1]}
     return {"size": size, **middle, "memory": max(here.memory().values())}
 
 
-def picture(name: str, title: str, xlabel: str, rows: Sequence[dict]) -> None:
-    """One CSV and one picture: seconds and bytes over the size, both logarithmic."""
+def picture(name: str, title: str, xlabel: str, rows: Sequence[Point]) -> None:
+    """Write one CSV file and one picture: seconds and bytes over the size, on logarithmic scales."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -100,20 +109,18 @@ def picture(name: str, title: str, xlabel: str, rows: Sequence[dict]) -> None:
         writer.writerows(rows)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
     sizes = [row["size"] for row in rows]
-    for key, label in (
-        ("seconds_total", "in all"),
-        ("seconds_online", "online"),
-        ("seconds_offline", "offline"),
-    ):
+    seconds = {
+        "seconds_total": "in all",
+        "seconds_online": "online",
+        "seconds_offline": "offline",
+    }
+    for key, label in seconds.items():
         left.loglog(sizes, [row[key] for row in rows], marker="o", label=label)
     left.set(xlabel=xlabel, ylabel="seconds", title=title)
     for key, label in (("bytes_online", "online"), ("bytes_offline", "dealt")):
         right.loglog(sizes, [row[key] for row in rows], marker="o", label=label)
-    right.set(
-        xlabel=xlabel,
-        ylabel="bytes",
-        title=f"largest process {max(r['memory'] for r in rows) / 2**20:.0f} MiB",
-    )
+    memory = max(row["memory"] for row in rows) / 2**20
+    right.set(xlabel=xlabel, ylabel="bytes", title=f"largest process {memory:.0f} MiB")
     for axes in (left, right):
         axes.grid(alpha=0.3)
         axes.legend()
@@ -121,9 +128,13 @@ def picture(name: str, title: str, xlabel: str, rows: Sequence[dict]) -> None:
     pyplot.close(figure)
 
 
-if __name__ == "__main__":
+def pictures() -> None:
     edges = sweep_edges()
     picture("edges", "Kendall, 2 nodes, 4,521 records", "edges |E|", edges)
     picture("nodes", "Kendall, 100,000 edges, 4,096 records", "nodes", sweep_nodes())
     picture("records", "Kendall, 4 nodes, |E| = 2n", "records", sweep_records())
     show("", ("work", "measured", "target"), [flatness(edges)[:3]])
+
+
+if __name__ == "__main__":
+    pictures()

@@ -1,4 +1,4 @@
-"""A figure beside its target."""
+"""Print tables, and at the end every figure beside its target."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ from rich.table import Table
 
 
 class Figure(NamedTuple):
-    """One line of the last table: what was measured, what it should be, and whether it is."""
+    """One line of the last table: the measured value, the target, and whether it is met.
+
+    failure: why the job has no measured value, in one line; empty for a job that ended well.
+    """
 
     work: str
     measured: str
     target: str
     met: bool
+    failure: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.failure:
+            return "failed"
+        return "met" if self.met else "missed"
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print one table; the first column is text, the others numbers."""
+    """Print one table; the first column is text, the others are numbers."""
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right")
@@ -29,6 +39,9 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 
 
 def show_targets(figures: Sequence[Figure]) -> None:
-    """All targets in one table."""
-    rows = [(*figure[:3], "met" if figure.met else "missed") for figure in figures]
+    """Print all targets in one table, then one line for each job that failed."""
+    rows = [(f.work, f.measured, f.target, f.verdict) for f in figures]
     show("Targets", ("work", "measured", "target", ""), rows)
+    for figure in figures:
+        if figure.failure:
+            print(f"failed: {figure.work}: {figure.failure}", flush=True)

@@ -79,7 +79,7 @@ def digits(study: Study, count: int = 12) -> str:
 
 def test_before_the_first_question_there_is_nothing_and_no_file_is_made(site):
     before = set(site.config.parent.iterdir())
-    assert site.said("list") == ["no study was asked for that needs approval"]
+    assert site.said("list") == ["no study has asked for approval yet"]
     assert set(site.config.parent.iterdir()) == before
 
 
@@ -131,7 +131,8 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
 def test_a_study_that_calls_itself_what_it_is_not_is_seen_through(site):
     site.ask(OWN)
     assert (
-        "statistic     'kendall_tau', which is not one of the library with default parameters"
+        "statistic     'kendall_tau', "
+        "but it equals no statistic of the library with default parameters"
         in site.said("show", digits(OWN))
     )
 
@@ -142,7 +143,8 @@ def test_a_public_label_and_what_is_told_of_it_are_shown(site):
     lines = site.said("show", digits(auc))
     assert "field         'label': 'case', 'control', a public label" in lines
     assert (
-        "edges         all, two_sample; every node tells how many records have either label"
+        "edges         all, two_sample; "
+        "each node discloses its number of records with each label"
         in lines
     )
 

@@ -1,4 +1,7 @@
-"""`umpc approve`: a site's administrator sees which studies wait at the node, and decides while it runs."""
+"""`umpc approve`: an administrator lists the studies that wait at a node, and decides on them.
+
+The commands work while the node runs.
+"""
 
 from __future__ import annotations
 
@@ -22,55 +25,73 @@ CONFIG = click.option(
 )
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16
-"""Of a hash in a list."""
+"""Hexadecimal digits of a hash that the list shows."""
+HEAD = ("state", "hash", "when", "coordinator", "statistic", "epsilon", "name")
+"""Columns of the list."""
 
 
 @click.group()
 def approve() -> None:
-    """Decide on the studies that wait at a node with approval = true under [policy].
+    """Decide on the studies that wait for approval at a node.
 
-    HASH is the beginning of a study's hash, as long as no other study's begins so. The coordinator asks again after
-    the decision. A decision may be changed until the study has been released; from then on the node gives its stored
-    answer again, whatever is decided. A run that has begun is not stopped.
+    A study waits if the node's TOML file has approval = true under [policy].
+    After your decision the coordinator has to run the study again.
+
+    HASH stands for the first digits of a study's hash. Give as many digits as you need to
+    tell the study from all others.
+
+    You may change a decision until the study is released. After the release the node repeats
+    its stored answer, whatever you decide. A decision does not stop a run that has begun.
 
     \b
     umpc approve list --config node.toml
     umpc approve show --config node.toml 3f2a
     umpc approve accept --config node.toml 3f2a
-    umpc approve reject --config node.toml 3f2a --reason "not without the ethics board"
+    umpc approve reject --config node.toml 3f2a --reason "the ethics board has not agreed"
     """
 
 
 @approve.command("list")
 @CONFIG
 def list_studies(config: Path) -> None:
-    """List all studies that were asked for, with what was decided."""
+    """List the studies that asked for approval, and the decisions.
+
+    Studies that wait come first.
+    """
     from umpc.node.approvals import PENDING
 
     entries = sorted(_approvals(config).entries(), key=lambda entry: entry.state != PENDING)
     if not entries:
-        click.echo("no study was asked for that needs approval")
+        click.echo("no study has asked for approval yet")
         return
-    head = ("state", "hash", "when", "coordinator", "statistic", "epsilon", "name")
-    rows = [
-        head,
-        *(
-            (e.state, e.hash[:DIGITS], _when(e), e.coordinator, e.statistic, e.epsilon, e.name)
-            for e in entries
-        ),
-    ]
+    rows = [HEAD, *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        click.echo(
-            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        )
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    """One line of the list, in the order of HEAD."""
+    return (
+        entry.state,
+        entry.hash[:DIGITS],
+        entry.decided or entry.asked,
+        entry.coordinator,
+        entry.statistic,
+        entry.epsilon,
+        entry.name,
+    )
 
 
 @approve.command()
 @CONFIG
 @HASH
 def show(config: Path, prefix: str) -> None:
-    """Show what a study computes, of what, for whom, and at what price."""
+    """Show what a study computes, for whom, and at what epsilon.
+
+    Text in quotes is the coordinator's own. The node has checked everything else.
+    """
     from umpc.study.document import decode_study
 
     entry = _approvals(config).find(prefix)
@@ -82,7 +103,7 @@ def show(config: Path, prefix: str) -> None:
 @CONFIG
 @HASH
 def accept(config: Path, prefix: str) -> None:
-    """Allow a study; its coordinator has to ask again."""
+    """Allow a study. Its coordinator then has to run it again."""
     from umpc.node.approvals import ACCEPTED
 
     _say(_approvals(config).decide(prefix, ACCEPTED))
@@ -92,10 +113,12 @@ def accept(config: Path, prefix: str) -> None:
 @CONFIG
 @HASH
 @click.option(
-    "--reason", required=True, help="Told to the coordinator whenever it asks again; one line."
+    "--reason",
+    required=True,
+    help="One line. The coordinator reads it whenever it asks for this study again.",
 )
 def reject(config: Path, prefix: str, reason: str) -> None:
-    """Refuse a study for good, or until it is accepted after all."""
+    """Refuse a study. The refusal holds until you accept the study."""
     from umpc.node.approvals import MAX_REASON, REJECTED
 
     if not reason.strip() or not reason.isprintable() or len(reason) > MAX_REASON:
@@ -103,26 +126,6 @@ def reject(config: Path, prefix: str, reason: str) -> None:
             f"one line of 1 to {MAX_REASON} characters was expected", param_hint="--reason"
         )
     _say(_approvals(config).decide(prefix, REJECTED, reason))
-
-
-def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
-    """What nobody should overlook."""
-    if study.central:
-        shown = ", ".join(study.parsed_kernels[0].fields)
-        yield (
-            "WARNING",
-            f"RAW RECORDS: shows {shown} of all records to {study.coordinator!r}, as a trusted curator",
-        )
-
-
-def _delta(study: Study) -> Iterator[tuple[str, str]]:
-    """What the study asks for, or what shuffling costs; what finite bits add follows from numbers of records."""
-    from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
-
-    if study.shuffled:
-        yield "delta", f"{float(delta_of_mixing(study.exact_epsilon)):.3g}"
-    elif study.delta:
-        yield "delta", str(study.exact_delta)
 
 
 def _approvals(config: Path) -> Approvals:
@@ -134,89 +137,126 @@ def _approvals(config: Path) -> Approvals:
 
 def _say(entry: Entry) -> None:
     click.echo(
-        f"{entry.state}: {entry.name!r} of {entry.coordinator}, epsilon {entry.epsilon}, hash {entry.hash}"
+        f"{entry.state}: {entry.name!r} of {entry.coordinator}, epsilon {entry.epsilon}, "
+        f"hash {entry.hash}"
     )
-
-
-def _when(entry: Entry) -> str:
-    return entry.decided or entry.asked
 
 
 def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
-    """The study in lines, from the document alone; what only its coordinator says is in quotes."""
-    from umpc.protocols.local.settings import described
+    """Lines that describe the study: (heading, text).
 
+    All facts follow from the document. Text that only its coordinator vouches for is in quotes.
+    """
     yield "study", f"{study.name!r}, hash {entry.hash}"
     yield from _raw_records(study)
-    decided = f", {entry.state} {entry.decided}" if entry.decided else ", not decided on"
-    yield (
-        "asked",
-        f"{entry.asked} by {study.coordinator}{decided}{f': {entry.reason}' if entry.reason else ''}",
-    )
+    yield "asked", _asked(entry, study)
     yield "statistic", _statistic(study)
-    yield (
-        "",
-        f"{study.estimator} of {len(study.kernels)} sum(s) over sets of {study.degree} record(s)",
-    )
-    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
-        yield "kernel", kernel.text
-        yield "  hash", kernel.hash
-        yield (
-            "  range",
-            f"[{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}",
-        )
-        yield (
-            "  Δf",
-            f"{kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}",
-        )
+    counts = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
+    yield "", f"{study.estimator} of {counts}"
+    yield from _kernels(study)
     for field in study.fields:
         yield "field", _field(field)
-    yield "epsilon", str(study.exact_epsilon)
-    yield from _delta(study)
-    withstands = f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
-    withstands = "of each record, whoever colludes" if study.noise == "local" else withstands
-    yield (
-        "noise",
-        f"{study.noise}, {'added by the trusted coordinator' if study.central else withstands}",
-    )
-    if cells := described(study):
-        yield "bins", cells
-    tells = "; every node tells how many records have either label" if study.two_sample else ""
-    yield "edges", f"{study.edges}, {study.sampling}{tells}"
-    yield "protocol", study.protocol
-    yield "backend", study.backend
-    yield "coordinator", study.coordinator
-    yield "dealer", study.dealer.name if study.dealer else "none"
-    if study.shufflers:
-        names = " and ".join(shuffler.name for shuffler in study.shufflers)
-        yield (
-            "shufflers",
-            f"{names}; neither may collude with {study.coordinator} or with the other",
-        )
-    yield "nodes", ", ".join(node.name for node in study.nodes)
+    yield from _privacy(study)
+    yield from _protocol(study)
+    yield from _participants(study)
+
+
+def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
+    """The warning that a trusted curator sees raw records."""
+    if study.central:
+        shown = ", ".join(study.parsed_kernels[0].fields)
+        told = f"shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
+        yield "WARNING", f"RAW RECORDS: {told}"
+
+
+def _asked(entry: Entry, study: Study) -> str:
+    """When the study was asked for, by which coordinator, and the decision so far."""
+    decision = f"{entry.state} {entry.decided}" if entry.decided else "not decided on"
+    reason = f": {entry.reason}" if entry.reason else ""
+    return f"{entry.asked} by {study.coordinator}, {decision}{reason}"
 
 
 def _statistic(study: Study) -> str:
-    """What the study calls itself, beside what it is."""
+    """The study's name for its statistic, and the library's statistics with the same kernels."""
     from umpc.node.policy import computes
     from umpc.ustat.statistics import LIBRARY
 
     same = [name for name, statistic in LIBRARY.items() if computes(study, statistic)]
-    known = (
-        f"the library's {' or '.join(same)}"
-        if same
-        else "not one of the library with default parameters"
-    )
-    return f"{study.statistic!r}, which is {known}"
+    if same:
+        return f"{study.statistic!r}, which is the library's {' or '.join(same)}"
+    return f"{study.statistic!r}, but it equals no statistic of the library with default parameters"
+
+
+def _kernels(study: Study) -> Iterator[tuple[str, str]]:
+    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
+        interval = kernel.interval
+        yield "kernel", kernel.text
+        yield "  hash", kernel.hash
+        yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
+        change = f"{interval.width} per edge when one record is replaced"
+        yield "  Δf", f"{change}; gets epsilon {epsilon}"
+
+
+def _privacy(study: Study) -> Iterator[tuple[str, str]]:
+    from umpc.protocols.local.settings import described
+
+    yield "epsilon", str(study.exact_epsilon)
+    yield from _delta(study)
+    yield "noise", f"{study.noise}, {_collusion(study)}"
+    if cells := described(study):
+        yield "bins", cells
+
+
+def _delta(study: Study) -> Iterator[tuple[str, str]]:
+    """The delta that the study asks for, or that shuffling costs.
+
+    The delta that finite bits add is absent: it depends on the numbers of records.
+    """
+    from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
+
+    if study.shuffled:
+        yield "delta", f"{float(delta_of_mixing(study.exact_epsilon)):.3g}"
+    elif study.delta:
+        yield "delta", str(study.exact_delta)
+
+
+def _collusion(study: Study) -> str:
+    """Where the noise is added, or how many colluding nodes it withstands."""
+    if study.central:
+        return "added by the trusted coordinator"
+    if study.noise == "local":
+        return "added to each record at its node, which withstands all others"
+    return f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
+
+
+def _protocol(study: Study) -> Iterator[tuple[str, str]]:
+    edges = f"{study.edges}, {study.sampling}"
+    if study.two_sample:
+        edges += "; each node discloses its number of records with each label"
+    yield "edges", edges
+    yield "protocol", study.protocol
+    yield "backend", study.backend
+
+
+def _participants(study: Study) -> Iterator[tuple[str, str]]:
+    yield "coordinator", study.coordinator
+    yield "dealer", study.dealer.name if study.dealer else "none"
+    if study.shufflers:
+        names = " and ".join(shuffler.name for shuffler in study.shufflers)
+        trust = f"neither may collude with {study.coordinator} or with the other"
+        yield "shufflers", f"{names}; {trust}"
+    yield "nodes", ", ".join(node.name for node in study.nodes)
 
 
 def _field(field: FieldText) -> str:
+    """A field's name and its values: its categories, or its bounds and step."""
     label = ", a public label" if field.public else ""
-    if field.categories:
-        return f"{field.name!r}: {', '.join(map(repr, field.categories))}{label}"
-    return f"{field.name!r}: {field.lower} to {field.upper}, in steps of {field.resolution}{label}"
+    values = ", ".join(map(repr, field.categories))
+    if not values:
+        values = f"{field.lower} to {field.upper}, in steps of {field.resolution}"
+    return f"{field.name!r}: {values}{label}"
 
 
 def _plain(text: str) -> str:
-    """Text from outside, fit for a terminal."""
+    """Text from outside without the characters that steer a terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)

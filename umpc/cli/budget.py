@@ -1,6 +1,7 @@
-"""`umpc budget`: what a node's ledger says, whether it verifies, and its anchor set anew on an administrator's word.
+"""`umpc budget`: show a node's ledger, verify it, and set its anchor again.
 
-`show` and `verify` only read, also while the node runs.
+`show` and `verify` only read, and they work while the node runs. `anchor --accept` writes, and the
+node must not run.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from umpc.node.budget.budget_account import Balance, Row
+    from rich.table import Table
+
+    from umpc.node.budget.budget_account import Account, Balance, Row
     from umpc.node.budget.ledgerfile import Place, Snapshot
     from umpc.node.config import NodeConfig
 
@@ -26,7 +29,8 @@ CONFIG = click.option(
     help="The node's TOML file.",
 )
 DIGITS = 16
-"""Of a hash in a table."""
+"""Hexadecimal digits of a hash that the table shows."""
+AMOUNTS = ("total", "spent", "reserved", "left")
 STATES = {
     "reserve": "reserved",
     "delta": "reserved",
@@ -35,11 +39,16 @@ STATES = {
     "answer": "answered",
     "release": "released",
 }
+"""Kind of a ledger's row → state of its study after that row."""
 
 
 @click.group()
 def budget() -> None:
-    """See a site's privacy budget, verify its ledger, and accept a ledger whose anchor is lost.
+    """Show a site's privacy budget, and verify its ledger.
+
+    The ledger is a file with one row for every reservation, charge and release. Each row's hash
+    covers all rows before it. The anchor is a second file, best on another disk, with the hash of
+    the last row. It shows if somebody has put an older copy of the ledger back.
 
     \b
     umpc budget show --config node.toml
@@ -51,10 +60,15 @@ def budget() -> None:
 @budget.command()
 @CONFIG
 @click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="A table for people, or one JSON object for programs.",
 )
 def show(config: Path, style: str) -> None:
-    """Show what was spent, what is left, and for which studies."""
+    """Show how much budget is spent, reserved and left, and each study."""
     from umpc.node.budget.ledgerfile import read_beside
 
     _, place = _place(config)
@@ -68,14 +82,17 @@ def show(config: Path, style: str) -> None:
 @budget.command()
 @CONFIG
 def verify(config: Path) -> None:
-    """Verify the whole ledger and its anchor; print the last row's hash, to be noted elsewhere."""
+    """Verify every row of the ledger, and its anchor. Print the last row's hash.
+
+    Keep a copy of the printed hash elsewhere if you want to recognise this state later.
+    """
     from umpc.node.budget.ledgerfile import read_beside
 
     _, place = _place(config)
     snapshot = read_beside(place)
     if snapshot.fault:
         raise place.astray(snapshot.fault)
-    click.echo(f"{place.ledger}: verified, with its anchor {place.anchor}")
+    click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
     click.echo(str(snapshot.head))
 
 
@@ -84,13 +101,15 @@ def verify(config: Path) -> None:
 @click.option(
     "--accept",
     is_flag=True,
-    help="Take the ledger as it is for the latest one. The node must not run.",
+    help="Accept the ledger as the latest one, and set the anchor again. Stop the node first.",
 )
 def anchor(config: Path, accept: bool) -> None:
-    """Say whether the anchor agrees with the ledger, and set it anew where it is lost or astray.
+    """Check the ledger's anchor, or set it again.
 
-    An anchor that is astray may mean that somebody put an older copy of the ledger back, to spend its budget twice.
-    Accept a ledger only if you know that it is the latest; the ledger keeps a row that says so.
+    Without --accept the command only checks whether the anchor agrees with the ledger. An anchor
+    that is lost or does not agree may mean that somebody has put an older copy of the ledger back,
+    to spend its budget twice. Accept a ledger only if you know that it is the latest. The ledger
+    then keeps a row that says so.
     """
     from umpc.node.budget.ledger import Ledger
     from umpc.node.budget.ledgerfile import read_beside
@@ -104,16 +123,10 @@ def anchor(config: Path, accept: bool) -> None:
         return
     if not accept:
         raise place.astray(snapshot.fault)
-    with Ledger(
-        loaded.ledger,
-        loaded.dataset,
-        loaded.epsilon,
-        loaded.delta,
-        anchor=loaded.anchor,
-        accept=True,
-    ):
+    budget = (loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta)
+    with Ledger(*budget, anchor=loaded.anchor, accept=True):
         pass
-    click.echo(f"accepted: {place.anchor} stands at {read_beside(place).head}")
+    click.echo(f"accepted: the anchor {place.anchor} is now at {read_beside(place).head}")
 
 
 def _place(config: Path) -> tuple[NodeConfig, Place]:
@@ -124,35 +137,50 @@ def _place(config: Path) -> tuple[NodeConfig, Place]:
     return loaded, Place.of(loaded.ledger, loaded.anchor)
 
 
-def studies(rows: list[Row]) -> list[dict]:
-    """One entry a study, in the order of their last row: what it costs, or would have, and how it stands."""
-    found: dict[bytes, dict] = {}
+class StudyEntry(TypedDict):
+    """One study of a ledger. epsilon, delta: its cost; None while it is not yet known."""
+
+    when: str
+    hash: str
+    name: str
+    epsilon: Fraction | None
+    delta: Fraction | None
+    state: str
+
+
+def studies(rows: list[Row]) -> list[StudyEntry]:
+    """One entry for each study: its cost, or what it would have cost, and its state.
+
+    The order is that of each study's last row.
+    """
+    found: dict[bytes, StudyEntry] = {}
     for row in rows:
-        if row.kind not in STATES:
-            continue
-        entry = found.pop(row.study, {"name": "", "epsilon": None, "delta": None})
-        if row.kind == "reserve":
-            entry = {"name": row.note, "epsilon": None, "delta": None}
-        epsilon, delta = (
-            row.epsilon or entry["epsilon"],
-            entry["delta"] if row.delta is None else row.delta,
-        )
-        found[row.study] = {
-            "when": row.at,
-            "hash": row.study.hex(),
-            "name": entry["name"],
-            "epsilon": epsilon,
-            "delta": delta,
-            "state": STATES[row.kind],
-        }
+        if row.kind in STATES:
+            before = found.pop(row.study, None)
+            found[row.study] = _entry(row, before if row.kind != "reserve" else None)
     return list(found.values())
 
 
-# --- for programs -----------------------------------------------------------------------------------------
+def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
+    """A study's entry after one more row. A reservation starts a new entry: before is None."""
+    name = before["name"] if before else ""
+    epsilon = before["epsilon"] if before else None
+    delta = before["delta"] if before else None
+    return {
+        "when": row.at,
+        "hash": row.study.hex(),
+        "name": row.note if row.kind == "reserve" else name,
+        "epsilon": row.epsilon or epsilon,
+        "delta": delta if row.delta is None else row.delta,
+        "state": STATES[row.kind],
+    }
 
 
-def _as_dict(snapshot: Snapshot, place: Place) -> dict:
-    """Amounts are exact: texts such as "1/3"."""
+# --- for programs ---
+
+
+def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
+    """The ledger as JSON. Amounts are exact: texts such as "1/3"."""
     account = snapshot.account
     return {
         "dataset": account.dataset,
@@ -163,56 +191,78 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict:
         "row_hash": snapshot.head.hash.hex(),
         "epsilon": _amounts(account.epsilon()),
         "delta": _amounts(account.delta()),
-        "studies": [
-            {key: _exact(value) for key, value in study.items()} for study in studies(snapshot.rows)
-        ],
+        "studies": [_exact(study) for study in studies(snapshot.rows)],
     }
 
 
 def _amounts(balance: Balance) -> dict[str, str]:
-    return {name: str(getattr(balance, name)) for name in ("total", "spent", "reserved", "left")}
+    return {name: str(getattr(balance, name)) for name in AMOUNTS}
 
 
-def _exact(value: str | Fraction | None) -> str | None:
-    return value if value is None else str(value)
+def _exact(study: StudyEntry) -> dict[str, str | None]:
+    """A study's entry with its amounts as text; None where an amount is not yet known."""
+    epsilon, delta = study["epsilon"], study["delta"]
+    return {
+        "when": study["when"],
+        "hash": study["hash"],
+        "name": study["name"],
+        "epsilon": None if epsilon is None else str(epsilon),
+        "delta": None if delta is None else str(delta),
+        "state": study["state"],
+    }
 
 
-# --- for people -------------------------------------------------------------------------------------------
+# --- for people ---
 
 
 def _print(snapshot: Snapshot, place: Place) -> None:
     from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    console.print(_sums(snapshot.account))
+    table = _studies(snapshot.rows)
+    console.print(table if table.row_count else "no study was asked for yet")
+    state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
+    for line in (f"ledger {place.ledger}, {snapshot.head}", state):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _sums(account: Account) -> Table:
+    """The whole budget in two lines, epsilon and delta."""
     from rich.markup import escape
     from rich.table import Table
 
-    console, account = Console(width=None if sys.stdout.isatty() else 110), snapshot.account
-    sums = Table(title=f"budget of data set {escape(repr(account.dataset))}", title_justify="left")
-    sums.add_column()
-    for head in ("total", "spent", "reserved", "left"):
-        sums.add_column(head, justify="right")
+    table = Table(title=f"budget of data set {escape(repr(account.dataset))}", title_justify="left")
+    table.add_column()
+    for head in AMOUNTS:
+        table.add_column(head, justify="right")
     for name, balance in (("epsilon", account.epsilon()), ("delta", account.delta())):
-        sums.add_row(
-            name, *map(_short, (balance.total, balance.spent, balance.reserved, balance.left))
-        )
-    console.print(sums)
+        table.add_row(name, *(_short(getattr(balance, amount)) for amount in AMOUNTS))
+    return table
+
+
+def _studies(rows: list[Row]) -> Table:
+    """One line for each study."""
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title="studies", title_justify="left")
     for head in ("when", "hash", "name", "epsilon", "delta", "state"):
         table.add_column(head)
-    for study in studies(snapshot.rows):
-        amounts = _short(study["epsilon"]), _short(study["delta"])
+    for study in studies(rows):
         table.add_row(
-            study["when"], study["hash"][:DIGITS], escape(study["name"]), *amounts, study["state"]
+            study["when"],
+            study["hash"][:DIGITS],
+            escape(study["name"]),
+            _short(study["epsilon"]),
+            _short(study["delta"]),
+            study["state"],
         )
-    console.print(table if table.row_count else "no study was asked for yet")
-    console.print(
-        f"ledger {place.ledger}, {snapshot.head}", soft_wrap=True, markup=False, highlight=False
-    )
-    state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
-    console.print(state, soft_wrap=True, markup=False, highlight=False)
+    return table
 
 
 def _short(amount: Fraction | None) -> str:
-    """Exact while it is short."""
+    """An amount as an exact fraction if that is short, else as a decimal number."""
     if amount is None:
         return "not yet known"
     return str(amount) if len(str(amount)) <= 8 else f"{float(amount):.6g}"

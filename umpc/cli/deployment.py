@@ -1,4 +1,7 @@
-"""Processes of a demo: each of them real, on loopback, with certificates of its own, and all ended with it."""
+"""The demo's processes: real processes on loopback, each with its own certificate.
+
+All of them end with the process that started them.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,13 @@ from pathlib import Path
 
 from umpc.errors import PeerUnavailable, UmpcError
 
+Process = subprocess.Popen[bytes]
+Environment = Mapping[str, Mapping[str, str]]
+
 UMPC = (sys.executable, "-m", "umpc.cli.main")
 START_SECONDS = 60
 STARTING = 8
-"""Processes that start at once: more would only share the cores until the first of them is late."""
+"""Number of processes that start at the same time. With more, the first ones would be late."""
 STOP_SECONDS = 5
 
 
@@ -30,13 +36,16 @@ class Served:
 
     name: str
     address: str
-    process: subprocess.Popen
+    process: Process
     log: Path
 
 
 @contextmanager
-def ended_with_us(processes: list[subprocess.Popen]) -> Iterator[None]:
-    """Whatever happens, every process in the list is gone afterwards; SIGTERM counts as an interrupt."""
+def ended_with_us(processes: list[Process]) -> Iterator[None]:
+    """End every process in the list when the block ends, also after an error or SIGTERM.
+
+    SIGTERM interrupts the block as Ctrl-C does. Processes may be added to the list in the block.
+    """
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -49,8 +58,8 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def stop(processes: Sequence[subprocess.Popen]) -> None:
-    """End them: politely, then by force."""
+def stop(processes: Sequence[Process]) -> None:
+    """End the processes with SIGTERM, and kill those that do not end within STOP_SECONDS."""
     for process in processes:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -69,23 +78,23 @@ def stop(processes: Sequence[subprocess.Popen]) -> None:
 
 
 class Deployment:
-    """Certificates, a dealer, shufflers and nodes below one folder.
+    """Certificates, a dealer, shufflers and nodes in subfolders of one folder.
 
-    Args: environment: per process name, variables to add (tests use it).
+    Args: environment: process name → environment variables to add; tests use it.
     """
 
     command = UMPC
-    popen = subprocess.Popen
+    popen: type[Process] = subprocess.Popen
 
-    def __init__(self, folder: Path, environment: Mapping[str, Mapping[str, str]] | None = None):
+    def __init__(self, folder: Path, environment: Environment | None = None):
         from umpc.transport.authority import Authority
 
         self.folder = folder
-        self.processes: list[subprocess.Popen] = []
+        self.processes: list[Process] = []
         self._environment = environment or {}
         self._authority = Authority.create(folder / "authority")
         self._authority.issue("coordinator", "coordinator", folder / "coordinator")
-        self._waiting: list[tuple[str, subprocess.Popen, Path]] = []
+        self._waiting: list[tuple[str, Process, Path]] = []
         self._ready: dict[str, Served] = {}
 
     def start_dealer(self, name: str = "dealer") -> None:
@@ -105,7 +114,13 @@ class Deployment:
         more: str = "",
         delta: str | None = None,
     ) -> None:
-        """A node over a CSV file, with a total budget. extra: more lines of the section [data]; more: sections."""
+        """Start a node over a CSV file.
+
+        Args:
+            epsilon, delta: the total budget; no delta means 0.
+            extra: more lines of the section [data] of its TOML file.
+            more: more sections of its TOML file.
+        """
         self._authority.issue(name, "node", self.folder / name)
         config = self.folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
@@ -133,7 +148,10 @@ class Deployment:
         self._waiting.append((name, process, log))
 
     def wait_until_ready(self) -> dict[str, Served]:
-        """All processes that were started since the last call. Raises: PeerUnavailable with the process's own words."""
+        """Wait for all processes started since the last call, and return them by name.
+
+        Raises: PeerUnavailable with the last line that a process wrote before it ended.
+        """
         self._await_started()
         served, self._ready = self._ready, {}
         return served
@@ -143,20 +161,24 @@ class Deployment:
         for name, process, log in self._waiting:
             line = _first_line(process, deadline)
             if not line.startswith("ready: "):
-                raise _why_not_ready(name, process, log)
+                raise _why_not_ready(name, log)
             self._ready[name] = Served(name, line.split()[-1], process, log)
         self._waiting = []
 
 
-def _first_line(process: subprocess.Popen, deadline: float) -> str:
+def _first_line(process: Process, deadline: float) -> str:
+    """The first line of a process's output; empty if none comes before the deadline."""
+    stdout = process.stdout
+    if stdout is None:
+        return ""
     with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(stdout, selectors.EVENT_READ)
         if not selector.select(max(0.0, deadline - time.monotonic())):
             return ""
-    return process.stdout.readline().decode()
+    return stdout.readline().decode()
 
 
-def _why_not_ready(name: str, process: subprocess.Popen, log: Path) -> UmpcError:
+def _why_not_ready(name: str, log: Path) -> UmpcError:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     said = lines[-1].removeprefix("error: ") if lines else "it said nothing"
     return PeerUnavailable(f"{name} did not start: {said}", culprit=name)

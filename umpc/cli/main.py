@@ -1,4 +1,4 @@
-"""The root command. Every failure becomes one line on standard error and its own exit code."""
+"""The root command. It turns every failure into one line on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from umpc.errors import UmpcError
 
 INTERRUPTED = 130
 
-COMMANDS = {
+COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("umpc.cli.demo", "demo"),
     "study": ("umpc.cli.study", "study"),
     "plan": ("umpc.cli.plan", "plan"),
@@ -24,10 +24,11 @@ COMMANDS = {
     "kernels": ("umpc.cli.kernels", "kernels"),
     "ca": ("umpc.cli.ca", "ca"),
 }
+"""Name → the module and the attribute that hold the command."""
 
 
 class LazyGroup(click.Group):
-    """Loads a command's module when it is used, so that `umpc --help` answers at once."""
+    """A group that loads a command's module on first use, so that `umpc --help` answers fast."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -36,35 +37,34 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         module, attribute = COMMANDS[name]
-        return getattr(importlib.import_module(module), attribute)
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="umpc")
 def umpc() -> None:
-    """Statistics over pairs of records that no one may see together.
+    """Compute statistics over pairs of records of several sites, without sharing the records.
 
-    Each site runs a node over its own table. A study names a statistic, the nodes compute it under secret sharing, add
-    noise for differential privacy, and one noisy number is revealed.
+    Each site runs a node over its own table. A study names a statistic. The nodes compute it
+    under secret sharing, add noise for differential privacy, and reveal one noisy number.
 
     \b
-    Try it on this machine:      umpc demo
-    Make certificates:           umpc ca --help
-    At every site:               umpc node start --config node.toml
-    Where a person must agree:   umpc approve list --config node.toml
-    Beside the sites:            umpc dealer start --identity dealer --listen 0.0.0.0:7100
-    Run a study:                 umpc study run study.toml
+    Try it on this machine:       umpc demo
+    Make certificates:            umpc ca --help
+    At each site, run a node:     umpc node start --config node.toml
+    Approve studies at a site:    umpc approve list --config node.toml
+    Elsewhere, run the dealer:    umpc dealer start --identity dealer --listen 0.0.0.0:7100
+    Plan a study:                 umpc plan study.toml --records 300,200
+    Run a study:                  umpc study run study.toml
     """
 
 
 def main() -> None:
-    """Entry point of the `umpc` command."""
+    """Run the `umpc` command."""
     try:
         umpc(standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
     except click.ClickException as error:

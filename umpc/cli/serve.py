@@ -1,4 +1,4 @@
-"""`umpc node`, `umpc dealer` and `umpc shuffler`: processes that wait for studies."""
+"""`umpc node`, `umpc dealer` and `umpc shuffler`: servers that wait for studies."""
 
 from __future__ import annotations
 
@@ -8,28 +8,52 @@ import ctypes
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from umpc.errors import UmpcError
+
+if TYPE_CHECKING:
+    from umpc.transport.authority import Identity
+    from umpc.transport.channels import Allowed
+    from umpc.transport.services import grpc
+
+    Server = grpc.aio.Server
+    Finished = Callable[[UmpcError | None], None]
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 STUDIES = click.option(
     "--studies",
     type=click.IntRange(min=1),
-    help="End after so many studies have ended; default: never.",
+    help="Stop after this number of studies; default: never.",
+)
+LISTEN = click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    help="Address to listen on, HOST:PORT; port 0 takes any free port.",
+)
+IDENTITY = click.option(
+    "--identity",
+    "folder",
+    type=FOLDER,
+    required=True,
+    help="Folder with ca.pem, cert.pem and key.pem; see `umpc ca`.",
 )
 
-
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
-"""Ends with whoever started it: used by the demo, whose processes must not outlive it."""
+"""End with the process that started this one. The demo's processes must not outlive it."""
 
 
 @click.group()
 def node() -> None:
-    """A site's node: its table, its budget, its part of every study.
+    """Run this site's node. A node holds the site's table and its privacy budget.
+
+    First print a template of its TOML file and edit it; then start the node.
 
     \b
     umpc node template --name north > node.toml
@@ -38,9 +62,9 @@ def node() -> None:
 
 
 @node.command()
-@click.option("--name", required=True, help="The node's name, as in its certificate.")
+@click.option("--name", required=True, help="The node's name in its certificate.")
 def template(name: str) -> None:
-    """Print a commented node.toml to start from."""
+    """Print a node.toml with comments, for you to edit."""
     from umpc.node.template import template as text
 
     click.echo(text(name), nl=False)
@@ -53,9 +77,9 @@ def template(name: str) -> None:
 @STUDIES
 @LEASH
 def start_node(config: Path, studies: int | None, leash: bool) -> None:
-    """Serve studies until ended by Ctrl-C or SIGTERM.
+    """Take part in studies until Ctrl-C or SIGTERM.
 
-    Prints "ready" with its address once it accepts calls.
+    The command prints "ready" and its address as soon as it accepts calls.
     """
     from umpc.errors import CertificateError
     from umpc.node.budget.ledger import Ledger
@@ -70,7 +94,8 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     identity = load_identity(loaded.identity, "node")
     if identity.name != loaded.name:
         raise CertificateError(
-            f"{config} names this node {loaded.name!r}, its certificate is for {identity.name!r}; make them agree"
+            f"{config} names this node {loaded.name!r}, but its certificate in "
+            f"{loaded.identity} is for {identity.name!r}; make both names equal"
         )
     budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
     with (
@@ -80,20 +105,27 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
         balance = ledger.balance()
         logging.getLogger("umpc.node").info(
             "budget of data set %r: %s in all, %s spent, %s left (%s)",
-            *(loaded.dataset, balance.total, balance.spent, balance.left, loaded.ledger),
+            loaded.dataset,
+            balance.total,
+            balance.spent,
+            balance.left,
+            loaded.ledger,
         )
 
-        def add(server, finished) -> None:
+        def add(server: Server, finished: Finished) -> None:
             node = NodeServer(loaded, identity, ledger, finished)
             ending.callback(node.close)  # before the ledger is closed
-            rpc.add_NodeServicer_to_server(node, server)
+            rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
         asyncio.run(_serve(identity, loaded.listen, ALLOWED, add, studies, leash))
 
 
 @click.group()
 def dealer() -> None:
-    """The dealer: deals correlated randomness, sees no data, must not collude with a node or the coordinator.
+    """Run the dealer. It deals correlated random numbers to the nodes, and sees no data.
+
+    The dealer must not collude with a node or with the coordinator. Let an organisation run it
+    that has no other part in the study.
 
     \b
     umpc dealer start --identity dealer --listen 0.0.0.0:7100
@@ -101,23 +133,12 @@ def dealer() -> None:
 
 
 @dealer.command("start")
-@click.option(
-    "--identity",
-    "folder",
-    type=FOLDER,
-    required=True,
-    help="Folder with ca.pem, cert.pem and key.pem.",
-)
-@click.option(
-    "--listen",
-    default="127.0.0.1:0",
-    show_default=True,
-    help="host:port; port 0 takes any free one.",
-)
+@IDENTITY
+@LISTEN
 @STUDIES
 @LEASH
 def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
-    """Deal material to nodes until ended by Ctrl-C or SIGTERM."""
+    """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
@@ -126,17 +147,19 @@ def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) ->
     _log_to_stderr()
     identity = load_identity(folder, "dealer")
 
-    def add(server, finished) -> None:
-        rpc.add_DealerServicer_to_server(DealerServer(identity, finished), server)
+    def add(server: Server, finished: Finished) -> None:
+        dealer = DealerServer(identity, finished)
+        rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
     asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash))
 
 
 @click.group()
 def shuffler() -> None:
-    """A shuffler: takes nodes' messages out of order and sees uniform numbers; must not collude with the coordinator.
+    """Run a shuffler. It shuffles the messages of all nodes, and sees only uniform numbers.
 
-    A study of protocol = "ghazi-shuffle" names two, of different owners who do not collude with each other either.
+    A study with protocol = "ghazi-shuffle" needs two shufflers, of different owners. A shuffler
+    must not collude with the coordinator or with the other shuffler.
 
     \b
     umpc shuffler start --identity shuffler-1 --listen 0.0.0.0:7100
@@ -144,23 +167,12 @@ def shuffler() -> None:
 
 
 @shuffler.command("start")
-@click.option(
-    "--identity",
-    "folder",
-    type=FOLDER,
-    required=True,
-    help="Folder with ca.pem, cert.pem and key.pem.",
-)
-@click.option(
-    "--listen",
-    default="127.0.0.1:0",
-    show_default=True,
-    help="host:port; port 0 takes any free one.",
-)
+@IDENTITY
+@LISTEN
 @STUDIES
 @LEASH
 def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
-    """Shuffle nodes' messages until ended by Ctrl-C or SIGTERM."""
+    """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.shuffler.server import ALLOWED, ShufflerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
@@ -169,16 +181,26 @@ def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) 
     _log_to_stderr()
     identity = load_identity(folder, "shuffler")
 
-    def add(server, finished) -> None:
-        rpc.add_ShufflerServicer_to_server(ShufflerServer(identity, finished), server)
+    def add(server: Server, finished: Finished) -> None:
+        shuffler = ShufflerServer(identity, finished)
+        rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
 
     asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash))
 
 
-async def _serve(identity, listen: str, allowed, add, studies: int | None, leash: bool) -> None:
-    """Run one gRPC server until a signal, or until so many studies have ended.
+async def _serve(
+    identity: Identity,
+    listen: str,
+    allowed: Allowed,
+    add: Callable[[Server, Finished], None],
+    studies: int | None,
+    leash: bool,
+) -> None:
+    """Run one gRPC server until a signal, or until the given number of studies have ended.
 
-    Raises: the first failure among these studies, so that the exit code tells.
+    Args: add: adds the service to the server, and tells it to call `finished` after each study.
+
+    Raises: the first failure among these studies, so that the exit code is that failure's.
     """
     from umpc.failpoints import describe
     from umpc.transport.channels import bind, make_server
@@ -211,8 +233,11 @@ async def _serve(identity, listen: str, allowed, add, studies: int | None, leash
             raise error
 
 
+# The functions `rpc.add_…_to_server` are generated, without types.
+
+
 def _few_arenas() -> None:
-    """glibc gives every thread an arena of its own; two suffice here and save memory (M_ARENA_MAX is −8)."""
+    """Save memory: glibc gives every thread its own arena, but two suffice (M_ARENA_MAX is −8)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(-8, 2)
 

@@ -105,7 +105,7 @@ def sums_of_all_pairs_once() -> Iterator[None]:
     places = {"global_sensitivity.total": total, "hajek.sums": sums, "adaptations.values": values}
     with ExitStack() as stack:
         for place, function in places.items():
-            stack.enter_context(mock.patch(f"umpc.dp.central.{place}", _once(function)))
+            stack.enter_context(mock.patch(f"umpc.protocols.central.{place}", _once(function)))
         yield
 
 
