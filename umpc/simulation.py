@@ -98,9 +98,7 @@ def _release(node: NodeSide, transcript: Transcript) -> m.Released:
     return kept
 
 
-def shuffle(
-    heaps: HeapSide, attempt: Attempt, transcript: Transcript, entropy: Entropy
-) -> None:
+def shuffle(heaps: HeapSide, attempt: Attempt, transcript: Transcript, entropy: Entropy) -> None:
     """Every node's delivery through both shufflers to the coordinator."""
     study = attempt.study
     order = entropy(SEED_BYTES)

@@ -92,7 +92,7 @@ def show(config: Path, prefix: str) -> None:
 
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
-    from umpc.study.document import decode_study
+    from umpc.protocols.registry import decode_study
 
     entry = _approvals(config).find(prefix)
     for name, text in _description(entry, decode_study(entry.document)):
@@ -163,8 +163,10 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
 
 def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
     """The warning that a trusted curator sees raw records."""
-    if study.central:
-        shown = ", ".join(study.parsed_kernels[0].fields)
+    from umpc.protocols.registry import protocol_of
+
+    shown = ", ".join(protocol_of(study).discloses(study))
+    if shown:
         told = f"shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
         yield "WARNING", f"RAW RECORDS: {told}"
 
@@ -198,35 +200,16 @@ def _kernels(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _privacy(study: Study) -> Iterator[tuple[str, str]]:
-    from umpc.protocols.local.settings import described
+    """What the release costs. The δ that finite bits add depends on the numbers of records."""
+    from umpc.protocols.registry import protocol_of
 
+    protocol = protocol_of(study)
     yield "epsilon", str(study.exact_epsilon)
-    yield from _delta(study)
-    yield "noise", f"{study.noise}, {_collusion(study)}"
-    if cells := described(study):
-        yield "bins", cells
-
-
-def _delta(study: Study) -> Iterator[tuple[str, str]]:
-    """The delta that the study asks for, or that shuffling costs.
-
-    The delta that finite bits add is absent: it depends on the numbers of records.
-    """
-    from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
-
-    if study.shuffled:
-        yield "delta", f"{float(delta_of_mixing(study.exact_epsilon)):.3g}"
-    elif study.delta:
-        yield "delta", str(study.exact_delta)
-
-
-def _collusion(study: Study) -> str:
-    """Where the noise is added, or how many colluding nodes it withstands."""
-    if study.central:
-        return "added by the trusted coordinator"
-    if study.noise == "local":
-        return "added to each record at its node, which withstands all others"
-    return f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
+    delta = protocol.known_delta(study)
+    if delta:
+        yield "delta", str(delta) if study.delta else f"{float(delta):.3g}"
+    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
+    yield from protocol.describe(study)
 
 
 def _protocol(study: Study) -> Iterator[tuple[str, str]]:
@@ -241,10 +224,6 @@ def _protocol(study: Study) -> Iterator[tuple[str, str]]:
 def _participants(study: Study) -> Iterator[tuple[str, str]]:
     yield "coordinator", study.coordinator
     yield "dealer", study.dealer.name if study.dealer else "none"
-    if study.shufflers:
-        names = " and ".join(shuffler.name for shuffler in study.shufflers)
-        trust = f"neither may collude with {study.coordinator} or with the other"
-        yield "shufflers", f"{names}; {trust}"
     yield "nodes", ", ".join(node.name for node in study.nodes)
 
 

@@ -1,4 +1,8 @@
-"""`umpc demo`: certificates, dealer, nodes and coordinator as processes on this machine, and one study."""
+"""`umpc demo`: certificates, dealer, nodes and coordinator as processes on this machine.
+
+The options that set up the protocol are those settings that some protocol has; their help comes
+from the protocols themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,84 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from umpc.errors import ConfigError
-from umpc.protocols.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
-from umpc.protocols.local.settings import ROUNDINGS, SHUFFLED
+from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol, protocol_of
+from umpc.study.settings import keys_of
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
-    from umpc.cli.deployment import Served
+    from umpc.cli.deployment import Deployment, Served
     from umpc.cli.table import DemoTable
+    from umpc.coordinator.studyfile import StudyFile
     from umpc.study.document import Study
     from umpc.study.report import Report
 
 DELTA = Fraction(1, 1000)
-"""Beside what a study asks for, the demo's sites allow this δ: finite bits of noise take some of it at a large ε."""
+"""The δ that the demo's sites allow beside the study's: finite bits of noise take some of it."""
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+NOWHERE = "127.0.0.1:1"
+"""The address of a process that is not started yet."""
+PARTICIPANTS = ("dealer", "shufflers")
+"""Settings that the demo makes itself."""
+Command = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """The options of `umpc demo`. settings: those of the protocol."""
+
+    csv_file: Path | None
+    delimiter: str
+    fields: str | None
+    label: str | None
+    statistic: str
+    parameters: tuple[str, ...]
+    nodes: int
+    protocol: str
+    permutations: int | None
+    epsilon: str
+    max_colluding: int | None
+    bins: tuple[str, ...]
+    style: str
+    page: Path | None
+    keep: Path | None
+    settings: Mapping[str, str | None]
+
+
+def _settings_options(command: Command) -> Command:
+    """An option for every setting that a protocol has, with the protocols' own descriptions."""
+    for key, (texts, choices) in reversed(_described_settings().items()):
+        kind = click.Choice(choices) if choices else str
+        command = click.option(f"--{key}", type=kind, help=" ".join(texts))(command)
+    return command
+
+
+def _described_settings() -> dict[str, tuple[list[str], list[str]]]:
+    """Every setting: its descriptions, each with the protocols that have it, and its values."""
+    users: dict[str, dict[str, list[str]]] = {}
+    choices: dict[str, dict[str, None]] = {}
+    for protocol in PROTOCOLS.values():
+        for key, described in keys_of(protocol.settings).items():
+            if key in (*PARTICIPANTS, "bins"):
+                continue
+            texts = users.setdefault(key, {})
+            texts.setdefault(described.description or "", []).append(protocol.name)
+            values = (described.extra or {}).get("choices", ())
+            choices.setdefault(key, {}).update(dict.fromkeys(values))
+    return {
+        key: ([f"{', '.join(names)}: {text}" for text, names in texts.items()], list(choices[key]))
+        for key, texts in users.items()
+    }
 
 
 @click.command()
@@ -37,10 +95,10 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     "--csv",
     "csv_file",
     type=FILE,
-    help="A table with a header line; default: scikit-learn's breast cancer set.",
+    help="A table with a header line. The default is scikit-learn's breast cancer set.",
 )
 @click.option(
-    "--delimiter", default=",", show_default=True, help="What separates the table's columns."
+    "--delimiter", default=",", show_default=True, help="The separator of the table's columns."
 )
 @click.option("--fields", help="The statistic's columns, separated by commas.")
 @click.option(
@@ -63,57 +121,36 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.IntRange(1, 64),
     default=4,
     show_default=True,
-    help="Sites to split the table over.",
-)
-@click.option(
-    "--edges", help="Sets to average over: a number, a multiple of n such as 2n (default), or all."
+    help="The number of sites to split the table over.",
 )
 @click.option(
     "--protocol",
-    type=click.Choice(PROTOCOLS),
-    help="What is released: a noisy sum (u-mpc, default), noisy pairs, every record's noisy answer, noisy counts, "
-    "or (central) the answer of a trusted curator, who sees all records.",
+    type=click.Choice(list(PROTOCOLS)),
+    default=USUAL,
+    show_default=True,
+    help="The protocol decides what is released: a noisy sum (u-mpc), noisy pairs, every record's "
+    "noisy answer, noisy counts, or (central) the answer of a trusted curator, who sees all "
+    "records.",
 )
 @click.option(
     "--permutations",
     type=click.IntRange(min=1),
     metavar="P",
-    help="Average over P random pairings of all records.",
+    help="Average over P random pairings of all records; the same as --edges Pp.",
 )
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option(
     "--max-colluding",
     type=click.IntRange(min=0),
-    help="Nodes that may collude; default: all but one.",
+    help="The number of nodes that may collude. The default is all but one.",
 )
-@click.option(
-    "--noise",
-    type=click.Choice(NOISES),
-    help="How the noise is drawn; default: in_mpc up to 16 nodes. With --protocol central the mechanism: laplace.",
-)
-@click.option(
-    "--delta", help="With gopa, --noise skellam or binomial, or noisy pairs, such as 1e-9."
-)
-@click.option(
-    "--backend",
-    type=click.Choice(BACKENDS),
-    help="How pairs of two sites are evaluated; default: shared.",
-)
-@click.option(
-    "--preprocessing",
-    type=click.Choice(PREPROCESSINGS),
-    help="With --backend garbled: none, no dealer.",
-)
+@_settings_options
 @click.option(
     "--bins",
     multiple=True,
     metavar="FIELD=BINS",
-    help="Of protocols with cells, as bell-ldp: a number of bins (default: 4), or cut points as 30,40,50.",
+    help="In protocols with cells: a number of bins (default: 4), or cut points as 30,40,50.",
 )
-@click.option(
-    "--rounding", type=click.Choice(ROUNDINGS), help="Of values to bins; default: simple."
-)
-@click.option("--levels", type=int, help="With bell-auc: scores become 2^LEVELS bins; default: 4.")
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -126,35 +163,12 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder."
 )
-def demo(
-    csv_file: Path | None,
-    delimiter: str,
-    fields: str | None,
-    label: str | None,
-    statistic: str,
-    parameters: tuple[str, ...],
-    nodes: int,
-    edges: str | None,
-    protocol: str | None,
-    permutations: int | None,
-    epsilon: str,
-    max_colluding: int | None,
-    noise: str | None,
-    delta: str | None,
-    backend: str | None,
-    preprocessing: str | None,
-    bins: tuple[str, ...],
-    rounding: str | None,
-    levels: int | None,
-    style: str,
-    page: Path | None,
-    keep: Path | None,
-) -> None:
+def demo(**given: Any) -> None:
     """Run everything on this machine: a table split over nodes, and one private statistic.
 
-    Starts dealer or shufflers, if the study has them, and the nodes as processes of their own on loopback, with
-    certificates made for the occasion, runs the study, and prints the private estimate beside the exact value, which
-    only the demo can know. Every process it started is gone when it ends.
+    The demo starts a dealer or shufflers, if the study has them, and the nodes as processes of
+    their own on loopback, with certificates of their own. It runs the study and prints the private
+    estimate beside the exact value, which only a demo can know. At its end no process is left.
 
     \b
     umpc demo
@@ -168,59 +182,54 @@ def demo(
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
-    from umpc.cli.table import breast_cancer, read_csv
-
-    if permutations is not None and edges is not None:
-        raise ConfigError(
-            "--edges and --permutations both say what to average over; give one of them"
-        )
-    edges = edges if permutations is None else f"{permutations}p"
-    columns = [name.strip() for name in fields.split(",")] if fields else []
-    first_class = _pair("--label", label) if label else None
-    wanted = [*columns, first_class[0]] if first_class else columns
-    if csv_file is None:
-        default = ("mean radius", "mean texture")[: len(find_statistic(statistic).arguments)]
-        table = breast_cancer(wanted or default)
-    else:
-        table = read_csv(csv_file, delimiter, wanted)
-    table = replace(table, first_class=first_class)
-    given = dict(_pair("--parameter", text) for text in parameters)
-    with _folder(keep) as folder:
-        settings = {
-            "edges": edges,
-            "epsilon": epsilon,
-            "max_colluding": max_colluding,
-            "noise": noise,
-        }
-        settings |= {
-            "protocol": protocol,
-            "delta": delta,
-            "backend": backend,
-            "preprocessing": preprocessing,
-        }
-        settings |= {"bins": dict(map(_bins, bins)), "rounding": rounding, "levels": levels}
-        report, extra = _run(folder, table, statistic, given, nodes, settings)
     from umpc.cli.show import print_report
 
-    print_report(report, style, extra)
-    if page:
+    named = {key: given.pop(key) for key in _described_settings()}
+    options = DemoOptions(**given, settings=named)
+    if options.permutations is not None:
+        if named["edges"] is not None:
+            raise ConfigError(
+                "--edges and --permutations both say what to average over; give one of them"
+            )
+        options = replace(options, settings={**named, "edges": f"{options.permutations}p"})
+    with _folder(options.keep) as folder:
+        report, exact = _run(folder, _table(options), options)
+    print_report(report, options.style, exact)
+    if options.page:
         from umpc.cli.page import save_page
 
-        save_page(report, page)
+        save_page(report, options.page)
+
+
+def _table(options: DemoOptions) -> DemoTable:
+    """The demo's table, with the statistic's columns and its label."""
+    from umpc.cli.table import breast_cancer, read_csv
+
+    columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
+    first_class = _pair("--label", options.label) if options.label else None
+    wanted = [*columns, first_class[0]] if first_class else columns
+    if options.csv_file is None:
+        arguments = find_statistic(options.statistic).arguments
+        default = ("mean radius", "mean texture")[: len(arguments)]
+        table = breast_cancer(wanted or default)
+    else:
+        table = read_csv(options.csv_file, options.delimiter, wanted)
+    return replace(table, first_class=first_class)
 
 
 @contextmanager
-def _folder(keep: Path | None):
+def _folder(keep: Path | None) -> Iterator[Path]:
+    """The demo's folder: the one to keep, or one that is gone with the demo."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="umpc-demo-") as name:
             yield Path(name)
-    else:
-        if keep.exists():
-            raise ConfigError(
-                f"{keep} exists already; --keep makes a new folder, so give the name of one"
-            )
-        keep.mkdir(parents=True)
-        yield keep.resolve()
+        return
+    if keep.exists():
+        raise ConfigError(
+            f"{keep} exists already; --keep makes a new folder, so give the name of one"
+        )
+    keep.mkdir(parents=True)
+    yield keep.resolve()
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
@@ -233,62 +242,90 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 def _bins(text: str) -> tuple[str, int | list[str]]:
     """A field's number of bins, or its cut points."""
     field, value = _pair("--bins", text)
-    return field, int(value) if value.isascii() and value.isdigit() else [
-        cut.strip() for cut in value.split(",")
-    ]
+    if value.isascii() and value.isdigit():
+        return field, int(value)
+    return field, [cut.strip() for cut in value.split(",")]
 
 
 def _run(
-    folder: Path,
-    table: DemoTable,
-    statistic: str,
-    parameters: dict[str, str],
-    nodes: int,
-    settings: dict,
-) -> tuple[Report, dict]:
+    folder: Path, table: DemoTable, options: DemoOptions
+) -> tuple[Report, dict[str, float | None]]:
+    """The study over real processes. Returns: its report, and the exact values."""
     from umpc.cli.deployment import Deployment, ended_with_us
-    from umpc.coordinator.studyfile import DEFAULTS, load_study_file, write_study_file
+    from umpc.cli.table import exact_values, pooled
 
-    deployment, fields = Deployment(folder), table.fields()
-    without_dealer = "none" in (
-        settings["preprocessing"],
-        DEFAULTS[settings["protocol"] or "u-mpc"].preprocessing,
-    )
-    paths = table.split(folder, nodes)
-    shufflers = ("shuffler-1", "shuffler-2") if settings["protocol"] in SHUFFLED else ()
+    deployment = Deployment(folder)
+    paths = table.split(folder, options.nodes)
     with ended_with_us(deployment.processes):
-        file = write_study_file(
-            folder,
-            name="demo",
-            statistic=statistic,
-            columns=[field.name for field in fields if not field.public],
-            parameters=parameters,
-            fields=fields,
-            dealer=None if without_dealer else ("dealer", "127.0.0.1:1"),
-            nodes=[(path.stem, "127.0.0.1:1") for path in paths],
-            shufflers=[(name, "127.0.0.1:1") for name in shufflers],
-            **settings,
-        )
-        study = load_study_file(file).study("coordinator")  # refused before any process starts
-        beside = "two shufflers and " if shufflers else "a dealer and " if study.dealer else ""
-        _tell(f"starting {beside}{nodes} node{'s' if nodes > 1 else ''}")
-        if study.dealer:
-            deployment.start_dealer()
-        rules = "\n[policy]\ntrusted_curator = true\n" if study.central else ""
-        for name in shufflers:
-            deployment.start_shuffler(name)
-        for path in paths:
-            delta = str(study.exact_delta + DELTA)
-            deployment.start_node(
-                path.stem, path, str(study.exact_epsilon), more=rules, delta=delta
-            )
-        _write_addresses(file, deployment.wait_until_ready())
-        report = _coordinate(file, deployment.processes)
-    return report, _exact(study, paths, report)
+        file = _write_study(folder, table, options, [path.stem for path in paths])
+        study = file.study("coordinator")  # refused before any process starts
+        _start(deployment, study, paths)
+        _write_addresses(file.path, deployment.wait_until_ready())
+        report = _coordinate(file.path, deployment.processes)
+    return report, exact_values(study, pooled(study, paths), report)
+
+
+def _write_study(
+    folder: Path, table: DemoTable, options: DemoOptions, nodes: Sequence[str]
+) -> StudyFile:
+    """study.toml, for processes that are not started yet."""
+    from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
+
+    fields = table.fields()
+    settings = {key: value for key, value in options.settings.items() if value is not None}
+    if options.bins:
+        settings["bins"] = dict(map(_bins, options.bins))
+    entries = {
+        "name": "demo",
+        "protocol": options.protocol,
+        "epsilon": options.epsilon,
+        "identity": "coordinator",
+        "statistic": options.statistic,
+        "columns": [field.name for field in fields if not field.public],
+        "parameters": dict(_pair("--parameter", text) for text in options.parameters),
+        "max_colluding": options.max_colluding,
+        "fields": [field_entry(field) for field in fields],
+        "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
+        **settings,
+        **_helpers(options.protocol, settings),
+    }
+    return load_study_file(write_study_file(folder, entries))
+
+
+def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The dealer or the shufflers that the study needs."""
+    known = keys_of(find_protocol(protocol).settings)
+    found: dict[str, Any] = {}
+    if "dealer" in known and settings.get("preprocessing") != "none":
+        found["dealer"] = {"name": "dealer", "address": NOWHERE}
+    if "shufflers" in known:
+        names = ("shuffler-1", "shuffler-2")
+        found["shufflers"] = [{"name": name, "address": NOWHERE} for name in names]
+    return found
+
+
+def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
+    """Start all processes but the coordinator."""
+    beside = ""
+    if study.shufflers:
+        beside = "two shufflers and "
+    elif study.dealer:
+        beside = "a dealer and "
+    _tell(f"starting {beside}{len(paths)} node{'s' if len(paths) > 1 else ''}")
+    if study.dealer:
+        deployment.start_dealer()
+    for shuffler in study.shufflers:
+        deployment.start_shuffler(shuffler.name)
+    discloses = protocol_of(study).discloses(study)
+    rules = "\n[policy]\ntrusted_curator = true\n" if discloses else ""
+    epsilon = str(study.exact_epsilon)
+    delta = str(study.exact_delta + DELTA)
+    for path in paths:
+        deployment.start_node(path.stem, path, epsilon, more=rules, delta=delta)
 
 
 def _write_addresses(file: Path, served: dict[str, Served]) -> None:
-    """The study names its participants' addresses, which exist only now."""
+    """Write the participants' addresses into the study: they exist only now."""
     lines = file.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
         if line.startswith("address = "):
@@ -297,8 +334,8 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _coordinate(file: Path, processes: list[subprocess.Popen]) -> Report:
-    """The coordinator, a process of its own; its refusal ends the demo with the same exit code."""
+def _coordinate(file: Path, processes: list[subprocess.Popen[bytes]]) -> Report:
+    """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
     from umpc.cli.deployment import UMPC
     from umpc.study.report import Report
 
@@ -309,26 +346,6 @@ def _coordinate(file: Path, processes: list[subprocess.Popen]) -> Report:
     if coordinator.returncode != 0:
         sys.exit(coordinator.returncode)
     return Report.from_dict(json.loads(output))
-
-
-def _exact(study: Study, paths: Sequence[Path], report: Report) -> dict:
-    """What the pooled records give: over all sets, and over the same E without noise."""
-    from umpc.cli.table import exact_and_quantised, exact_over_all, exact_value, pooled
-    from umpc.mpc.attempt import edges_of
-
-    tables = pooled(study, paths)
-    if study.central:
-        exact = exact_over_all(study, tables)
-        return {"exact": exact, "exact_over_edges": exact if report.edges == report.sets else None}
-    if study.one_message:
-        return exact_and_quantised(study, tables)
-    firsts, records = report.first_class_by_node, report.records_by_node
-    classes = [(first, count - first) for first, count in zip(firsts, records, strict=True)]
-    graph = edges_of(study, bytes.fromhex(report.joint_seed), classes)
-    return {
-        "exact": exact_over_all(study, tables),
-        "exact_over_edges": exact_value(study, tables, graph),
-    }
 
 
 def _tell(line: str) -> None:

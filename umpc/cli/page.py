@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from umpc.cli.show import NOISE, SETS, evaluated
+from umpc.cli.show import SETS, evaluated
 from umpc.errors import ConfigError
-from umpc.protocols.central.settings import CENTRAL
+from umpc.protocols.registry import find_protocol
 from umpc.study.report import Moment, Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
@@ -69,7 +69,7 @@ def _estimate(report: Report) -> list[str]:
     return [
         f'<p class="value">{report.estimate:.6g}</p>',
         f"<p>95 % interval of the noise {report.low:.5g} … {report.high:.5g}; standard deviation "
-        f"{report.noise_std:.3g} from noise ({escape(NOISE[report.noise])}), and at most "
+        f"{report.noise_std:.3g} from noise ({escape(find_protocol(report.protocol).describe_noise(report.noise))}), and at most "
         f"{report.sampling_std_bound:.3g} from taking {report.edges:,} of {report.sets:,} "
         f"{SETS.get(report.degree, 'sets')}.</p>",
         _error_bars(report),
@@ -101,21 +101,16 @@ def _error_bars(report: Report) -> str:
 
 
 def _privacy(report: Report) -> list[tuple[str, str]]:
+    protocol = find_protocol(report.protocol)
     return [
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
-        ("nodes that may collude with the coordinator", _colluding(report)),
+        (f"nodes, of {report.nodes}", protocol.describe_collusion(report.max_colluding)),
         ("most sets that a record is in", f"{report.max_degree:,}"),
         (
             "protocol",
             f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}",
         ),
     ]
-
-
-def _colluding(report: Report) -> str:
-    if report.protocol == CENTRAL:
-        return "none: it is a trusted curator and has seen all records"
-    return f"{report.max_colluding} of {report.nodes}"
 
 
 def _sets(report: Report) -> list[tuple[str, str]]:

@@ -15,10 +15,10 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
-    from umpc.mpc.attempt import Attempt
     from umpc.planning.alternatives import Alternative, Impossible, Targets
-    from umpc.planning.error import ReferenceTable
+    from umpc.planning.reference_table import ReferenceTable
     from umpc.planning.seconds import Network
+    from umpc.study.attempt import Attempt
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
@@ -127,14 +127,14 @@ def plan(
 def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, float | None]:
     """What the study itself will miss and take."""
     from umpc.errors import StudyError
-    from umpc.planning.alternatives import error_of, seconds_of
-    from umpc.planning.prediction import cost_of
-    from umpc.planning.seconds import predict_memory
+    from umpc.planning.seconds import predict_memory, seconds_of
+    from umpc.protocols.registry import protocol_of
 
-    cost = cost_of(attempt)
+    protocol = protocol_of(attempt.study)
+    cost = protocol.cost(attempt)
     seconds = seconds_of(attempt, cost, like, network, {})
     try:
-        error = error_of(attempt, like)
+        error = protocol.error(attempt, like)
         errors = {
             "noise_std": error.noise,
             "sampling_std": error.sampling,

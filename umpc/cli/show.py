@@ -13,38 +13,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from umpc.protocols.central.settings import CENTRAL
+from umpc.protocols.registry import find_protocol
 from umpc.study.report import Report
 
 if TYPE_CHECKING:
-    from umpc.coordinator.client import Preparation
+    from umpc.coordinator.conductor import Preparation
     from umpc.study.document import Study
 
 Tell = Callable[[str, int, int], None]
-NOISE = {
-    "distributed": "discrete Laplace, every node adds its part",
-    "in_mpc": "discrete Laplace, drawn under shares",
-    "skellam": "Skellam, every node adds its part",
-    "binomial": "binomial, drawn under shares",
-    "pair_laplace": "discrete Laplace on every pair, inside its circuit",
-    "randomised_response": "randomised response of every pair: at most this",
-    "gopa": "discrete Gaussian; what nodes share cancels, their own is left",
-    "local": "of every record's answer at its node; estimated",
-    "laplace": "discrete Laplace of the global sensitivity, added by the curator",
-    "coinpress_naive": "CoinPress over disjoint sets, added by the curator",
-    "coinpress_all": "CoinPress over all sets, added by the curator",
-    "coinpress_subsampled": "CoinPress over independent sets, added by the curator",
-    "hajek": "local Hájek, heavy tails, added by the curator",
-    "hajek_subsampled": "local Hájek over independent sets, added by the curator",
-    "hajek_split": "local Hájek over half the records, added by the curator",
-    "shuffled": "discrete Laplace on each cell's count, every node adds its part; estimated",
-}
-EVALUATED = {
-    "shared": "evaluated under shares",
-    "garbled": "garbled between their two owners",
-    "none": "nothing is evaluated between nodes",
-}
-SHUFFLERS = "each sees uniform numbers; neither may collude with the coordinator or the other"
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
@@ -136,19 +112,19 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
     if "exact" in extra:
         rows += _exact_rows(report, extra)
     sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
-    local = report.noise == "local"
-    in_cells = report.noise in ("local", "shuffled")
-    held = "the value of the records' bins" if in_cells else "the value over E without noise"
-    may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
-    if report.protocol == CENTRAL:
-        held, may_collude = (
-            "the mean over its sets without noise",
-            "the coordinator has seen all their records",
-        )
+    protocol = find_protocol(report.protocol)
     if report.estimate is not None:
         rows += [
-            ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", f"holds {held}"),
-            ("noise, standard deviation", f"{report.noise_std:.3g}", NOISE[report.noise]),
+            (
+                "95 % interval, noise",
+                f"{report.low:.5g} … {report.high:.5g}",
+                f"holds {protocol.interval_holds}",
+            ),
+            (
+                "noise, standard deviation",
+                f"{report.noise_std:.3g}",
+                protocol.describe_noise(report.noise),
+            ),
             ("sampling, at most", f"{report.sampling_std_bound:.3g}", sampling),
         ]
     for number, entry in enumerate(report.sums if len(report.sums) > 1 else (), 1):
@@ -159,8 +135,8 @@ def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
         ("edges |E|", f"{report.edges:,}", f"of {report.sets:,} {SETS.get(report.degree, 'sets')}"),
         ("records", f"{report.records:,}", ""),
         ("most edges of a record", f"{report.max_degree:,}", ""),
-        ("nodes", f"{report.nodes}", may_collude),
-        *([("shufflers", "2", SHUFFLERS)] if report.noise == "shuffled" else []),
+        ("nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)),
+        *protocol.describe_helpers(),
         ("study hash", report.study_hash[:16], ""),
     ]
     if report.replayed:
@@ -219,12 +195,8 @@ def _network(report: Report) -> list[tuple[str, str, str]]:
 
 
 def evaluated(report: Report) -> str:
-    """How sets of records of several owners were."""
-    return (
-        "by the coordinator, a trusted curator"
-        if report.protocol == CENTRAL
-        else EVALUATED[report.backend]
-    )
+    """How sets of records of several owners were evaluated."""
+    return find_protocol(report.protocol).describe_evaluation(report.backend)
 
 
 def _number(value: float | None) -> str:

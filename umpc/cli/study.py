@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,93 +157,49 @@ def check(file: Path, records: str | None, contact: bool) -> None:
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     checked = entries.study(identity.name)
-    click.echo(f"study        {checked.name}, hash {checked.hash.hex()}")
-    click.echo(
-        f"statistic    {checked.statistic}: {checked.estimator} of {len(checked.kernels)} sum(s)"
-    )
-    for kernel, epsilon in zip(checked.parsed_kernels, checked.epsilons, strict=True):
-        click.echo(f"kernel       {kernel.text}")
-        click.echo(f"  hash       {kernel.hash}")
-        click.echo(
-            f"  range      [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}"
-        )
-        click.echo(
-            f"  changes by {kernel.interval.width} per edge when one record is replaced; gets epsilon {epsilon}"
-        )
-    suffices = f"noise of {checked.honest} of {len(checked.nodes)} nodes suffices"
-    suffices = "of each record" if checked.noise == "local" else suffices
-    click.echo(
-        f"epsilon      {checked.epsilon}, {'of what the curator tells' if checked.central else suffices}"
-    )
-    click.echo(f"edges        {checked.edges}, {checked.sampling}")
-    click.echo(f"protocol     {checked.protocol}{_cells(checked)}")
-    dealer = f"dealer {checked.dealer.name}" if checked.dealer else "no dealer"
-    if checked.central:
-        click.echo(
-            "curator      this coordinator is shown all records, if nodes allow it (trusted_curator, [policy])"
-        )
-    click.echo(f"nodes        {', '.join(node.name for node in checked.nodes)}; {dealer}")
-    if checked.shufflers:
-        click.echo(f"shufflers    {' and '.join(shuffler.name for shuffler in checked.shufflers)}")
+    for label, text in _description(checked):
+        _echo(label, text)
     if records is not None:
         _predict(checked, records)
     if contact:
         _contact(checked, identity)
 
 
-def _cells(study: Study) -> str:
-    """How records become bins, where they do."""
-    from umpc.protocols.local.settings import described
+def _echo(label: str, text: str) -> None:
+    """One line: a label, and the text in a column of its own."""
+    click.echo(f"{label:<12} {text}")
 
-    return f", {cells}" if (cells := described(study)) else ""
+
+def _description(study: Study) -> Iterator[tuple[str, str]]:
+    """Lines that follow from the study alone."""
+    from umpc.protocols.registry import protocol_of
+
+    protocol = protocol_of(study)
+    yield "study", f"{study.name}, hash {study.hash.hex()}"
+    yield "statistic", f"{study.statistic}: {study.estimator} of {len(study.kernels)} sum(s)"
+    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
+        interval = kernel.interval
+        yield "kernel", kernel.text
+        yield "  hash", kernel.hash
+        yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
+        change = f"{interval.width} per edge when one record is replaced"
+        yield "  changes by", f"{change}; gets epsilon {epsilon}"
+    yield "epsilon", study.epsilon
+    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
+    yield "edges", f"{study.edges}, {study.sampling}"
+    yield "protocol", study.protocol
+    yield from protocol.describe(study)
+    dealer = f"dealer {study.dealer.name}" if study.dealer else "no dealer"
+    yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
 
 
 def _predict(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
-    from umpc.cli.show import SETS
-    from umpc.mpc.cost import predict
-    from umpc.planning.prediction import attempt_over, local_prediction
-    from umpc.protocols.u_mpc.noise_binding import delta_of, noise_of
+    from umpc.planning.prediction import attempt_over
+    from umpc.protocols.registry import protocol_of
 
-    attempt = attempt_over(study, records)
-    sizes = attempt.sizes
-    if study.one_message:
-        cost, deviation = local_prediction(attempt)
-        of_all = "all " if study.edges == "all" else f"{sizes.edges:,} of "
-        click.echo(
-            f"sets         {of_all}{sizes.sets:,} {SETS.get(study.degree, 'sets')} of {sizes.records:,} records"
-        )
-        uniform = ", if the records were uniform between their bounds" if study.in_cells else ""
-        click.echo(f"noise        standard deviation {deviation:.4g}{uniform}")
-        heaps = sum(cost.heaps)
-        more = (
-            ", a question, and an answer"
-            if study.asks
-            else ", a heap of either shuffler"
-            if heaps
-            else ""
-        )
-        click.echo(f"rounds       {cost.rounds}: one message of every node{more}")
-        way = "to and from" if study.asks else "to"
-        click.echo(f"bytes        {heaps or cost.bytes_online:,} {way} the coordinator")
-        if heaps:
-            click.echo(f"             {cost.bytes_online - heaps:,} to the shufflers")
-            click.echo(f"delta        {float(delta_of(sizes)):.3g}")
-        return
-    cost = predict(attempt)
-    click.echo(
-        f"sets         {sizes.edges:,} of {sizes.records:,} records, a record in at most {sizes.max_degree:,}"
-    )
-    for kernel, noise in zip(study.parsed_kernels, noise_of(sizes), strict=True):
-        deviation = noise.std * float(kernel.unit) / sizes.edges
-        click.echo(
-            f"noise        standard deviation {deviation:.4g} of a mean, in a ring of {attempt.ring.bits} bits"
-        )
-    source = "most from the dealer" if study.dealer else "for oblivious transfers"
-    click.echo(f"rounds       {cost.rounds}, the reveal included")
-    click.echo(
-        f"bytes        {cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}"
-    )
+    for label, text in protocol_of(study).describe_run(attempt_over(study, records)):
+        _echo(label, text)
 
 
 def _contact(study: Study, identity: Identity) -> None:

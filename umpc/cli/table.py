@@ -11,16 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
+from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of
 from umpc.node.records import TableSource, load_records
 from umpc.protocols.base.seed_agreement import by_class
-from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
+from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
-from umpc.ustat.hypergraph import Hypergraph
+from umpc.ustat.hypergraph import Hypergraph, expand, expand_two_sample
 
 EXACT_EDGES = 200_000_000
 """Up to so many sets of records the demo computes the exact value over all of them."""
@@ -171,27 +173,47 @@ def exact_value(
     return estimate(study.estimator, means, zeros, zeros, sets).value
 
 
-def exact_and_quantised(
-    study: Study, tables: Sequence[dict[str, np.ndarray]]
+def exact_values(
+    study: Study, tables: Sequence[dict[str, np.ndarray]], report: Report
 ) -> dict[str, float | None]:
-    """The statistic over all sets, which is E of a one-message protocol, and that of the records' bins, if any."""
+    """The values without noise that the report is compared with.
+
+    exact: over all sets. exact_over_edges: over the report's E. quantised: of the records' bins, in
+    protocols that have any.
+    """
+    protocol = protocol_of(study)
     exact = exact_over_all(study, tables)
-    if not study.in_cells:
-        return {"exact": exact, "exact_over_edges": exact}
-    together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    ordered, first = by_class(study, together)
-    counts = [_classes(study, table) for table in tables]
-    quantised = one_message_of(study, counts).quantised(ordered, first)
-    return {"exact": exact, "exact_over_edges": exact, "quantised": quantised}
+    values = {"exact": exact, "exact_over_edges": exact}
+    kind = protocol.exact_over_edges()
+    if kind == "edges":
+        counts = zip(report.first_class_by_node, report.records_by_node, strict=True)
+        classes = [(first, count - first) for first, count in counts]
+        graph = edges_of(study, bytes.fromhex(report.joint_seed), classes)
+        values["exact_over_edges"] = exact_value(study, tables, graph)
+    elif kind == "none" and report.edges != report.sets:
+        values["exact_over_edges"] = None
+    elif kind == "bins":
+        ordered, first = by_class(study, _together(tables))
+        counted = [_classes(study, table) for table in tables]
+        values["quantised"] = protocol.quantised(study, ordered, first, counted)
+    return values
 
 
 def exact_over_all(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> float | None:
     """The statistic over all sets of the pooled records; None where there are too many."""
-    whole = study.over_all_sets()
-    together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    ordered = dict(by_class(study, together)[0])
-    graph = edges_of(whole, bytes(32), [_classes(study, ordered)])
+    ordered = dict(by_class(study, _together(tables))[0])
+    classes = [_classes(study, ordered)]
+    words = Stream(bytes(32)).words  # all sets take no randomness
+    if study.two_sample:
+        graph = expand_two_sample("all", classes, words)
+    else:
+        graph = expand("all", [sum(records) for records in classes], words, study.degree)
     return exact_value(study, [ordered], graph) if graph.edge_count <= EXACT_EDGES else None
+
+
+def _together(tables: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The records of all tables, one after the other."""
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def _classes(study: Study, table: dict[str, np.ndarray]) -> tuple[int, int]:

@@ -43,7 +43,9 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
         """Raises: StudyError where it has neither bounds nor categories, or both."""
         has_bounds = self.lower is not None and self.upper is not None
         plain = (self.lower, self.upper, self.resolution) == (None, None, 1)
-        if has_bounds == (self.categories is not None) or (self.categories is not None and not plain):
+        if has_bounds == (self.categories is not None) or (
+            self.categories is not None and not plain
+        ):
             raise StudyError(
                 f"field {self.name!r}: either lower and upper or categories were expected; give "
                 f"these"
@@ -216,8 +218,7 @@ def _check_entries(path: Path, entries: _StudyFile) -> None:
         )
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
-            f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct "
-            f"that"
+            f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"
         )
 
 
@@ -232,9 +233,7 @@ def _as_text(value: Any) -> Any:
 
 def write_study_file(folder: Path, entries: Mapping[str, Any]) -> Path:
     """study.toml in this folder, from the entries that are not None and not empty."""
-    given = {
-        key: value for key, value in entries.items() if value not in (None, (), [], {})
-    }
+    given = {key: value for key, value in entries.items() if value not in (None, (), [], {})}
     plain = {key: value for key, value in given.items() if not _is_table(value)}
     lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
     for key, value in given.items():

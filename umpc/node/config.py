@@ -19,6 +19,7 @@ from umpc.errors import ConfigError
 from umpc.node.budget.budget_limits import DEFAULT_DELTA
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
+from umpc.protocols.registry import possible_values
 from umpc.ustat.statistics import LIBRARY
 
 KEYS = {
@@ -119,6 +120,7 @@ def load_node_config(path: Path) -> NodeConfig:
 
 def _policy(section: _Section) -> Policy:
     names = "a list of names ({})".format
+    possible = {key: possible_values(key) for key in KINDS}
     return Policy(
         coordinators=section.texts("coordinators", NAME, names(NAME_EXPECTED)),
         statistics=section.texts(
@@ -132,7 +134,7 @@ def _policy(section: _Section) -> Policy:
         min_colluding=section.count("min_colluding"),
         **{
             key: section.texts(key, "|".join(kinds), names(", ".join(kinds)))
-            for key, kinds in KINDS.items()
+            for key, kinds in possible.items()
         },
         trusted_curator=section.flag("trusted_curator"),
         approval=section.flag("approval"),

@@ -25,19 +25,14 @@ from fractions import Fraction
 from itertools import permutations
 
 from umpc.errors import KernelError, PolicyRefused
-from umpc.protocols.kinds import BACKENDS, NOISES, PREPROCESSINGS, PROTOCOLS
+from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
-KINDS = {
-    "protocol": PROTOCOLS,
-    "noise": NOISES,
-    "backend": BACKENDS,
-    "preprocessing": PREPROCESSINGS,
-}
-"""What a study says of how it runs, and what that may be."""
+KINDS = ("protocol", "noise", "backend", "preprocessing")
+"""The facts of how a study runs. `possible_values` lists what each may be."""
 SHOWN = 8
 """Names in one refusal; it is one line."""
 
@@ -79,12 +74,13 @@ class Policy:
 
     def _broken(self, study: Study) -> Iterator[str]:
         """A line for each broken rule: what is allowed, the rule, what came, what to do."""
-        if study.central and not self.trusted_curator:
-            shown = _named(study.parsed_kernels[0].fields)
+        disclosed = protocol_of(study).discloses(study)
+        if disclosed and not self.trusted_curator:
             yield (
-                f"no trusted curator (trusted_curator under [policy]), and this study would show all records of these "
-                f"fields to the coordinator {study.coordinator!r}: {shown}; take another protocol, or have its "
-                f"administrator set trusted_curator = true"
+                f"no trusted curator (trusted_curator under [policy]), and this study would show "
+                f"all records of these fields to the coordinator {study.coordinator!r}: "
+                f"{_named(disclosed)}; take another protocol, or have its administrator set "
+                f"trusted_curator = true"
             )
         if self.coordinators is not None and study.coordinator not in self.coordinators:
             yield (

@@ -37,6 +37,7 @@ ROWS_AT_ONCE = 128
 STEP = 1e-6
 """Of the derivatives of an estimator, relative to its means."""
 
+
 @dataclass(frozen=True)
 class PredictedError:
     """noise, sampling: standard deviations. bins: a bias. All in the estimate's unit.

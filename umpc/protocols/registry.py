@@ -21,6 +21,7 @@ from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
 from umpc.study.rules import check_common, check_rest
+from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
 PROTOCOLS: dict[str, Protocol] = {}
@@ -75,6 +76,19 @@ def decode_study(data: bytes) -> Study:
     """
     kinds = [protocol.settings for protocol in PROTOCOLS.values()]
     return checked(decode_document(data, kinds))
+
+
+def possible_values(key: str) -> tuple[str, ...]:
+    """The values that one fact of a study may have, over all protocols.
+
+    Args: key: "protocol", "noise", "backend" or "preprocessing".
+    """
+    found: dict[str, None] = {}
+    for protocol in PROTOCOLS.values():
+        described = keys_of(protocol.settings).get(key)
+        choices = (described.extra or {}).get("choices", ()) if described else ()
+        found.update(dict.fromkeys(choices or (getattr(protocol.settings(), key),)))
+    return tuple(found)
 
 
 def attempt_of(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:

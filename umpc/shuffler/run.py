@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from umpc.errors import StepTimeout, StudyAborted, UmpcError
-from umpc.study.attempt import Attempt
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 
 T = TypeVar("T")

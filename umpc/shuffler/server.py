@@ -25,12 +25,12 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.failpoints import failpoint
-from umpc.study.attempt import Attempt
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
 from umpc.protocols.registry import attempt_of, decode_study
 from umpc.shuffler.run import Run
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect

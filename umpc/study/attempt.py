@@ -64,6 +64,4 @@ def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:
 def _encode(member: Member) -> bytes:
     records = member.records.to_bytes(8, "little")
     first_class = member.first_class.to_bytes(8, "little")
-    return digest(
-        member.name.encode(), records, first_class, member.commitment, member.public_key
-    )
+    return digest(member.name.encode(), records, first_class, member.commitment, member.public_key)

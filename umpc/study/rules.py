@@ -66,9 +66,7 @@ def _check_statistic(study: Study) -> None:
             f"a statistic is over 1 to {MAX_DEGREE} records, got degree {study.degree}"
         )
     if not 1 <= len(study.kernels) <= MAX_SUMS:
-        raise StudyError(
-            f"a study releases 1 to {MAX_SUMS} sums, got {len(study.kernels)} kernels"
-        )
+        raise StudyError(f"a study releases 1 to {MAX_SUMS} sums, got {len(study.kernels)} kernels")
     check_choice("estimator", study.estimator, tuple(sorted(ESTIMATORS)))
     if ESTIMATORS[study.estimator].sums != len(study.kernels):
         raise StudyError(

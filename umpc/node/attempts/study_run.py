@@ -273,9 +273,7 @@ class StudyRun(CoordinatorStream):
             answer = await self._runner.in_thread(side.answer, ask.question)
         attempt = side.attempt.id
         asked = question_digest(self.study, attempt, ask.question)
-        await asyncio.to_thread(
-            self.site.ledger.answer, self.study.hash, attempt, asked, answer
-        )
+        await asyncio.to_thread(self.site.ledger.answer, self.study.hash, attempt, asked, answer)
         failpoint("after-answer")
         await self.send(m.Answer(answer))
         self.answered = is_last

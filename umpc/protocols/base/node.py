@@ -130,5 +130,3 @@ class NodeSide(SeedAgreement, ABC):
         """The message that releases a share."""
         member = self._member
         return m.Released(self.attempt.id, share, self.records, member.first_class)
-
-

@@ -32,8 +32,14 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.settings import Settings, name_of, read_settings
-from umpc.study.sizes import Member, Sizes
+from umpc.study.sizes import ClassCounts, Member, Sizes
+from umpc.ustat.clear import Columns
 
+EVALUATED = {
+    "shared": "evaluated under shares",
+    "garbled": "garbled between their two owners",
+    "none": "nothing is evaluated between nodes",
+}
 Line = tuple[str, str]
 """A label, and what a person reads beside it."""
 Exact = Literal["edges", "bins", "all", "none"]
@@ -114,6 +120,24 @@ class Protocol(ABC):
         """Against whom the noise protects, in words."""
         return f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
 
+    # --- the report ----------------------------------------------------------------------------
+
+    def describe_noise(self, noise: str) -> str:
+        """The law of the noise, for the report. Args: noise: the study's setting."""
+        return f"noise {noise!r}"
+
+    def describe_collusion(self, max_colluding: int) -> str:
+        """Who may collude without learning more, for the report."""
+        return f"up to {max_colluding} may collude"
+
+    def describe_evaluation(self, backend: str) -> str:
+        """How sets of records of several owners are evaluated, for the report."""
+        return EVALUATED[backend]
+
+    def describe_helpers(self) -> Iterator[tuple[str, str, str]]:
+        """Rows of the report about processes without data: a label, a number, a note."""
+        yield from ()
+
     # --- the privacy ---------------------------------------------------------------------------
 
     def delta(self, sizes: Sizes) -> Fraction:
@@ -189,6 +213,16 @@ class Protocol(ABC):
         Args: own: whether the file is of this protocol.
         """
         return {}
+
+    def quantised(
+        self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
+    ) -> float | None:
+        """The statistic of the records' bins; None where no record becomes a bin.
+
+        Args: columns: of all nodes, the first class first. first: how many records that class has.
+        counts: of every node.
+        """
+        return None
 
     def exact_over_edges(self) -> Exact:
         """Which value without noise the estimate is compared with, where all records are known.

@@ -27,9 +27,7 @@ class SeedAgreement:
         entropy: the node's randomness, for its opening, its key and its noise.
     """
 
-    def __init__(
-        self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
+    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
         self.study = study
         self.records = records
         self.columns, first_class = by_class(study, columns)
@@ -97,5 +95,3 @@ def by_class(study: Study, columns: Columns) -> tuple[Columns, int]:
     order = np.argsort(label, kind="stable")
     ordered: Mapping[str, np.ndarray] = {name: column[order] for name, column in columns.items()}
     return ordered, int((label == 0).sum())
-
-

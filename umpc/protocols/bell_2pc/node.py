@@ -21,9 +21,7 @@ from umpc.ustat.hypergraph import Owners
 class BellNode(UMpcNode):
     """One node, one study, one attempt. Args: as of SeedAgreement."""
 
-    def __init__(
-        self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
+    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
         super().__init__(name, study, columns, records, entropy)
         self._values: dict[tuple[Owners, int], np.ndarray] = {}
 

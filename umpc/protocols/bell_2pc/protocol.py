@@ -23,6 +23,11 @@ from umpc.study.document import Study
 from umpc.study.settings import Settings, read_settings
 from umpc.study.sizes import Member, Sizes
 
+NOISE_IN_WORDS = {
+    "pair_laplace": "discrete Laplace on every pair, inside its circuit",
+    "randomised_response": "randomised response of every pair: at most this",
+}
+
 
 class BellTwoPc(UMpc):
     """A noisy value of every pair, garbled between its two nodes."""
@@ -37,6 +42,9 @@ class BellTwoPc(UMpc):
 
     def check(self, study: Study) -> None:
         check_settings(study)
+
+    def describe_noise(self, noise: str) -> str:
+        return NOISE_IN_WORDS[noise]
 
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         return noise_of_pairs(sizes)

@@ -29,6 +29,17 @@ TRIAL_SETS = 1 << 20
 """The sets of records of a trial; there are fewer if a mechanism needs that many records."""
 
 
+MECHANISMS_IN_WORDS = {
+    "laplace": "discrete Laplace of the global sensitivity",
+    "coinpress_naive": "CoinPress over disjoint sets",
+    "coinpress_all": "CoinPress over all sets",
+    "coinpress_subsampled": "CoinPress over independent sets",
+    "hajek": "local Hájek, heavy tails",
+    "hajek_subsampled": "local Hájek over independent sets",
+    "hajek_split": "local Hájek over half the records",
+}
+
+
 class CentralProtocol(OneMessageProtocol):
     """The coordinator is a trusted curator, and is shown all records."""
 
@@ -56,6 +67,15 @@ class CentralProtocol(OneMessageProtocol):
 
     def noise_withstands(self, study: Study) -> str:
         return "added by the trusted coordinator"
+
+    def describe_noise(self, noise: str) -> str:
+        return f"{MECHANISMS_IN_WORDS[noise]}, added by the curator"
+
+    def describe_collusion(self, max_colluding: int) -> str:
+        return "the coordinator has seen all their records"
+
+    def describe_evaluation(self, backend: str) -> str:
+        return "by the coordinator, a trusted curator"
 
     def messages(self, study: Study) -> CuratorMessages:
         return CuratorMessages(study)

@@ -1,8 +1,8 @@
 """The coordinator's side of `ghazi-rounds`: one question from all first messages.
 
-    side.ask(released)         ask: the same question from the same messages, also in a replay
-    side.hear(answers)
-    side.finish(released, …)   or replay
+side.ask(released)         ask: the same question from the same messages, also in a replay
+side.hear(answers)
+side.finish(released, …)   or replay
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A node's side of `ghazi-shuffle`: one message, made for two receivers.
 
-    attempt = side.begin(openings)     prepare: all nodes' records, and so how much noise
-    side.own_steps()                   evaluate: the message, and its pad
-    delivery = side.release()          release: what the ledger keeps
-    frames_to(place, node, study, delivery)     and what either shuffler gets of it, now and again
+attempt = side.begin(openings)     prepare: all nodes' records, and so how much noise
+side.own_steps()                   evaluate: the message, and its pad
+delivery = side.release()          release: what the ledger keeps
+frames_to(place, node, study, delivery)     and what either shuffler gets of it, now and again
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from umpc.ustat.clear import Columns
 class ShuffleNode(NodeSide):
     """One node, one study, one attempt. Args: as of SeedAgreement."""
 
-    def __init__(
-        self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
+    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
         super().__init__(name, study, columns, records, entropy)
         self._messages: ShuffleMessages | None = None
         self._sealed: Sealed | None = None

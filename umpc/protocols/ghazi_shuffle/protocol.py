@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -28,7 +28,8 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.settings import Settings
-from umpc.study.sizes import Sizes
+from umpc.study.sizes import ClassCounts, Sizes
+from umpc.ustat.clear import Columns
 
 
 class GhaziShuffleProtocol(Protocol):
@@ -53,6 +54,13 @@ class GhaziShuffleProtocol(Protocol):
             "shufflers",
             f"{names}; neither may collude with {study.coordinator} or with the other",
         )
+
+    def describe_noise(self, noise: str) -> str:
+        return "discrete Laplace on each cell's count, every node adds its part; estimated"
+
+    def describe_helpers(self) -> Iterator[tuple[str, str, str]]:
+        note = "each sees uniform numbers; neither may collude with the coordinator or the other"
+        yield "shufflers", "2", note
 
     def trust(self, study: Study) -> Trust:
         return SHUFFLERS
@@ -115,6 +123,11 @@ class GhaziShuffleProtocol(Protocol):
         names = ("shuffler-1", "shuffler-2")
         usual = [{"name": name, "address": ""} for name in names]
         return {**found, "shufflers": entries.get("shufflers") or usual}
+
+    def quantised(
+        self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
+    ) -> float | None:
+        return shuffle_messages(study, counts).quantised(columns, first)
 
     def exact_over_edges(self) -> Exact:
         return "bins"

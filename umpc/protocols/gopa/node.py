@@ -36,9 +36,7 @@ class GopaNode(OneMessageNode):
     def _shared(self, attempt: Attempt, peer: int) -> int:
         """±Δ with a peer: the node that comes first in the study adds it, the other subtracts it."""
         other = attempt.members[peer]
-        seed = derive(
-            self._key.seed_with(other.public_key, other.name), "gopa pair", attempt.id
-        )
+        seed = derive(self._key.seed_with(other.public_key, other.name), "gopa pair", attempt.id)
         drawn = self._messages.noise.pair_law.draw(random_bits(Stream(seed)))
         return drawn if self.index < peer else -drawn
 

@@ -27,6 +27,9 @@ class GopaProtocol(OneMessageProtocol):
     def check(self, study: Study) -> None:
         check_settings(study)
 
+    def describe_noise(self, noise: str) -> str:
+        return "discrete Gaussian; what nodes share cancels, their own is left"
+
     def messages(self, study: Study) -> GopaMessages:
         return gopa_messages(study)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from umpc.errors import StudyError
@@ -17,7 +17,6 @@ from umpc.protocols.local.messages import CellMessages, ClassMessages
 from umpc.protocols.local.settings import (
     BellAucSettings,
     BellLdpSettings,
-
     GhaziLdpSettings,
     auc_field,
     check_auc,
@@ -30,6 +29,8 @@ from umpc.protocols.local.settings import (
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.settings import Settings
+from umpc.study.sizes import ClassCounts
+from umpc.ustat.clear import Columns
 
 
 class LocalProtocol(OneMessageProtocol):
@@ -39,7 +40,13 @@ class LocalProtocol(OneMessageProtocol):
     _if_uniform = ", if the records were uniform between their bounds"
 
     def noise_withstands(self, study: Study) -> str:
-        return "of each record, whoever colludes"
+        return "added to each record at its node, which withstands all others"
+
+    def describe_noise(self, noise: str) -> str:
+        return "of every record's answer at its node; estimated"
+
+    def describe_collusion(self, max_colluding: int) -> str:
+        return "all others may collude"
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """Noise, and the bias from bins, over the table."""
@@ -49,6 +56,11 @@ class LocalProtocol(OneMessageProtocol):
             noise=messages.predicted_std(table.columns, table.first),
             bins=bias_of_bins(messages.quantised(small.columns, small.first), small),
         )
+
+    def quantised(
+        self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
+    ) -> float | None:
+        return self.messages(study).quantised(columns, first)
 
     def exact_over_edges(self) -> Exact:
         return "bins"
@@ -113,5 +125,3 @@ def bias_of_bins(quantised: float, table: ReferenceTable) -> float:
     if table.statistic is None:
         raise StudyError("the statistic cannot be told from this table")
     return quantised - table.statistic
-
-

@@ -62,9 +62,7 @@ class UMpcCoordinator(CoordinatorSide):
         shares = self._shares(answers, answers[0].attempt, RINGS, [1] * len(answers))
         return self._report(shares, sizes, measured)
 
-    def _report(
-        self, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured
-    ) -> Report:
+    def _report(self, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured) -> Report:
         """Add up the shares and say what the numbers mean."""
         if isinstance(run, Attempt):
             sums = self._sums(shares, run.sizes)

@@ -50,9 +50,7 @@ class UMpcNode(NodeSide):
 
     _attempt: Attempt | None = None
 
-    def __init__(
-        self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
+    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
         super().__init__(name, study, columns, records, entropy)
         self._cells: Cells | None = None
         self._begun: set[Chunk] = set()

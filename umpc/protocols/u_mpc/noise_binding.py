@@ -89,9 +89,7 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
     )
 
 
-def shared_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes]
-) -> Attempt:
+def shared_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
     """The attempt of these members and openings, with the committee's coins if it draws any."""
     sizes = Sizes.of(study, members)
     laws = noise_of_sums(sizes)

@@ -34,6 +34,14 @@ LOUD = "1000000000"
 """An ε under which there is hardly any noise."""
 
 
+NOISE_IN_WORDS = {
+    "distributed": "discrete Laplace, every node adds its part",
+    "in_mpc": "discrete Laplace, drawn under shares",
+    "skellam": "Skellam, every node adds its part",
+    "binomial": "binomial, drawn under shares",
+}
+
+
 class UMpc(Protocol):
     """Noisy sums over E, under secret sharing."""
 
@@ -44,6 +52,9 @@ class UMpc(Protocol):
 
     def check(self, study: Study) -> None:
         check_settings(study)
+
+    def describe_noise(self, noise: str) -> str:
+        return NOISE_IN_WORDS[noise]
 
     def trust(self, study: Study) -> Trust:
         return DEALER if study.dealer else NOBODY

@@ -51,12 +51,12 @@ class UMpcSettings(
         str, describe("How the noise is drawn. The default is in_mpc up to 16 nodes.", *NOISES)
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
-    backend: Annotated[
-        str, describe("How edges of several owners are evaluated.", *BACKENDS)
-    ] = "shared"
-    preprocessing: Annotated[
-        str, describe("Who makes correlated randomness.", *PREPROCESSINGS)
-    ] = "dealer"
+    backend: Annotated[str, describe("How edges of several owners are evaluated.", *BACKENDS)] = (
+        "shared"
+    )
+    preprocessing: Annotated[str, describe("Who makes correlated randomness.", *PREPROCESSINGS)] = (
+        "dealer"
+    )
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
 
 
