@@ -48,12 +48,12 @@ CATEGORIES = {
         *(
             "mpc.masked.masks:wire_masks",
             "mpc.masked.masks:masked_wires",
-            "protocols.u_mpc.node:NodeSession.fields_for",
+            "protocols.u_mpc.node:UMpcNode.fields_for",
         ),
-        "protocols.u_mpc.node:NodeSession.receive_fields",
+        "protocols.u_mpc.node:UMpcNode.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
-    "noise": ("protocols.u_mpc.node:NodeSession._own_noise",),
+    "noise": ("protocols.u_mpc.node:UMpcNode._own_noise",),
     "zero shares": ("crypto.zero_shares:zero_shares", "crypto.zero_shares:KeyAgreement.__init__"),
     "plans, chunks": (
         "mpc.attempt:compile_program",

@@ -16,8 +16,9 @@ import numpy as np
 from bench.harness import made_up, site
 from bench.table import Figure, show, show_targets
 from bench.work import Work, measure
+from tests.support.protocols import flat_study
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
-from umpc.mpc.attempt import Attempt, commit
+from umpc.mpc.attempt import Attempt
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
@@ -25,8 +26,9 @@ from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.u_mpc.noise_binding import attempt_of
+from umpc.protocols.registry import attempt_of
 from umpc.study import messages as m
+from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.frames import frame_bytes
 from umpc.study.parts import FieldText, Participant
@@ -55,7 +57,7 @@ FIELDS = (FieldText("age", "19", "87", "1"), FieldText("balance", "-3313", "7118
 
 
 def study_of(nodes: int) -> Study:
-    return Study(
+    return flat_study(
         name="simulated",
         statistic="kendall_tau",
         kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),

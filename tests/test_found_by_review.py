@@ -11,9 +11,10 @@ import pytest
 from tests.support.studies import LOUD, Entropy, make_attempt, make_study
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.masked.material import dealt_bytes
+from umpc.protocols.registry import checked
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
-from umpc.study.report import noisy_sums
 from umpc.study.sizes import Sizes
 from umpc.ustat import logic
 from umpc.ustat.clear import evaluate_clear
@@ -57,7 +58,7 @@ def test_what_has_no_sensitivity_is_constant_under_shares_too():
     """The kernel is 0 whatever the records: it may be released without noise only because it really is."""
     text = f"(({Q} & (a.x < b.x)) & (a.w < b.w)) * 1 - {Q} * (a.x < b.x) * (a.w < b.w)"
     fields = tuple(FieldText(name, "0", "1") for name in "xyzw")
-    study = make_study(text, 2, fields=fields, epsilon=LOUD).check()
+    study = checked(make_study(text, 2, fields=fields, epsilon=LOUD))
     tables = [{name: np.full(3, value) for name in "xyzw"} for value in (0, 1)]
     assert study.parsed_kernels[0].sensitivity_units == 0
     assert noisy_sums(simulate(study, tables, Entropy("constant")).transcript.shares, 1) == [0]
@@ -71,7 +72,7 @@ def test_a_bit_that_stands_twice_in_a_term_counts_once():
         first.translate(str.maketrans("abc", "".join(order)))
         for order in ("abc", "acb", "bac", "bca", "cab", "cba")
     )
-    study = make_study(text, 2, x=("0", "1"), y=("0", "1"), degree=3, epsilon=LOUD).check()
+    study = checked(make_study(text, 2, x=("0", "1"), y=("0", "1"), degree=3, epsilon=LOUD))
     tables = [
         {"x": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 0, 1])},
         {"x": np.array([1, 0]), "y": np.array([1, 1])},

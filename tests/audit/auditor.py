@@ -22,16 +22,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.protocols import noise_of
 from tests.support.studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
 from umpc.dp.binomial import least_coins
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, _threshold
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc.masked.committee_coins import noise_plan
-from umpc.protocols.u_mpc.noise_binding import Noise, delta_of, noise_of
+from umpc.protocols.registry import checked, delta_of
+from umpc.protocols.u_mpc.noise_binding import Noise
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
-from umpc.study.report import noisy_sums
 
 ALPHA = 1e-6
 """Chance that any test of right code in this folder fails, had the seeds been chosen at random."""
@@ -117,7 +119,7 @@ class Case:
             if self.study.two_sample
             else None
         )
-        attempt = make_attempt(self.study.check(), counts, first=of_first)
+        attempt = make_attempt(checked(self.study), counts, first=of_first)
         exact = [
             tuple(clear_sums(self.study, tables, attempt.hypergraph)) for tables in (first, second)
         ]

@@ -18,9 +18,9 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.exact_sampling import truth_threshold
 from umpc.dp.skellam import SkellamShare
-from umpc.protocols.central.messages import OfCurator
+from umpc.protocols.central.messages import CuratorMessages
 from umpc.protocols.ghazi_shuffle.mechanism import Embedding
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.kernel import Kernel
@@ -61,7 +61,7 @@ def last_node_without_noise(patch: Patch) -> None:
         last = node.index == len(attempt.members) - 1
         return [0] * len(attempt.study.kernels) if last else NOISE(node, attempt)
 
-    patch.setattr(NodeSession, "_own_noise", own_noise)
+    patch.setattr(UMpcNode, "_own_noise", own_noise)
 
 
 def everybody_counts_as_honest(patch: Patch) -> None:
@@ -85,13 +85,13 @@ def whole_epsilon_for_every_sum(patch: Patch) -> None:
 def one_noise_for_all_sums(patch: Patch) -> None:
     """A node adds the same number to each of its sums: their differences are exact. Loss; every law is right."""
     patch.setattr(
-        NodeSession,
+        UMpcNode,
         "_own_noise",
         lambda node, attempt: NOISE(node, attempt)[:1] * len(node.study.kernels),
     )
 
 
-NOISE = NodeSession._own_noise
+NOISE = UMpcNode._own_noise
 
 # --- noise drawn by a committee -----------------------------------------------------------------------------
 
@@ -125,12 +125,12 @@ def no_coin_falls(patch: Patch) -> None:
 
 def first_member_draws_zeros(patch: Patch) -> None:
     """One member of the committee draws nothing but zeros: harmless as long as another one draws. No audit finds it."""
-    words = NodeSession._random_words
+    words = UMpcNode._random_words
 
     def random_words(node, count):
         return words(node, count) * np.uint64(node.index > 0)
 
-    patch.setattr(NodeSession, "_random_words", random_words)
+    patch.setattr(UMpcNode, "_random_words", random_words)
 
 
 def dealer_deals_zeros(patch: Patch) -> None:
@@ -172,7 +172,7 @@ def noise_kept(patch: Patch) -> None:
             kept[key] = NOISE(node, attempt)
         return kept[key]
 
-    patch.setattr(NodeSession, "_own_noise", own_noise)
+    patch.setattr(UMpcNode, "_own_noise", own_noise)
 
 
 def nodes_restored(patch: Patch) -> None:
@@ -180,12 +180,12 @@ def nodes_restored(patch: Patch) -> None:
 
     Loss of pairs.
     """
-    start = NodeSession.__init__
+    start = UMpcNode.__init__
 
     def restored(node, name, study, columns, records, entropy):
         start(node, name, study, columns, records, Entropy(f"{entropy.seed} of {name}"))
 
-    patch.setattr(NodeSession, "__init__", restored)
+    patch.setattr(UMpcNode, "__init__", restored)
 
 
 def dealer_restored(patch: Patch) -> None:
@@ -230,9 +230,9 @@ def truth_told_too_often(patch: Patch) -> None:
 
 def curator_takes_too_much(patch: Patch) -> None:
     """A trusted curator adds the noise of 1000ε. Loss without end, as far as runs can tell."""
-    real = OfCurator.choice
+    real = CuratorMessages.choice
     patch.setattr(
-        OfCurator,
+        CuratorMessages,
         "choice",
         lambda of, n: replace(real(of, n), epsilon=1000 * of.study.exact_epsilon),
     )

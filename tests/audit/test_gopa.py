@@ -34,7 +34,7 @@ def eight_times_epsilon(patch) -> None:
 
 def nothing_shared(patch) -> None:
     """Every node adds its own noise only, which for one sum would be enough and for each message is not."""
-    patch.setattr("umpc.protocols.gopa.node.GopaSession._shared", lambda self, peer: 0)
+    patch.setattr("umpc.protocols.gopa.node.GopaNode._shared", lambda self, peer: 0)
 
 
 def seen_of(record, label: str, runs: int) -> np.ndarray:

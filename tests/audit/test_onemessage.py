@@ -19,8 +19,9 @@ from scipy import stats
 from tests.audit import mutants
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.local import bins, local_study
+from tests.support.protocols import messages_of
 from tests.support.studies import GINI, Columns, Entropy, table
-from umpc.protocols.local.messages import OneMessage, one_message_of
+from umpc.protocols.local.messages import OneMessage
 from umpc.protocols.local.sphere import directions
 from umpc.simulation import simulate
 from umpc.study.document import Study
@@ -28,7 +29,7 @@ from umpc.study.document import Study
 Score = Callable[[Study, bytes], int]
 
 
-protocol_of: Callable[[Study], OneMessage] = cache(one_message_of)
+protocol_of: Callable[[Study], OneMessage] = cache(messages_of)
 """Of the real code, whatever is broken later."""
 
 

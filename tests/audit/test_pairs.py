@@ -25,12 +25,13 @@ from tests.support.bell import (
     pmf_of,
     without_transfers,
 )
+from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.cells import Side
 from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
-from umpc.protocols.u_mpc.node import NodeSession
-from umpc.protocols.u_mpc.noise_binding import delta_of, noise_of
+from umpc.protocols.registry import delta_of
+from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import simulate
 from umpc.study.document import Study
 
@@ -58,10 +59,10 @@ def whole_epsilon_for_every_pair(patch: Patch) -> None:
 def no_noise_inside_a_node(patch: Patch) -> None:
     """Values of pairs inside a node leave as they are. Loss without end."""
 
-    def without(node: NodeSession, values) -> np.ndarray:
+    def without(node: UMpcNode, values) -> np.ndarray:
         return np.stack(values).astype(node.attempt.ring.dtype)
 
-    patch.setattr(NodeSession, "_with_noise", without)
+    patch.setattr(UMpcNode, "_with_noise", without)
 
 
 def one_number_for_every_pair(patch: Patch) -> None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import pytest
 
 from tests.audit import mutants
 from tests.audit.auditor import MORE, Tables, Verdict, broken_by, loss_bound, remembered
+from tests.support.protocols import with_facts
 from tests.support.studies import Entropy, make_study, table
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
-from umpc.study.report import noisy_sums
 
 
 def tables_of(x: int) -> Tables:
@@ -73,8 +73,8 @@ def masks_less_masks(first: Simulated, second: Simulated) -> int:
 
 
 MEAN = make_study("a.x", 2, degree=1, x=("0", "2"))
-OPPOSITE = msgspec.structs.replace(MEAN, kernels=("a.x * -1",))
-COINS = msgspec.structs.replace(MEAN, noise="in_mpc")
+OPPOSITE = with_facts(MEAN, kernels=("a.x * -1",))
+COINS = with_facts(MEAN, noise="in_mpc")
 PRODUCTS = tuple(make_study(f"a.{field} * b.{field}", 2) for field in "xy")
 CHANGED = (tables_of(0), tables_of(0)), (tables_of(0), tables_of(2))
 UNCHANGED = (tables_of(0), tables_of(0)), (tables_of(2), tables_of(2))

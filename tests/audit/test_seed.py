@@ -13,7 +13,7 @@ from scipy import stats
 from tests.audit import mutants
 from tests.audit.auditor import EACH, MORE, broken_by, remembered
 from tests.support.studies import Entropy, make_study, table
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import simulate
 
 RUNS = 60
@@ -37,7 +37,7 @@ def matching(run) -> int:
 
 def law_of_edges(honest: int, mutant=None) -> float:
     """The p-value of "all E are equally likely", if all nodes but one give the same opening every time."""
-    start, entropy = NodeSession.__init__, Entropy(f"one honest node, {honest}")
+    start, entropy = UMpcNode.__init__, Entropy(f"one honest node, {honest}")
 
     def same_opening(node, name, study, columns, records, drawn):
         start(
@@ -50,7 +50,7 @@ def law_of_edges(honest: int, mutant=None) -> float:
         )
 
     with broken_by(mutant), pytest.MonkeyPatch.context() as patch, remembered():
-        patch.setattr(NodeSession, "__init__", same_opening)
+        patch.setattr(UMpcNode, "__init__", same_opening)
         seen = [matching(simulate(STUDY, TABLES, entropy)) for _ in range(RUNS * MORE)]
     return float(stats.chisquare(np.bincount(seen, minlength=3)).pvalue)
 

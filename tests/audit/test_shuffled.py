@@ -23,7 +23,7 @@ from tests.support.shuffled import (
     sums,
 )
 from tests.support.studies import GINI, Entropy, table
-from umpc.protocols.u_mpc.noise_binding import delta_of
+from umpc.protocols.registry import delta_of
 from umpc.simulation import Simulated, simulate
 
 FACTS = {

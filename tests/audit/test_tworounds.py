@@ -19,9 +19,9 @@ from tests.audit import mutants
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.audit.test_onemessage import short_streams
 from tests.support.local import bins, local_study
+from tests.support.protocols import messages_of
 from tests.support.studies import Entropy, table
 from umpc.protocols.ghazi_rounds.mechanism import groups
-from umpc.protocols.local.messages import one_message_of
 from umpc.protocols.local.sphere import directions
 from umpc.simulation import Simulated, simulate
 
@@ -36,7 +36,7 @@ OTHERS = table([0, 1] * 30, [0, 1] * 30)
 RECORDS = table([0], [0]), table([1], [0])
 RUNS = 850
 """Of either record: a third of them in group 3."""
-PROTOCOL = one_message_of(STUDY).protocol
+PROTOCOL = messages_of(STUDY).protocol
 
 
 def score(run: Simulated) -> tuple[int, int]:
@@ -60,9 +60,9 @@ def audit(mutant=None) -> dict[str, Verdict]:
     """By message: p, that a record's answer is right as often as it may be at most, and what both tables' runs lose."""
     epsilon, found = float(STUDY.exact_epsilon), []
     with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
-        once = cache(one_message_of)
-        patch.setattr("umpc.protocols.base.one_message_node.one_message_of", once)
-        patch.setattr("umpc.protocols.base.one_message_coordinator.one_message_of", once)
+        once = cache(messages_of)
+        patch.setattr("umpc.protocols.base.one_message_node.messages_of", once)
+        patch.setattr("umpc.protocols.base.one_message_coordinator.messages_of", once)
         patch.setattr("umpc.protocols.ghazi_rounds.mechanism.groups", cache(groups))
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")

@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from umpc.protocols.kinds import PROTOCOLS
 
 from bench.figures.figure import Row
 from bench.figures.planned import figure
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
 from umpc.planning.alternatives import NOISES
-from umpc.protocols.kinds import PROTOCOLS
 from umpc.simulation import simulate
 
 POINTS = {point.series: point for point in figure.points(True)}

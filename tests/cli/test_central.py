@@ -7,6 +7,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from umpc.protocols.kinds import NOISES
 
 from tests.cli.test_approve import Site, digits
 from tests.support.central import MECHANISMS, central_study, central_tables
@@ -20,7 +21,6 @@ from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.central.central_mechanisms import Choice
-from umpc.protocols.kinds import NOISES
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldText

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.protocols import flat_study
 from umpc.cli import table as module
 from umpc.cli.table import DemoTable, breast_cancer, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
+from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 from umpc.ustat.hypergraph import Hypergraph, SampledCell
@@ -25,19 +27,21 @@ KENDALL = 'sign(a.age - b.age) * sign(a["the balance"] - b["the balance"])'
 
 
 def study(table: DemoTable, *kernels: str, **changes) -> Study:
-    return Study(
-        name="demo",
-        statistic="kendall_tau",
-        kernels=kernels or (KENDALL,),
-        **changes,
-        fields=table.fields(),
-        epsilon="1",
-        edges="all",
-        max_colluding=0,
-        coordinator="coordinator",
-        dealer=Participant("dealer", "dealer:1"),
-        nodes=(Participant("node-1", "node-1:1"),),
-    ).check()
+    return checked(
+        flat_study(
+            name="demo",
+            statistic="kendall_tau",
+            kernels=kernels or (KENDALL,),
+            **changes,
+            fields=table.fields(),
+            epsilon="1",
+            edges="all",
+            max_colluding=0,
+            coordinator="coordinator",
+            dealer=Participant("dealer", "dealer:1"),
+            nodes=(Participant("node-1", "node-1:1"),),
+        )
+    )
 
 
 def written(folder: Path, text: str) -> Path:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.protocols import flat_study
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, KernelError, StudyError, UnknownField
-from umpc.study.document import Study, decode_study
+from umpc.protocols.registry import decode_study
+from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText, Participant
 
 GOOD = """\
@@ -63,7 +65,7 @@ def replaced(old: str, new: str) -> str:
 
 
 def test_a_good_file_is_this_study(tmp_path):
-    assert study(tmp_path) == Study(
+    assert study(tmp_path) == flat_study(
         name="kendall-2026",
         statistic="kendall_tau",
         kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),

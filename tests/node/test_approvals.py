@@ -17,7 +17,8 @@ from tests.support.studies import make_study
 from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
 from umpc.node import approvals as module
 from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approvals_beside
-from umpc.study.document import Study, decode_study
+from umpc.protocols.registry import decode_study
+from umpc.study.document import Study
 from umpc.study.parts import Participant
 
 STUDY = make_study(name="first")

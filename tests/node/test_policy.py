@@ -13,6 +13,7 @@ from tests.support.studies import CLASSES, GINI, KENDALL, library_study, make_st
 from umpc.errors import ConfigError, PolicyRefused
 from umpc.node.config import IDENTITY_FILES, load_node_config
 from umpc.node.policy import ANYTHING, Policy, computes
+from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.statistics import LIBRARY
@@ -311,7 +312,7 @@ COLUMNS = {1: ["x"], 2: ["y", "x"]}
 
 def of_library(name: str, columns=None, **changes) -> Study:
     chosen = columns or COLUMNS[len(LIBRARY[name].arguments)]
-    return library_study(name, CATEGORIES, 2, chosen, **changes).check()
+    return checked(library_study(name, CATEGORIES, 2, chosen, **changes))
 
 
 def same(study: Study) -> set[str]:

@@ -13,6 +13,7 @@ from math import comb
 import numpy as np
 import pytest
 
+from tests.support.protocols import noise_of
 from tests.support.studies import (
     AUC,
     GINI,
@@ -31,10 +32,9 @@ from tests.support.studies import (
 from umpc.crypto.prg import Stream
 from umpc.errors import KernelError
 from umpc.mpc.cost import predict
-from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.report import noisy_sums
 from umpc.study.sizes import Sizes
 from umpc.ustat.sampling import balanced, max_degree
 

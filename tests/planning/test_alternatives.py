@@ -7,17 +7,17 @@ from math import sqrt
 
 import pytest
 from click.testing import CliRunner
+from umpc.protocols.kinds import PROTOCOLS
 
 from tests.support.studies import generator
 from umpc.cli.main import umpc
 from umpc.coordinator.studyfile import load_study_file, write_study_file
 from umpc.errors import StudyError
-from umpc.mpc.cost import Cost
 from umpc.planning import seconds as planning
 from umpc.planning.alternatives import Alternative, Targets, recommended, trust_of, turned
-from umpc.planning.error import PredictedError
+from umpc.planning.reference_table import PredictedError
 from umpc.planning.seconds import Seconds
-from umpc.protocols.kinds import PROTOCOLS
+from umpc.study.cost import Cost
 from umpc.study.parts import FieldText
 
 FIELDS = (FieldText("age", "0", "99"), FieldText("wage", "0", "999"))

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from tests.support.protocols import noise_of
 from tests.support.studies import (
     AUC,
     GINI,
@@ -19,16 +20,11 @@ from tests.support.studies import (
 )
 from umpc.errors import StudyError
 from umpc.mpc.attempt import edges_of
-from umpc.planning.error import (
-    ReferenceTable,
-    edges_for_error,
-    edges_for_noise,
-    error_of_curator,
-    error_of_sums,
-)
-from umpc.protocols.central.messages import OfCurator, bits_of
+from umpc.planning.reference_table import ReferenceTable
+from umpc.protocols.central.messages import CuratorMessages, bits_of
 from umpc.protocols.central.terms import kernel_terms, permutation, values
-from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.protocols.central.theory import error_of_curator
+from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
 from umpc.study.parts import FieldText
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
@@ -160,7 +156,7 @@ def test_a_large_table_is_represented_by_few_of_its_records(classes, monkeypatch
     )
     table = bank_like(900, classes)
     whole = like_of(study, table).sampling_std(sizes_of(study, table))
-    monkeypatch.setattr("umpc.planning.error.MOST_RECORDS", 300)
+    monkeypatch.setattr("umpc.planning.reference_table.MOST_RECORDS", 300)
     like = like_of(study, table)
     assert like.small.records == 300 and abs(like.small.first / 300 - like.first / 900) < 0.01
     assert like.sampling_std(sizes_of(study, table)) == pytest.approx(whole, rel=0.15)
@@ -240,7 +236,7 @@ def test_what_a_curators_sets_lose_is_that_of_the_families_it_draws(mechanism, e
         study, fields=(FieldText("x", "0", "10000"), FieldText("y", "0", "100"))
     )
     sizes, like, bits = sizes_of(study, table), like_of(study, table), bits_of(bytes(32))
-    choice, found = OfCurator(study).choice(24), []
+    choice, found = CuratorMessages(study).choice(24), []
     for _ in range(DRAWS):
         rows = permutation(24, bits)[: 24 - 12] if mechanism == "hajek_split" else np.arange(24)
         terms = kernel_terms(
@@ -248,7 +244,7 @@ def test_what_a_curators_sets_lose_is_that_of_the_families_it_draws(mechanism, e
         )
         found.append(float(values(terms, choice.family(24, bits)).mean()))
     error = error_of_curator(sizes, like)
-    assert error.noise == pytest.approx(OfCurator(study).usual_std(24), rel=0.2)
+    assert error.noise == pytest.approx(CuratorMessages(study).usual_std(24), rel=0.2)
     spread = np.mean((np.array(found) - like.statistic) ** 2)
     assert spread == pytest.approx(error.sampling**2, rel=0.18, abs=1e-9)
     assert error.sampling <= choice.sampling_bound(24)
@@ -273,6 +269,6 @@ def test_a_curators_sets_of_single_records_and_of_three():
         "a.x * b.x * c.x", 1, degree=3, noise="coinpress_naive", edges="all", **facts
     )
     error = error_of_curator(sizes_of(study, table), like_of(study, table))
-    assert error.sampling_is_bound and error.sampling == OfCurator(study).choice(30).sampling_bound(
+    assert error.sampling_is_bound and error.sampling == CuratorMessages(study).choice(
         30
-    )
+    ).sampling_bound(30)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-import msgspec
 import pytest
 
 from tests.support.local import local_tables
+from tests.support.protocols import make_node, messages_of, run_own_steps, with_facts
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import Entropy
 from umpc.coordinator.shufflers import ShufflerLink
@@ -24,8 +24,7 @@ from umpc.errors import (
 )
 from umpc.node.attempts.delivery import ShufflerStream, ShufflerStreams
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.ghazi_shuffle.node import ShuffledSession, frames_to
-from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.shuffler.server import ALLOWED, ShufflerServer
 from umpc.study import messages as m
 from umpc.study.document import Study
@@ -100,7 +99,7 @@ async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Pla
             shufflers.append(Participant(name, await bind(server, identities[name], "127.0.0.1:0")))
             await server.start()
             stack.push_async_callback(server.stop, 0)
-        study = msgspec.structs.replace(shuffled_study(2), shufflers=tuple(shufflers), **changes)
+        study = with_facts(shuffled_study(2), shufflers=tuple(shufflers), **changes)
         here = Place(identities, study, delivered(study), ended)
         await stack.enter_async_context(here.closing)
         yield here
@@ -108,14 +107,14 @@ async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Pla
 
 def delivered(study: Study) -> list[m.ShufflerStreams]:
     nodes = [
-        ShuffledSession(node.name, study, table, count, Entropy(node.name))
+        make_node(node.name, study, table, count, Entropy(node.name))
         for node, table, count in zip(study.nodes, local_tables(study, COUNTS), COUNTS, strict=True)
     ]
     members = [node.accept() for node in nodes]
     openings = [node.agree(members) for node in nodes]
     for node in nodes:
         node.begin(openings)
-        node.randomise()
+        run_own_steps(node)
     return [node.release() for node in nodes]
 
 
@@ -165,7 +164,7 @@ def test_large_messages_come_in_several_frames(identities, monkeypatch):
     async def scenario(here: Place) -> None:
         links, counts = await here.coordinator(), [(0, count) for count in COUNTS]
         sent = [await (await here.node(number)).send(here.frames(number)) for number in (0, 1)]
-        of = one_message_of(here.study, counts)
+        of = messages_of(here.study, counts)
         for number, steps in enumerate(sent):
             assert {each.step: each.bytes for each in steps} == of.sent_bytes(
                 number, counts[number]
@@ -331,7 +330,7 @@ def test_an_attempt_is_collected_for_its_own_study_only(identities, first):
     """Another coordinator, which names itself in a study of its own over the same shufflers, gets no heap."""
 
     async def scenario(here: Place) -> None:
-        false = msgspec.structs.replace(here.study, coordinator="other")
+        false = with_facts(here.study, coordinator="other")
         links = [] if first else await here.coordinator()
         stranger = ShufflerLink(false, 0)
         await stranger.open(here.identities["other"])

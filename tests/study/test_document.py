@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.studies import STUDY, changed
 from umpc.errors import EncodingError, StudyError, UmpcError
-from umpc.study.document import MAX_BYTES, Study, decode_study
+from umpc.protocols.registry import decode_study
+from umpc.study.document import MAX_BYTES, Study
 from umpc.study.parts import MAX_NUMBER, FieldBins, FieldText, Participant, exact
 
 

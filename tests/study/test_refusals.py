@@ -20,8 +20,8 @@ from umpc.errors import (
     UnknownField,
     VersionMismatch,
 )
-from umpc.protocols.u_mpc.noise_binding import attempt_of
-from umpc.study.document import Study, decode_study
+from umpc.protocols.registry import attempt_of, checked, decode_study
+from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 from umpc.study.rules import MAX_DEGREE, MAX_SUMS
 from umpc.study.sizes import Sizes
@@ -243,27 +243,30 @@ def test_a_study_that_cannot_be_is_refused_by_both_doors(changes, error, message
 
 
 def test_what_is_possible_passes():
-    assert STUDY.check() is STUDY
+    assert checked(STUDY) is STUDY
     for changes in (
         {"max_colluding": 0},
         {"seconds_per_step": 1},
         {"seconds_per_step": 86_400},
         {"edges": "all"},
     ):
-        changed(**changes).check()
-    changed(nodes=STUDY.nodes[:1], max_colluding=0).check()
-    changed(**TWO_SAMPLE).check()
+        checked(changed(**changes))
+    checked(changed(nodes=STUDY.nodes[:1], max_colluding=0))
+    checked(changed(**TWO_SAMPLE))
     for split in ((), ("1/2", "1/2"), ("0.1", "9/10")):
-        changed(kernels=TWO, estimator="ratio", split=split).check()
+        checked(changed(kernels=TWO, estimator="ratio", split=split))
     for degree in range(1, MAX_DEGREE + 1):
-        changed(
-            degree=degree, kernels=(" + ".join(f"{record}.age" for record in "abcdefgh"[:degree]),)
-        ).check()
+        checked(
+            changed(
+                degree=degree,
+                kernels=(" + ".join(f"{record}.age" for record in "abcdefgh"[:degree]),),
+            )
+        )
 
 
 @pytest.mark.parametrize("name", ["a", "0", "north-1", "a--b", "x" * 63])
 def test_these_names_are_possible(name):
-    assert changed(coordinator=name).check()
+    assert checked(changed(coordinator=name))
 
 
 @pytest.mark.parametrize(
@@ -278,7 +281,7 @@ def test_these_names_are_refused(name, role):
         "coordinator": {"coordinator": name},
     }
     with pytest.raises(StudyError, match="lower-case letters, digits and inner dashes"):
-        changed(**changes[role]).check()
+        checked(changed(**changes[role]))
 
 
 def test_another_version_is_named_before_anything_unknown_in_its_bytes():
@@ -340,7 +343,7 @@ def test_the_ring_grows_with_the_noise_of_the_smallest_part():
 
 
 def test_a_sum_that_no_ring_holds_is_a_range_error():
-    wide = changed(kernels=("a.x * b.x",), fields=(FieldText("x", "0", str(1 << 30)),)).check()
+    wide = checked(changed(kernels=("a.x * b.x",), fields=(FieldText("x", "0", str(1 << 30)),)))
     with pytest.raises(RangeError, match="narrow the fields' bounds"):
         begin(wide, 10)
     with pytest.raises(RangeError, match=r"the ring holds 2\^63"):
@@ -354,7 +357,7 @@ def test_a_value_inside_a_kernel_that_64_bits_do_not_hold_is_refused_before_anyt
         fields=(FieldText("x", "0", str(1 << 40)), FieldText("y", "0", "127")),
     )
     with pytest.raises(RangeError, match="62 bits"):
-        wrapping.check()
+        checked(wrapping)
 
 
 def test_more_records_or_edges_than_memory_holds_are_refused():
@@ -366,9 +369,9 @@ def test_more_records_or_edges_than_memory_holds_are_refused():
 
 
 def test_noise_that_no_ring_holds_is_refused_by_a_study_error():
-    quiet = changed(
-        epsilon="1e-15", kernels=("abs(a.x - b.x)",), fields=(FieldText("x", "0", "1e9"),)
-    ).check()
+    quiet = checked(
+        changed(epsilon="1e-15", kernels=("abs(a.x - b.x)",), fields=(FieldText("x", "0", "1e9"),))
+    )
     with pytest.raises(StudyError, match="epsilon"):
         begin(quiet, 10)
 

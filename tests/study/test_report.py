@@ -7,23 +7,24 @@ from fractions import Fraction
 from itertools import combinations, permutations
 from math import comb, sqrt
 
-import msgspec
 import numpy as np
 import pytest
 
-from umpc.mpc.attempt import commit
+from tests.support.protocols import flat_study, noise_of, with_facts
 from umpc.mpc.cost import predict
-from umpc.protocols.u_mpc.noise_binding import attempt_of, noise_of
+from umpc.protocols.registry import attempt_of
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.study import report as report_module
+from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.messages import StepBytes
 from umpc.study.parts import FieldText, Participant
-from umpc.study.report import Measured, Report, build_report, count_online, noisy_sums
+from umpc.study.report import Measured, Report, build_report, count_online
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat import sampling
 from umpc.ustat.estimators import QUANTILE
 
-STUDY = Study(
+STUDY = flat_study(
     name="report",
     statistic="gini_mean_difference",
     kernels=("abs(a.x - b.x)",),
@@ -136,7 +137,7 @@ PRISM = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
 @pytest.mark.parametrize("edges", [1, 2, 3, 4, 5, 6, 9, 12, 14, 15])
 def test_the_sampling_bound_of_pairs_holds_over_all_numberings(kernel, edges):
     """All 720 numberings of 6 records; with regular graphs the degenerate kernel's variance is the bound's, exactly."""
-    study = msgspec.structs.replace(STUDY, edges=str(edges))
+    study = with_facts(STUDY, edges=str(edges))
     sizes = Sizes(study, 6)
     graph = sampling._circulant(6, edges).T
     order = np.array(list(permutations(range(6))))
@@ -149,7 +150,7 @@ def test_the_sampling_bound_of_pairs_holds_over_all_numberings(kernel, edges):
 
 
 def test_pairings_are_independent_of_each_other():
-    one, five = (Sizes(msgspec.structs.replace(STUDY, edges=rule), 10) for rule in ("1p", "5p"))
+    one, five = (Sizes(with_facts(STUDY, edges=rule), 10) for rule in ("1p", "5p"))
     bounds = [report_module._sampling_bound(10.0, sizes) for sizes in (one, five)]
     assert bounds == pytest.approx([sqrt(100 * 8 / 7 / 20), sqrt(100 * 8 / 7 / 100)])
 
@@ -158,7 +159,7 @@ def test_the_sampling_bound_holds_for_the_worst_table():
     """Half the records at each bound; all sets of |E| = 3 of the 6 pairs of 4 records."""
     values = [abs(x - y) for x, y in combinations([0, 0, 10, 10], 2)]
     means = [sum(chosen) / 3 for chosen in combinations(values, 3)]
-    three = msgspec.structs.replace(STUDY, edges="3")
+    three = with_facts(STUDY, edges="3")
     report = build_report(three, shares(0, 2, 4), attempt(three, (2, 2)), MEASURED)
     assert np.std(means) <= report.sampling_std_bound + 1e-12
 
@@ -168,7 +169,7 @@ def test_the_sampling_bound_holds_for_the_worst_table():
 )
 def test_the_sampling_bound_counts_sets_of_the_studys_degree(degree, edges):
     kernel = " + ".join(f"{name}.x" for name in "abcdefgh"[:degree])
-    study = msgspec.structs.replace(STUDY, kernels=(kernel,), degree=degree, edges=edges)
+    study = with_facts(STUDY, kernels=(kernel,), degree=degree, edges=edges)
     report = build_report(study, shares(0, 2, 4), attempt(study), MEASURED)
     total, count, width = comb(10, study.degree), report.edges, 10 * study.degree
     assert (report.sets, report.degree) == (total, study.degree)
@@ -179,7 +180,7 @@ def test_the_sampling_bound_counts_sets_of_the_studys_degree(degree, edges):
 @pytest.mark.parametrize("edges", ["3", "1n", "all"])
 def test_the_sampling_bound_of_two_samples_counts_pairs_across_the_classes(edges):
     fields = (*STUDY.fields, FieldText.of_categories("label", ["p", "n"], public=True))
-    study = msgspec.structs.replace(STUDY, fields=fields, sampling="two_sample", edges=edges)
+    study = with_facts(STUDY, fields=fields, sampling="two_sample", edges=edges)
     members = [
         Member(node.name, count, commit(study.hash, node.name, OPENING), bytes(32), first)
         for node, count, first in zip(study.nodes, (4, 6), (3, 1), strict=True)
@@ -196,7 +197,7 @@ def test_the_sampling_bound_of_two_samples_counts_pairs_across_the_classes(edges
 
 def test_a_total_is_scaled_by_the_number_of_possible_sets():
     """The mean over E times all 45 pairs, whatever E is."""
-    study = msgspec.structs.replace(STUDY, estimator="total")
+    study = with_facts(STUDY, estimator="total")
     run = attempt(study)
     report = build_report(study, shares(-87, 2, run.ring.bytes), run, MEASURED)
     (entry,) = report.sums
@@ -207,7 +208,7 @@ def test_a_total_is_scaled_by_the_number_of_possible_sets():
 
 @pytest.mark.parametrize("counts", [(4, 6), (1, 1), (2, 0)])
 def test_all_pairs_leave_no_sampling_error(counts):
-    every = msgspec.structs.replace(STUDY, edges="all")
+    every = with_facts(STUDY, edges="all")
     assert (
         build_report(every, shares(0, 2, 4), attempt(every, counts), MEASURED).sampling_std_bound
         == 0

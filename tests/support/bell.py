@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from tests.support.garbled import garbled_study, without_points
+from tests.support.protocols import noise_of
 from tests.support.studies import Columns, by_class
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol
@@ -19,7 +20,6 @@ from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, set_up_shapes
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
-from umpc.protocols.u_mpc.noise_binding import noise_of
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Owners

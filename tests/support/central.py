@@ -8,6 +8,7 @@ import numpy as np
 
 from tests.support.studies import KENDALL, make_study, random_tables
 from umpc.protocols.central.settings import MECHANISMS, usual_edges
+from umpc.protocols.registry import checked
 from umpc.study.document import Study
 
 SHAPE = {"protocol": "central", "backend": "none", "preprocessing": "none", "dealer": None}
@@ -23,7 +24,7 @@ def central_study(noise: str = "laplace", nodes: int = 2, **changes) -> Study:
         "nodes": nodes,
         "kernels": KENDALL,
     }
-    return make_study(**(shape | changes)).check()
+    return checked(make_study(**(shape | changes)))
 
 
 def central_tables(

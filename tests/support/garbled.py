@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import msgspec
 import pytest
 
+from tests.support.protocols import with_facts
 from tests.support.studies import make_study
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Protocol
 from umpc.mpc.transfers.base_ot import CHOICE, OFFER, key_message, silence
 from umpc.mpc.transfers.correlated_ot import BLOCK_BITS
+from umpc.protocols.registry import checked
 from umpc.study.document import Study
 
 NO_DEALER = {"backend": "garbled", "preprocessing": "none", "dealer": None}
 
 
 def garbled_study(kernels: str | Sequence[str], nodes: int = 2, **changes) -> Study:
-    return make_study(kernels, nodes, **(NO_DEALER | changes)).check()
+    return checked(make_study(kernels, nodes, **(NO_DEALER | changes)))
 
 
 def without_dealer(study: Study) -> Study:
-    return msgspec.structs.replace(study, **NO_DEALER).check()
+    return checked(with_facts(study, **NO_DEALER))
 
 
 def _seed(session: bytes, number: int, bit: int) -> bytes:

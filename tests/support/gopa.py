@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 
+from tests.support.protocols import make_node, messages_of
 from tests.support.studies import Columns, generator, make_study
-from umpc.protocols.gopa.messages import OfGopa
-from umpc.protocols.gopa.node import GopaSession
-from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.gopa.messages import GopaMessages
+from umpc.protocols.gopa.node import GopaNode
+from umpc.protocols.registry import checked
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 
@@ -22,7 +23,7 @@ FACTS = {
     "dealer": None,
 }
 
-protocol_of = cache(one_message_of)
+protocol_of = cache(messages_of)
 
 
 def gopa_study(nodes: int = 3, colluding: int = 1, **changes) -> Study:
@@ -34,7 +35,7 @@ def gopa_study(nodes: int = 3, colluding: int = 1, **changes) -> Study:
         "delta": "1e-9",
         "max_colluding": colluding,
     }
-    return make_study(**(FACTS | shape | {"nodes": nodes} | changes)).check()
+    return checked(make_study(**(FACTS | shape | {"nodes": nodes} | changes)))
 
 
 def tables_of(counts: Sequence[int], label: str = "gopa") -> list[dict[str, np.ndarray]]:
@@ -44,7 +45,7 @@ def tables_of(counts: Sequence[int], label: str = "gopa") -> list[dict[str, np.n
 
 def sums(study: Study, tables: Sequence[Columns]) -> list[int]:
     """Each node's value without noise, in steps."""
-    of: OfGopa = protocol_of(study)
+    of: GopaMessages = protocol_of(study)
     return [int(of.kernel.evaluate([table]).sum()) * of.scale for table in tables]
 
 
@@ -65,10 +66,10 @@ def uncovered(run: Simulated) -> list[int]:
     ]
 
 
-def ring_of_sessions(study: Study, tables: Sequence[Columns], entropy) -> list[GopaSession]:
+def ring_of_sessions(study: Study, tables: Sequence[Columns], entropy) -> list[GopaNode]:
     """All nodes, as far as drawn noise."""
     nodes = [
-        GopaSession(node.name, study, table, len(table["x"]), entropy)
+        make_node(node.name, study, table, len(table["x"]), entropy)
         for node, table in zip(study.nodes, tables, strict=True)
     ]
     members = [node.accept() for node in nodes]

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tests.support.protocols import messages_of
 from tests.support.studies import AUC, KENDALL, generator, make_study
 from umpc.protocols.base.seed_agreement import by_class
-from umpc.protocols.local.messages import one_message_of
 from umpc.protocols.local.settings import ASKS, ONE_MESSAGE, with_usual_bins
+from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 
@@ -34,7 +35,7 @@ ALONE = tuple(protocol for protocol in ONE_MESSAGE if protocol != ASKS)
 def local_study(protocol: str, nodes: int = 2, **changes) -> Study:
     """changes: as for make_study; fields without bins get the usual ones, which here are a bin a value."""
     shape = NO_EDGES | SHAPES[protocol] | {"protocol": protocol}
-    return with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))).check()
+    return checked(with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))))
 
 
 def local_tables(
@@ -55,7 +56,7 @@ def local_tables(
 def quantised(study: Study, tables: Sequence[Mapping[str, np.ndarray]]) -> float:
     """What the estimate is near to."""
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    return one_message_of(study).quantised(*by_class(study, together))
+    return messages_of(study).quantised(*by_class(study, together))
 
 
 def bins(**given: int | Sequence[str]) -> tuple[FieldBins, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy, make_study, random_tables
 from umpc.crypto.rounds import run_in_memory
 from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import Chunk
-from umpc.protocols.u_mpc.node import NodeSession
 
 
 class Run:
@@ -18,7 +18,7 @@ class Run:
         self.study = make_study(nodes=len(counts), **changes)
         self.tables = random_tables(counts, label, classes=self.study.two_sample)
         self.nodes = [
-            NodeSession(node.name, self.study, table, count, Entropy(f"{label} {i}"))
+            make_node(node.name, self.study, table, count, Entropy(f"{label} {i}"))
             for i, (node, table, count) in enumerate(
                 zip(self.study.nodes, self.tables, counts, strict=True)
             )
@@ -69,7 +69,7 @@ class Run:
         for chunk in self.attempt.chunks():
             self.finish(chunk)
         for node in self.nodes:
-            node.evaluate_inner()
+            run_own_steps(node)
         return self
 
 

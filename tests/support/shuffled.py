@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from tests.support.local import NO_EDGES
+from tests.support.protocols import messages_of
 from tests.support.studies import KENDALL, make_attempt, make_study
 from umpc.crypto.packing import unpack
 from umpc.mpc.attempt import Attempt
-from umpc.protocols.ghazi_shuffle.messages import OfShufflers
+from umpc.protocols.ghazi_shuffle.messages import ShuffleMessages
 from umpc.protocols.ghazi_shuffle.split_mix import add_up
-from umpc.protocols.local.messages import one_message_of
 from umpc.protocols.local.settings import with_usual_bins
+from umpc.protocols.registry import checked
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 from umpc.study.parts import Participant
@@ -32,21 +33,21 @@ def shuffled_study(nodes: int = 2, **changes) -> Study:
         "shufflers": SHUFFLERS,
         "kernels": KENDALL,
     }
-    return with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))).check()
+    return checked(with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))))
 
 
 def shuffled_attempt(counts: Sequence[int], label: str = "members", **changes) -> Attempt:
     return make_attempt(shuffled_study(len(counts), **changes), counts, label)
 
 
-def protocol_of(attempt: Attempt) -> OfShufflers:
-    return one_message_of(attempt.study, [member.classes for member in attempt.members])
+def protocol_of(attempt: Attempt) -> ShuffleMessages:
+    return messages_of(attempt.study, [member.classes for member in attempt.members])
 
 
 @contextmanager
 def one_protocol() -> Iterator[None]:
     """Equal studies of equal counts have one protocol object in all processes of all runs: its matrix and widths."""
-    kept = cache(one_message_of)
+    kept = cache(messages_of)
     with pytest.MonkeyPatch.context() as patch:
         for module in (
             "protocols.ghazi_shuffle.node",
@@ -54,7 +55,7 @@ def one_protocol() -> Iterator[None]:
             "protocols.ghazi_shuffle.coordinator",
         ):
             patch.setattr(
-                f"umpc.{module}.one_message_of", lambda study, counts: kept(study, tuple(counts))
+                f"umpc.{module}.messages_of", lambda study, counts: kept(study, tuple(counts))
             )
         yield
 

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 
-import msgspec
 import numpy as np
 import pytest
 
+from tests.support.protocols import flat_study, noise_of, with_facts
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
-from umpc.mpc.attempt import Attempt, commit, edges_of
+from umpc.mpc.attempt import Attempt, edges_of
 from umpc.mpc.masked.compiler import compile_program
-from umpc.protocols.u_mpc.noise_binding import attempt_of, noise_of
+from umpc.protocols.registry import attempt_of
+from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
 from umpc.study.sizes import Member, Sizes
@@ -106,7 +107,7 @@ def make_study(
 ) -> Study:
     """A study over x and y; changes: any of the study's entries. For two samples the label is public."""
     fields = (FieldText("x", *x), FieldText("y", *y))
-    study = Study(
+    study = flat_study(
         name="study",
         statistic="custom",
         kernels=(kernels,) if isinstance(kernels, str) else tuple(kernels),
@@ -118,7 +119,7 @@ def make_study(
         dealer=Participant("dealer", "dealer:1"),
         nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(nodes)),
     )
-    return msgspec.structs.replace(study, **changes)
+    return with_facts(study, **changes)
 
 
 def library_study(
@@ -216,7 +217,7 @@ def make_attempt(
     return attempt_of(study, *make_members(study, counts, label, first))
 
 
-STUDY = Study(
+STUDY = flat_study(
     name="kendall-2026",
     statistic="kendall_tau",
     kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
@@ -233,4 +234,4 @@ STUDY = Study(
 
 
 def changed(**changes) -> Study:
-    return msgspec.structs.replace(STUDY, **changes)
+    return with_facts(STUDY, **changes)

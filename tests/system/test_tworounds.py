@@ -16,7 +16,7 @@ from tests.system.test_ledger_crash import beside, settled, start_again
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
-from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
+from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.study import messages as m
 from umpc.transport.authority import load_identity
 
@@ -173,21 +173,21 @@ def test_a_node_that_stands_still_once_its_answer_is_on_disk_has_told_nothing(he
 
 def test_another_question_gets_no_answer(here, monkeypatch):
     assert not lead(here, name="asked").replayed
-    before, ask = spent(here), TwoRoundsCoordinator.ask
+    before, ask = spent(here), RoundsCoordinator.ask
 
     def another(self, answers):
         self._question = ask(self, answers).question[::-1]
         return m.Ask(self._question)
 
     with monkeypatch.context() as patch:
-        patch.setattr(TwoRoundsCoordinator, "ask", another)
+        patch.setattr(RoundsCoordinator, "ask", another)
         with pytest.raises(AlreadyReleased, match=r"released .*it answered another question then"):
             lead(here, name="asked")
     assert lead(here, name="asked").replayed and spent(here) == before
 
 
 def test_a_malformed_question_is_refused_charged_and_final(here, monkeypatch):
-    ask = TwoRoundsCoordinator.ask
+    ask = RoundsCoordinator.ask
 
     def malformed(self, answers):
         self._question = np.full(len(ask(self, answers).question) // 8, np.nan).tobytes()
@@ -195,7 +195,7 @@ def test_a_malformed_question_is_refused_charged_and_final(here, monkeypatch):
 
     before = spent(here)
     with monkeypatch.context() as patch:
-        patch.setattr(TwoRoundsCoordinator, "ask", malformed)
+        patch.setattr(RoundsCoordinator, "ask", malformed)
         with pytest.raises(
             RemoteProtocolError, match="malformed question: a number of the question is not finite"
         ) as e:

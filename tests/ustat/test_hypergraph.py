@@ -8,6 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
+from tests.support.protocols import flat_study
 from umpc.crypto.prg import Stream, derive
 from umpc.errors import RangeError, TooFewRecords
 from umpc.mpc.attempt import edges_of
@@ -257,7 +258,7 @@ def test_a_sampled_cell_hands_out_ranges():
 
 
 def study(edges: str) -> Study:
-    return Study(
+    return flat_study(
         name="golden",
         statistic="gini_mean_difference",
         kernels=("abs(a.x - b.x)",),

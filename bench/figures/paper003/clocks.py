@@ -31,8 +31,8 @@ from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession
 from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc.protocols.ghazi_shuffle.split_mix import add_up
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
-from umpc.study.report import noisy_sums
 from umpc.ustat.hypergraph import expand
 
 LEAST = 0.05

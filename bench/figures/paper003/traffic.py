@@ -12,10 +12,12 @@ from functools import lru_cache
 from bench.figures.paper003.data import Data, load
 from bench.figures.paper003.protocols import Facts, protocol_of
 from bench.simulated import Simulated
+from tests.support.protocols import flat_study
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.cost import predict
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.planning.prediction import attempt_over
+from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.frames import frame_bytes
 from umpc.study.parts import Participant
@@ -50,7 +52,7 @@ def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
         "edges": "2n",
         "dealer": Participant("dealer", "dealer.example.org:7100"),
     }
-    return Study(
+    return flat_study(
         name="figure",
         statistic=data.statistic,
         kernels=(to_text(data.kernel.expression),),
@@ -110,5 +112,5 @@ def noisy_pairs(data: Data, epsilon: str) -> dict[str, float]:
 def _predicted(study: Study, records: int) -> dict[str, float]:
     nodes = len(study.nodes)
     shares = [records * (i + 1) // nodes - records * i // nodes for i in range(nodes)]
-    cost = predict(attempt_over(study.check(), ",".join(map(str, shares))))
+    cost = predict(attempt_over(checked(study), ",".join(map(str, shares))))
     return {"bytes": float(cost.bytes_online), "bytes_offline": float(cost.bytes_offline)}

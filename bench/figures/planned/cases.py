@@ -16,8 +16,8 @@ from bench.harness import BANK, made_up
 from umpc.cli.table import DemoTable, pooled, read_csv
 from umpc.coordinator.studyfile import StudyFile, load_study_file, write_study_file
 from umpc.planning.alternatives import error_of, turned
-from umpc.planning.error import ReferenceTable
 from umpc.planning.prediction import attempt_over, reference_table_of
+from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.central.terms import CompleteFamily, Family, Terms, sums, total, values
 from umpc.study.document import Study
 

@@ -7,9 +7,9 @@ import logging
 from dataclasses import replace
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 
+from tests.support.protocols import run_own_steps, with_facts
 from tests.support.sessions import Run
 from tests.support.studies import LOUD, clear_sums
 from umpc.crypto.rounds import run_in_memory
@@ -68,7 +68,7 @@ def finish(run: Run, parked: list[PreparedAttempt]) -> list[bytes]:
             for node, result in zip(chunk.parties, results, strict=True):
                 run.nodes[node].add(chunk, result)
     for node in run.nodes:
-        node.evaluate_inner()
+        run_own_steps(node)
     return [node.release() for node in run.nodes]
 
 
@@ -83,7 +83,7 @@ def test_a_run_from_the_parking_ends_as_any_other(tmp_path, noise):
         if not chunk.noise:
             usual.finish(chunk)
     for node in usual.nodes:
-        node.evaluate_inner()
+        run_own_steps(node)
     assert shares == [node.release() for node in usual.nodes]
     ring = run.attempt.ring
     total = ring.decode(sum(int.from_bytes(share, "little") for share in shares) % (1 << ring.bits))
@@ -136,7 +136,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
         calls.append((study.nodes[peer].address, peer, meeting))
         return SimpleNamespace(close=lambda: None)
 
-    study = parked.session.study
+    study = parked.side.study
     moved = changed_addresses(study)
     assert moved.hash == study.hash
     work = AttemptRunner(SimpleNamespace(dial=dial), None)
@@ -151,7 +151,7 @@ def changed_addresses(study):
     nodes = tuple(
         Participant(node.name, f"moved:{number}") for number, node in enumerate(study.nodes)
     )
-    return msgspec.structs.replace(study, nodes=nodes)
+    return with_facts(study, nodes=nodes)
 
 
 # --- the store ----------------------------------------------------------------------------------------------------

@@ -7,15 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import ALONE, bins, local_study, local_tables
+from tests.support.protocols import coordinator_of, make_node, messages_of, run_own_steps
 from tests.support.studies import Entropy, make_members, make_study
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, predict
-from umpc.protocols.base.one_message_node import OneMessageSession
-from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
-from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
 from umpc.protocols.local.settings import ONE_MESSAGE
-from umpc.protocols.u_mpc.coordinator import CoordinatorSession
+from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.study import messages as m
 from umpc.study.report import Measured
 
@@ -25,9 +23,9 @@ COUNTS = (21, 33)
 
 def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
     """A session before its last step, and what the nodes released."""
-    coordinator = coordinator_session(study)
+    coordinator = coordinator_of(study)
     nodes = [
-        OneMessageSession(node.name, study, table, count, Entropy(node.name))
+        make_node(node.name, study, table, count, Entropy(node.name))
         for node, table, count in zip(study.nodes, local_tables(study, counts), counts, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
@@ -35,7 +33,7 @@ def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Releas
     answers = []
     for node in nodes:
         attempt = node.begin(begin.openings)
-        node.randomise()
+        run_own_steps(node)
         answers.append(
             m.Released(attempt.id, node.release(), node.records, node.accept().first_class)
         )
@@ -43,10 +41,10 @@ def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Releas
 
 
 def test_every_protocol_has_its_session():
-    assert type(coordinator_session(make_study())) is CoordinatorSession
+    assert type(coordinator_of(make_study())) is UMpcCoordinator
     for protocol in ONE_MESSAGE:
-        kind = OneMessageCoordinator if protocol in ALONE else TwoRoundsCoordinator
-        assert type(coordinator_session(local_study(protocol))) is kind
+        kind = OneMessageCoordinator if protocol in ALONE else RoundsCoordinator
+        assert type(coordinator_of(local_study(protocol))) is kind
 
 
 def spoiled(share: bytes, how: str) -> bytes:
@@ -77,7 +75,7 @@ def test_a_malformed_message_names_its_node(protocol, how, again):
         protocol, **({"bins": bins(x=3, y=["1", "2"])} if protocol == "bell-ldp" else {})
     )
     coordinator, answers = released(study)
-    coordinator = coordinator_session(study) if again else coordinator
+    coordinator = coordinator_of(study) if again else coordinator
     answers[1] = replace(answers[1], share=spoiled(answers[1].share, how))
     with pytest.raises(RemoteProtocolError, match="node-1 released a malformed message") as caught:
         (coordinator.replay if again else coordinator.finish)(answers, Measured())
@@ -89,7 +87,7 @@ def test_stored_messages_give_the_same_estimate_again(protocol):
     study = local_study(protocol)
     coordinator, answers = released(study)
     report = coordinator.finish(answers, Measured(1, [20]))
-    again = coordinator_session(study)
+    again = coordinator_of(study)
     assert again.agree(answers) is None
     replayed = again.replay(answers, Measured(replayed=True))
     for key in (
@@ -117,7 +115,7 @@ def test_messages_of_mixed_attempts_and_of_some_nodes_only_are_refused(protocol)
     ):
         coordinator.finish([answers[0], replace(answers[1], attempt=bytes(32))], Measured())
     with pytest.raises(AlreadyReleased, match="released before by node-0, but not by all"):
-        coordinator_session(study).agree(
+        coordinator_of(study).agree(
             [answers[0], m.Accepted(study.hash, make_members(study, COUNTS)[0][1])]
         )
 
@@ -132,7 +130,7 @@ def test_what_cannot_be_run_is_refused_before_any_opening(protocol, monkeypatch)
         lambda of, name, counts: _too_large(name),
     )
     with pytest.raises(RangeError, match="node-0"):
-        coordinator_session(study).agree(
+        coordinator_of(study).agree(
             [
                 m.Accepted(study.hash, member)
                 for member in make_members(study, COUNTS, first=(9, 9))[0]
@@ -145,11 +143,11 @@ def _too_large(name: str) -> None:
 
 
 def test_the_cost_is_every_nodes_message():
-    cost = predict(one_message_of(local_study("bell-ldp")), [(0, 21), (0, 33)])
+    cost = predict(messages_of(local_study("bell-ldp")), [(0, 21), (0, 33)])
     assert (cost.rounds, cost.bytes_online, cost.bytes_offline) == (1, 11 + 17, 0)
-    cost = predict(one_message_of(local_study("bell-auc")), [(9, 12), (1, 32)])
+    cost = predict(messages_of(local_study("bell-auc")), [(9, 12), (1, 32)])
     assert cost.bytes_online == 4 * 32 + 2 + 2 + 1 + 4
     assert (
-        predict(one_message_of(local_study("ghazi-ldp")), [(0, 21), (0, 33)]).bytes_online
+        predict(messages_of(local_study("ghazi-ldp")), [(0, 21), (0, 33)]).bytes_online
         == 2 * 32 + 3 + 5
     )

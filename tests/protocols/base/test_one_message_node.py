@@ -7,24 +7,25 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import local_study, local_tables
+from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
-from umpc.protocols.base.one_message_node import OneMessageSession
+from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.local.settings import ONE_MESSAGE
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 
 
-def sessions(protocol: str) -> list[OneMessageSession]:
+def sessions(protocol: str) -> list[OneMessageNode]:
     study, counts = local_study(protocol), (20, 30)
     tables = local_tables(study, counts)
     return [
-        OneMessageSession(node.name, study, table, count, Entropy(node.name))
+        make_node(node.name, study, table, count, Entropy(node.name))
         for node, table, count in zip(study.nodes, tables, counts, strict=True)
     ]
 
 
-def begun(protocol: str) -> OneMessageSession:
+def begun(protocol: str) -> OneMessageNode:
     nodes = sessions(protocol)
     members = [node.accept() for node in nodes]
     openings = [node.agree(members) for node in nodes]
@@ -41,9 +42,9 @@ def test_every_step_comes_once_and_in_order(protocol):
     node = begun(protocol)
     with pytest.raises(LocalProtocolError, match="released once, after"):
         node.release()
-    node.randomise()
+    run_own_steps(node)
     with pytest.raises(LocalProtocolError, match="randomised once"):
-        node.randomise()
+        run_own_steps(node)
     assert node.release()
     for step in (node.release, node.randomise):
         with pytest.raises(LocalProtocolError):
@@ -73,4 +74,4 @@ def test_a_table_too_large_is_refused_when_the_study_is_proposed(monkeypatch):
 
 def test_it_shows_nothing_of_itself():
     shown = repr(begun("bell-ldp"))
-    assert shown.startswith("OneMessageSession(node-0, study ") and shown.endswith("<redacted>)")
+    assert shown.startswith("make_node(node-0, study ") and shown.endswith("<redacted>)")

@@ -21,8 +21,8 @@ from tests.support.bell import (
 )
 from tests.support.studies import KENDALL, Entropy, generator, random_tables, table
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, theorem_5
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
-from umpc.study.report import noisy_sums
 
 ALPHA = 1e-6
 """Chance that a chi-square test of right code fails, had its seed been chosen at random."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import count
 
-import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -24,6 +23,7 @@ from tests.support.bell import (
     without_transfers,
 )
 from tests.support.garbled import without_dealer
+from tests.support.protocols import coordinator_of, with_facts
 from tests.support.studies import (
     GINI,
     KENDALL,
@@ -46,11 +46,12 @@ from umpc.errors import (
     StudyError,
 )
 from umpc.protocols.bell_2pc.pair_mechanisms import MOST_VALUES
-from umpc.protocols.u_mpc.coordinator import CoordinatorSession
+from umpc.protocols.registry import checked
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.report import Measured, noisy_sums
+from umpc.study.report import Measured
 from umpc.study.sizes import MAX_RELEASED, Sizes
 from umpc.ustat.sampling import matchings
 from umpc.ustat.statistics import LIBRARY
@@ -87,7 +88,7 @@ def silent_study(name: str, tables, edges: str) -> Study:
 
 
 def changed(study: Study, **changes) -> Study:
-    return msgspec.structs.replace(study, **changes).check()
+    return checked(with_facts(study, **changes))
 
 
 def check_exact(study: Study, tables, label: str) -> Simulated:
@@ -260,7 +261,7 @@ def test_stored_shares_give_the_same_report_again(noise):
     study = bell_study((EQUAL, GINI), 3, x=("0", "3"), noise=noise, estimator="ratio", edges="2p")
     with without_transfers():
         run = simulate(study, random_tables([5, 0, 4], "replay", 0, 3), Entropy("replay"))
-    coordinator = CoordinatorSession(study)
+    coordinator = coordinator_of(study)
     assert coordinator.agree(released(run)) is None
     again = coordinator.replay(released(run), Measured(replayed=True))
     kept = ("estimate", "noise_std", "sums", "epsilon", "delta", "edges", "records", "note")
@@ -273,7 +274,7 @@ def test_a_share_of_another_length_or_attempt_names_its_node():
     with without_transfers():
         run = simulate(bell_study(), random_tables([5, 4], "lengths", 0, 1), Entropy("lengths"))
     answers = released(run)
-    coordinator = CoordinatorSession(run.attempt.study)
+    coordinator = coordinator_of(run.attempt.study)
     coordinator._attempt = run.attempt
     for share in (b"", answers[1].share[:-4], answers[1].share + bytes(4), answers[1].share[:-1]):
         wrong = [answers[0], m.Released(run.attempt.id, share, 4, 0)]
@@ -293,7 +294,7 @@ def test_stored_shares_of_another_number_of_pairs_are_refused():
     """What nodes stored must be of |E| pairs, whoever shares them: else the sum over E is not what is reported."""
     with without_transfers():
         run = simulate(bell_study(), random_tables([5, 5], "stored", 0, 1), Entropy("stored"))
-    answers, coordinator = released(run), CoordinatorSession(run.attempt.study)
+    answers, coordinator = released(run), coordinator_of(run.attempt.study)
     assert run.attempt.released_values(0) < run.report.edges == 5
     for share in (b"", answers[1].share * 3):
         with pytest.raises((RemoteProtocolError, AlreadyReleased)):
@@ -405,7 +406,7 @@ def test_as_many_values_as_a_message_holds_are_possible():
 @pytest.mark.parametrize("records", [2, 1000])
 def test_pairings_without_end_are_refused_under_every_protocol(records):
     """They are listed one by one, so their number has a bound: whatever the number of different pairs is."""
-    study = make_study(KENDALL, 2, edges="999999999999999999p").check()
+    study = checked(make_study(KENDALL, 2, edges="999999999999999999p"))
     with pytest.raises(RangeError, match="ask for fewer"):
         _ = Sizes(study, records).edges
 

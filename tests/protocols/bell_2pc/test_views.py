@@ -20,7 +20,7 @@ from tests.support.studies import Entropy, table
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.garbled.cells import EvaluatingSide, GarblingSide, Side
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import Simulated, simulate
 
 RECORDS = 10
@@ -275,7 +275,7 @@ def no_noise_inside_a_node(patch: pytest.MonkeyPatch) -> None:
     def without(node, values):
         return np.stack(values).astype(node.attempt.ring.dtype)
 
-    patch.setattr(NodeSession, "_with_noise", without)
+    patch.setattr(UMpcNode, "_with_noise", without)
 
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.central import COUNTS, MECHANISMS, central_study, central_tables
+from tests.support.protocols import coordinator_of, make_node, run_own_steps
 from tests.support.studies import Entropy
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, TooFewRecords
-from umpc.protocols.base.one_message_node import OneMessageSession
 from umpc.study import messages as m
 from umpc.study.report import Measured
 
@@ -19,9 +18,9 @@ by_noise = pytest.mark.parametrize("noise", MECHANISMS)
 
 def released(study, counts=COUNTS):
     """A session before its last step, and what the nodes released."""
-    coordinator = coordinator_session(study)
+    coordinator = coordinator_of(study)
     nodes = [
-        OneMessageSession(node.name, study, table, count, Entropy(node.name))
+        make_node(node.name, study, table, count, Entropy(node.name))
         for node, table, count in zip(study.nodes, central_tables(counts), counts, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
@@ -29,7 +28,7 @@ def released(study, counts=COUNTS):
     answers = []
     for node in nodes:
         attempt = node.begin(begin.openings)
-        node.randomise()
+        run_own_steps(node)
         answers.append(m.Released(attempt.id, node.release(), node.records))
     return coordinator, answers
 
@@ -39,7 +38,7 @@ def test_stored_messages_give_the_same_number_bit_for_bit(noise):
     study = central_study(noise)
     coordinator, answers = released(study)
     report = coordinator.finish(answers, Measured(1, [20]))
-    again = coordinator_session(study)
+    again = coordinator_of(study)
     assert again.agree(answers) is None
     replayed = again.replay(answers, Measured(replayed=True))
     for key in (
@@ -76,7 +75,7 @@ def test_a_malformed_message_names_its_node(how, again):
     if how == "beyond":
         study = central_study(kernels="abs(a.x - b.x)", x=("0", "4"))
     coordinator, answers = released(study)
-    coordinator = coordinator_session(study) if again else coordinator
+    coordinator = coordinator_of(study) if again else coordinator
     answers[1] = replace(answers[1], share=spoiled(answers[1].share, how))
     with pytest.raises(RemoteProtocolError, match="node-1 released a malformed message") as caught:
         (coordinator.replay if again else coordinator.finish)(answers, Measured())

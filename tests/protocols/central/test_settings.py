@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
+from umpc.protocols.kinds import NOISES, PROTOCOLS
 
 from tests.support.central import MECHANISMS, central_study
 from tests.support.local import bins, local_study
+from tests.support.protocols import with_facts
 from tests.support.studies import AUC, CLASSES, GINI, KENDALL, TRIPLE, make_study
 from umpc.errors import StudyError
 from umpc.protocols.central.settings import CENTRAL, usual_edges
-from umpc.protocols.kinds import NOISES, PROTOCOLS
-from umpc.study.document import Study, decode_study
+from umpc.protocols.registry import decode_study
+from umpc.study.document import Study
 from umpc.study.parts import Participant
 
 LAPLACE, PART = central_study(), central_study("hajek_subsampled")
@@ -75,7 +76,7 @@ REFUSED = [
 def test_what_it_cannot_say_is_refused_by_both_doors(study, changes, message):
     for door in (Study.check, lambda one: decode_study(one.encode())):
         with pytest.raises(StudyError, match=message):
-            door(msgspec.structs.replace(study, **changes))
+            door(with_facts(study, **changes))
 
 
 @pytest.mark.parametrize("noise", MECHANISMS)

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from tests.support.central import COUNTS, MECHANISMS, central_study, central_tables
+from tests.support.protocols import coordinator_of, messages_of
 from tests.support.studies import GINI, LOUD, SPEARMAN, Entropy, FieldText
 from umpc.cli.table import exact_over_all
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import RangeError
+from umpc.protocols.base.one_message import check_size
 from umpc.protocols.base.one_message_coordinator import predict
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.central.columns import SEED_BYTES
 from umpc.protocols.central.coordinator import CuratorCoordinator
-from umpc.protocols.central.messages import OfCurator, bits_of
-from umpc.protocols.local.messages import MAX_PAYLOAD, check_size, one_message_of
+from umpc.protocols.central.messages import CuratorMessages, bits_of
+from umpc.protocols.local.messages import MAX_PAYLOAD
 from umpc.simulation import simulate
 
 by_noise = pytest.mark.parametrize("noise", MECHANISMS)
@@ -35,7 +36,7 @@ def pooled(counts=COUNTS) -> dict[str, np.ndarray]:
 def test_the_estimate_is_the_librarys_at_the_predicted_cost(noise):
     """Bit for bit: so what is proved of the library's noise holds for a study."""
     study = central_study(noise)
-    ran, of = run(study), one_message_of(study)
+    ran, of = run(study), messages_of(study)
     report, choice = ran.report, of.choice(20)
     seed = of._seed([share[:SEED_BYTES] for share in ran.transcript.shares], 20)
     family = choice.family(20, bits_of(seed))
@@ -79,10 +80,10 @@ def test_categories_are_numbers_of_their_labels():
 def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
     """Noise of thousands of steps, so that no two draws are equal by chance."""
     study = central_study(noise, epsilon="0.001")
-    of, shares = one_message_of(study), run(study).transcript.shares
+    of, shares = messages_of(study), run(study).transcript.shares
     counts = [(0, count) for count in COUNTS]
     first = of.aggregate(shares, counts)
-    assert OfCurator(msgspec.structs.replace(study)).aggregate(shares, counts) == first
+    assert CuratorMessages(msgspec.structs.replace(study)).aggregate(shares, counts) == first
     for node in (0, 1):
         other = [*shares]
         other[node] = bytes([shares[node][0] ^ 1]) + shares[node][1:]
@@ -92,13 +93,13 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
 
 def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
     """Else two scales with one uniform, from machines that tuned differently, would give the exact value away."""
-    of, parts = one_message_of(central_study("hajek")), [bytes(32), bytes(32)]
+    of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
     seeds = {of._seed(parts, 20)}
     monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)
     seeds |= {
         of._seed(parts, 20),
         of._seed(parts, 20),
-        one_message_of(central_study("laplace"))._seed(parts, 20),
+        messages_of(central_study("laplace"))._seed(parts, 20),
     }
     assert len(seeds) == 3
 
@@ -113,7 +114,7 @@ def test_bits_are_uniform_integers_of_their_width():
 
 
 def test_a_message_beyond_a_mebibyte_is_refused_with_the_nodes_name():
-    of = one_message_of(central_study())
+    of = messages_of(central_study())
     check_size(of, "north", (0, 2 * (MAX_PAYLOAD - 40)))
     with pytest.raises(
         RangeError,
@@ -127,7 +128,7 @@ def test_what_is_told_of_a_run_beforehand_is_what_it_reports():
         study = central_study(noise, kernels=GINI)
         report = run(study).report
         rel = 0.5 if noise.endswith("subsampled") else 1e-12
-        assert one_message_of(study).predicted_std(pooled(), 0) == pytest.approx(
+        assert messages_of(study).predicted_std(pooled(), 0) == pytest.approx(
             report.noise_std, rel=rel
         )
-    assert isinstance(coordinator_session(central_study()), CuratorCoordinator)
+    assert isinstance(coordinator_of(central_study()), CuratorCoordinator)

@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import local_study, local_tables
+from tests.support.protocols import coordinator_of, make_node, messages_of, run_own_steps
 from tests.support.studies import Entropy, make_study
 from umpc.coordinator.links import most_telling
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
 from umpc.protocols.base.one_message_coordinator import predict
-from umpc.protocols.ghazi_rounds.coordinator import TwoRoundsCoordinator
-from umpc.protocols.ghazi_rounds.node import TwoRoundsSession
-from umpc.protocols.local.messages import one_message_of
+from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
+from umpc.protocols.ghazi_rounds.node import RoundsNode
 from umpc.study import messages as m
 from umpc.study.report import Measured
 
@@ -22,11 +21,11 @@ COUNTS = (61, 73)
 STUDY = local_study("ghazi-rounds")
 
 
-def released() -> tuple[TwoRoundsCoordinator, list[m.Released], list[TwoRoundsSession]]:
+def released() -> tuple[RoundsCoordinator, list[m.Released], list[RoundsNode]]:
     """A session before its question, what the nodes released, and the nodes."""
-    coordinator = coordinator_session(STUDY)
+    coordinator = coordinator_of(STUDY)
     nodes = [
-        TwoRoundsSession(node.name, STUDY, table, count, Entropy(node.name))
+        make_node(node.name, STUDY, table, count, Entropy(node.name))
         for node, table, count in zip(STUDY.nodes, local_tables(STUDY, COUNTS), COUNTS, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
@@ -34,7 +33,7 @@ def released() -> tuple[TwoRoundsCoordinator, list[m.Released], list[TwoRoundsSe
     answers = []
     for node in nodes:
         attempt = node.begin(begin.openings)
-        node.randomise()
+        run_own_steps(node)
         answers.append(m.Released(attempt.id, node.release(), node.records))
     return coordinator, answers, nodes
 
@@ -45,7 +44,7 @@ def test_the_stored_messages_lead_to_the_same_question_and_the_same_estimate():
     told = [m.Answer(node.answer(ask.question)) for node in nodes]
     coordinator.hear(told)
     report = coordinator.finish(answers, Measured(2, [20, 20]))
-    again = coordinator_session(STUDY)
+    again = coordinator_of(STUDY)
     assert again.agree(answers) is None and again.ask(answers) == ask
     again.hear(told)
     replayed = again.replay(answers, Measured(replayed=True))
@@ -58,7 +57,7 @@ def test_the_stored_messages_lead_to_the_same_question_and_the_same_estimate():
 @pytest.mark.parametrize("again", [False, True], ids=["first", "replayed"])
 def test_a_malformed_first_message_names_its_node_before_anybody_is_asked(how, again):
     coordinator, answers, _ = released()
-    coordinator = coordinator_session(STUDY) if again else coordinator
+    coordinator = coordinator_of(STUDY) if again else coordinator
     share = answers[1].share
     bad = {
         "short": share[:-1],
@@ -104,7 +103,7 @@ def test_steps_come_once_and_in_order():
 
 def test_messages_of_other_attempts_lead_to_no_question():
     coordinator, answers, _ = released()
-    for session in (coordinator, coordinator_session(STUDY)):
+    for session in (coordinator, coordinator_of(STUDY)):
         with pytest.raises(
             AlreadyReleased, match="node-1 released the study 'study' in another attempt"
         ):
@@ -113,14 +112,14 @@ def test_messages_of_other_attempts_lead_to_no_question():
 
 def test_other_protocols_ask_nothing():
     for study in (make_study(), local_study("ghazi-ldp")):
-        session = coordinator_session(study)
+        session = coordinator_of(study)
         assert session.ask([]) is None
         with pytest.raises(LocalProtocolError, match="asks no question"):
             session.hear([])
 
 
 def test_the_cost_is_both_messages_and_the_question():
-    cost = predict(one_message_of(STUDY), [(0, 21), (0, 33)])
+    cost = predict(messages_of(STUDY), [(0, 21), (0, 33)])
     assert (cost.rounds, cost.revealed, cost.asked) == (2, (32 + 3 + 1, 32 + 5 + 1), (128, 128))
     assert cost.bytes_online == 36 + 38 + 256
 

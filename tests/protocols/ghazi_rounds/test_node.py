@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from umpc.node.sessions import session_of
 
 from tests.support.local import local_study, local_tables
+from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
+from umpc.node.attempts.replay import question_digest, stored_answer
 from umpc.node.budget.ledger import StoredAnswer
-from umpc.node.sessions import session_of
-from umpc.protocols.base.one_message_node import OneMessageSession
-from umpc.protocols.ghazi_rounds.node import TwoRoundsSession, question_digest, stored_answer
+from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.ghazi_rounds.node import RoundsNode
 
 STUDY = local_study("ghazi-rounds", 1)
 QUESTION = np.linspace(-1, 1, 16).astype("<f8").tobytes()
 
 
-def randomised() -> TwoRoundsSession:
+def randomised() -> RoundsNode:
     (table,) = local_tables(STUDY, (60,))
-    node = TwoRoundsSession("node-0", STUDY, table, 60, Entropy("node"))
+    node = make_node("node-0", STUDY, table, 60, Entropy("node"))
     node.begin([node.agree([node.accept()])])
-    node.randomise()
+    run_own_steps(node)
     return node
 
 
 def test_a_study_that_asks_has_a_session_that_answers():
-    assert session_of(STUDY) is TwoRoundsSession
-    assert session_of(local_study("ghazi-ldp")) is OneMessageSession
+    assert session_of(STUDY) is RoundsNode
+    assert session_of(local_study("ghazi-ldp")) is OneMessageNode
 
 
 def test_one_question_is_answered_after_the_release():

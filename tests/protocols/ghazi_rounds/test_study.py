@@ -9,19 +9,19 @@ import pytest
 
 from tests.support.local import bins, local_study, local_tables, quantised
 from tests.support.moments import ALPHA, passes
+from tests.support.protocols import messages_of
 from tests.support.statistical import WRONG_SCALES, SeededBits
 from tests.support.studies import Entropy
 from umpc.errors import EncodingError, TooFewRecords
 from umpc.protocols.ghazi_rounds.mechanism import groups
 from umpc.protocols.ghazi_rounds.messages import LEAST_RECORDS
-from umpc.protocols.local.messages import one_message_of
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 
 COUNTS = (150, 250)
 RUNS = 200
 STUDY = local_study("ghazi-rounds", epsilon="3", bins=bins(x=2, y=3))
-OF = one_message_of(STUDY)
+OF = messages_of(STUDY)
 
 
 @cache

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import bins, local_tables
+from tests.support.protocols import coordinator_of
 from tests.support.shuffled import protocol_of, shuffled_study
 from tests.support.studies import Entropy, make_members
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import (
     AlreadyReleased,
     EncodingError,
@@ -18,7 +18,7 @@ from umpc.errors import (
     TooFewRecords,
 )
 from umpc.protocols.base.one_message_coordinator import predict
-from umpc.protocols.ghazi_shuffle.coordinator import ShuffledCoordinator
+from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.frames import Frame
@@ -41,9 +41,9 @@ def heap_frames(run: Simulated, place: int) -> list[Frame]:
     ]
 
 
-def recalled(run: Simulated, spoil=lambda frame: frame) -> ShuffledCoordinator:
+def recalled(run: Simulated, spoil=lambda frame: frame) -> ShuffleCoordinator:
     """A session of another run, with both heaps; spoil: what happens to the second one's."""
-    coordinator = coordinator_session(STUDY)
+    coordinator = coordinator_of(STUDY)
     assert coordinator.agree(released(run)) is None
     assert coordinator.recall(released(run)) == run.attempt.id
     for place in (0, 1):
@@ -74,7 +74,7 @@ def test_a_heap_that_does_not_decode_names_its_shuffler():
 
 def test_frames_that_are_not_due_are_refused():
     run = simulated()
-    coordinator = coordinator_session(STUDY)
+    coordinator = coordinator_of(STUDY)
     coordinator.recall(released(run))
     for bad in (heap_frames(run, 1)[0], replace(heap_frames(run, 0)[0], count=1)):
         with pytest.raises(EncodingError):
@@ -83,7 +83,7 @@ def test_frames_that_are_not_due_are_refused():
 
 def test_without_both_heaps_there_is_no_report():
     run = simulated()
-    coordinator = coordinator_session(STUDY)
+    coordinator = coordinator_of(STUDY)
     for begin in (lambda: None, lambda: coordinator.recall(released(run))):
         begin()
         with pytest.raises(LocalProtocolError, match="the heaps come before the report"):
@@ -91,7 +91,7 @@ def test_without_both_heaps_there_is_no_report():
 
 
 def test_shufflers_of_different_orders_are_noticed():
-    coordinator = coordinator_session(STUDY)
+    coordinator = coordinator_of(STUDY)
     coordinator.check_runs([bytes(32), bytes(32)])
     with pytest.raises(
         RemoteProtocolError, match="shuffler-1 and shuffler-2 have different orders"
@@ -113,9 +113,9 @@ def test_different_attempts_and_some_nodes_only_are_refused():
     with pytest.raises(
         AlreadyReleased, match="node-1 released the study 'study' in another attempt"
     ):
-        coordinator_session(STUDY).recall([answers[0], replace(answers[1], attempt=bytes(32))])
+        coordinator_of(STUDY).recall([answers[0], replace(answers[1], attempt=bytes(32))])
     with pytest.raises(AlreadyReleased, match="released before by node-0, but not by all"):
-        coordinator_session(STUDY).agree(
+        coordinator_of(STUDY).agree(
             [answers[0], m.Accepted(STUDY.hash, make_members(STUDY, COUNTS)[0][1])]
         )
 
@@ -123,7 +123,7 @@ def test_different_attempts_and_some_nodes_only_are_refused():
 def test_too_few_records_are_refused_before_any_opening():
     members, _ = make_members(STUDY, (10, 8))
     with pytest.raises(TooFewRecords, match="18 records are left"):
-        coordinator_session(STUDY).agree([m.Accepted(STUDY.hash, member) for member in members])
+        coordinator_of(STUDY).agree([m.Accepted(STUDY.hash, member) for member in members])
 
 
 def test_the_cost_is_both_halves_of_every_message_and_both_heaps():

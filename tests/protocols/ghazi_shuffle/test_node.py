@@ -7,24 +7,25 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import local_tables
+from tests.support.protocols import make_node, run_own_steps
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import Entropy
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, TooFewRecords
 from umpc.proto import codec
-from umpc.protocols.ghazi_shuffle.node import ShuffledSession, frames_to
+from umpc.protocols.ghazi_shuffle.node import ShuffleNode, frames_to
 
 STUDY = shuffled_study(2)
 
 
-def sessions(counts=(20, 30)) -> list[ShuffledSession]:
+def sessions(counts=(20, 30)) -> list[ShuffleNode]:
     tables = local_tables(STUDY, counts)
     return [
-        ShuffledSession(node.name, STUDY, table, count, Entropy(node.name))
+        make_node(node.name, STUDY, table, count, Entropy(node.name))
         for node, table, count in zip(STUDY.nodes, tables, counts, strict=True)
     ]
 
 
-def begun(counts=(20, 30)) -> ShuffledSession:
+def begun(counts=(20, 30)) -> ShuffleNode:
     nodes = sessions(counts)
     members = [node.accept() for node in nodes]
     openings = [node.agree(members) for node in nodes]
@@ -40,9 +41,9 @@ def test_every_step_comes_once_and_in_order():
     node = begun()
     with pytest.raises(LocalProtocolError, match="released once, after"):
         node.release()
-    node.randomise()
+    run_own_steps(node)
     with pytest.raises(LocalProtocolError, match="randomised once"):
-        node.randomise()
+        run_own_steps(node)
     assert node.release()
     for step in (node.release, node.randomise):
         with pytest.raises(LocalProtocolError):
@@ -64,7 +65,7 @@ def test_too_few_records_are_refused_before_anything_is_drawn():
 
 def test_what_the_ledger_keeps_gives_the_same_frames_again():
     node = begun()
-    node.randomise()
+    run_own_steps(node)
     delivery = node.release()
     again = codec.decode_delivery(codec.encode_delivery(delivery))
     assert (
@@ -82,4 +83,4 @@ def test_what_the_ledger_keeps_gives_the_same_frames_again():
 
 def test_it_shows_nothing_of_itself():
     shown = repr(begun())
-    assert shown.startswith("ShuffledSession(node-0, study ") and shown.endswith("<redacted>)")
+    assert shown.startswith("make_node(node-0, study ") and shown.endswith("<redacted>)")

@@ -13,20 +13,20 @@ from scipy import stats
 
 from tests.support.local import bins, local_tables
 from tests.support.moments import accept_moments
+from tests.support.protocols import coordinator_of, messages_of
 from tests.support.shuffled import heaps, messages, one_protocol, protocol_of, shuffled_study, sums
 from tests.support.studies import GINI, Entropy
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
+from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.ghazi_shuffle.messages import (
     MOST_HEAP,
     MOST_MESSAGE,
     Inbox,
-    OfShufflers,
+    ShuffleMessages,
     honest_records,
     pieces,
 )
 from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
-from umpc.protocols.local.messages import one_message_of, uniform_std
 from umpc.simulation import Simulated, Transcript, shuffle, simulate
 from umpc.study.frames import Frame
 
@@ -99,7 +99,7 @@ def test_the_error_of_many_runs_is_the_predicted_one():
     """Of two nodes one may collude: noise three times that of honest ones alone. Other scales would be noticed."""
     study = shuffled_study(2, epsilon="2", kernels=GINI, bins=bins(x=3), max_colluding=1)
     tables = local_tables(study, (20, 40))
-    of = one_message_of(study, [(0, 20), (0, 40)])
+    of = messages_of(study, [(0, 20), (0, 40)])
     assert of.protocol.honest == 20 and of.protocol.noise.variance == pytest.approx(
         3 * 2 * of_ratio(of)
     )
@@ -116,7 +116,7 @@ def test_the_error_of_many_runs_is_the_predicted_one():
         )
 
 
-def of_ratio(of: OfShufflers) -> float:
+def of_ratio(of: ShuffleMessages) -> float:
     """Half the variance of discrete Laplace noise of the protocol's ratio: q/(1 − q)²."""
     q = exp(-float(of.protocol.noise.log_ratio))
     return q / (1 - q) ** 2
@@ -163,7 +163,7 @@ def test_a_shuffler_sees_uniform_numbers_whatever_the_records_are(place, monkeyp
         assert min(uniform, same) > ALPHA, (uniform, same)
         if place == 0:  # without the pad the same numbers tell
             monkeypatch.setattr(
-                OfShufflers,
+                ShuffleMessages,
                 "_pad",
                 lambda of, seed, columns: np.zeros((2, columns), dtype=np.uint64),
             )
@@ -269,7 +269,7 @@ def test_shuffled_again_the_heaps_are_the_first_ones_rows_in_another_order():
     study = shuffled_study(3)
     run = simulate(study, local_tables(study, (30, 20, 40)), Entropy("first"))
     again = Transcript(deliveries=run.transcript.deliveries)
-    coordinator = coordinator_session(study)
+    coordinator = coordinator_of(study)
     coordinator._learn([member.classes for member in run.attempt.members])
     shuffle(coordinator, run.attempt, again, Entropy("again"))
     replayed = Simulated(run.report, run.attempt, again, run.nodes)
@@ -289,10 +289,10 @@ def test_the_honest_are_those_that_are_left_if_the_largest_nodes_collude():
         TooFewRecords,
         match=r"without the 1 node.s. with most records 18 records are left.*fewer than 19",
     ):
-        one_message_of(TWO_CELLS, [(0, 500), (0, 18)])
-    assert one_message_of(TWO_CELLS, [(0, 500), (0, 19)]).protocol.honest == 19
+        messages_of(TWO_CELLS, [(0, 500), (0, 18)])
+    assert messages_of(TWO_CELLS, [(0, 500), (0, 19)]).protocol.honest == 19
     with pytest.raises(LocalProtocolError, match="the records of 2 nodes, got 0"):
-        one_message_of(TWO_CELLS)
+        messages_of(TWO_CELLS)
 
 
 def test_what_is_too_large_for_a_ledger_or_for_a_shuffler_is_refused():
@@ -301,11 +301,11 @@ def test_what_is_too_large_for_a_ledger_or_for_a_shuffler_is_refused():
     with pytest.raises(
         RangeError, match=r"message of node-0 would have .* ledger keeps at most .* fewer bins"
     ) as caught:
-        one_message_of(TWO_CELLS, counts).check_sizes(names, counts)
+        messages_of(TWO_CELLS, counts).check_sizes(names, counts)
     assert caught.value.culprit == "node-0"
     many = shuffled_study(8, kernels=GINI, bins=bins(x=2))
     counts = [(0, 120_000)] * 8
-    of = one_message_of(many, counts)
+    of = messages_of(many, counts)
     assert (
         of.message_bytes(counts[0]) < MOST_MESSAGE and 8 * of.message_bytes(counts[0]) > MOST_HEAP
     )

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.support.gopa import gopa_study, protocol_of, tables_of
+from tests.support.protocols import coordinator_of, make_node, run_own_steps
 from tests.support.studies import Entropy
-from umpc.coordinator.sessions import coordinator_session
 from umpc.errors import AlreadyReleased, RemoteProtocolError, TooFewRecords
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, predict
-from umpc.protocols.gopa.node import GopaSession
 from umpc.study import messages as m
 from umpc.study.report import Measured
 
@@ -21,9 +20,9 @@ COUNTS = (5, 0, 7)
 
 def released(counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
     """A session before its last step, and what the nodes released."""
-    coordinator = coordinator_session(STUDY)
+    coordinator = coordinator_of(STUDY)
     nodes = [
-        GopaSession(node.name, STUDY, table, count, Entropy(node.name))
+        make_node(node.name, STUDY, table, count, Entropy(node.name))
         for node, table, count in zip(STUDY.nodes, tables_of(counts), counts, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
@@ -31,7 +30,7 @@ def released(counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
     answers = []
     for node in nodes:
         attempt = node.begin(begin.openings)
-        node.randomise()
+        run_own_steps(node)
         answers.append(m.Released(attempt.id, node.release(), node.records))
     return coordinator, answers
 
@@ -48,7 +47,7 @@ def test_a_malformed_message_names_its_node(how, again):
         "empty": b"",
         "large": b"\xff" * (len(share) - 1) + b"\x7f",
     }[how]
-    coordinator = coordinator_session(STUDY) if again else coordinator
+    coordinator = coordinator_of(STUDY) if again else coordinator
     with pytest.raises(RemoteProtocolError, match="node-2 released a malformed message") as caught:
         (coordinator.replay if again else coordinator.finish)(
             [*answers[:2], replace(answers[2], share=bad)], Measured()
@@ -59,7 +58,7 @@ def test_a_malformed_message_names_its_node(how, again):
 def test_stored_messages_give_the_same_estimate_again():
     coordinator, answers = released()
     report = coordinator.finish(answers, Measured(1, [20]))
-    again = coordinator_session(STUDY)
+    again = coordinator_of(STUDY)
     assert again.agree(answers) is None and again.ask(answers) is None
     replayed = again.replay(answers, Measured(replayed=True))
     for key in ("estimate", "noise_std", "low", "high", "epsilon", "delta", "records"):

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from umpc.node.sessions import session_of
 
 from tests.support.gopa import gopa_study, ring_of_sessions, tables_of
 from tests.support.local import local_study
+from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy, make_study
 from umpc.crypto.prg import Stream
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
-from umpc.node.sessions import session_of
-from umpc.protocols.base.one_message_node import OneMessageSession
-from umpc.protocols.gopa.node import GopaSession, random_bits
-from umpc.protocols.u_mpc.node import NodeSession
+from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.gopa.node import GopaNode, random_bits
+from umpc.protocols.u_mpc.node import UMpcNode
 
 STUDY = gopa_study(3)
 
@@ -27,24 +28,24 @@ class Untouched(dict):
 
 
 def test_every_protocol_has_its_session():
-    assert session_of(STUDY) is GopaSession
+    assert session_of(STUDY) is GopaNode
     assert (session_of(local_study("bell-ldp")), session_of(make_study())) == (
-        OneMessageSession,
-        NodeSession,
+        OneMessageNode,
+        UMpcNode,
     )
 
 
 def test_every_step_comes_once_and_in_order():
-    node = GopaSession("node-0", STUDY, tables_of((5,))[0], 5, Entropy("node"))
+    node = make_node("node-0", STUDY, tables_of((5,))[0], 5, Entropy("node"))
     for step in (lambda: node.begin([]), node.randomise, node.release):
         with pytest.raises(LocalProtocolError):
             step()
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("steps"))[0]
     with pytest.raises(LocalProtocolError, match="released once, after"):
         node.release()
-    node.randomise()
+    run_own_steps(node)
     with pytest.raises(LocalProtocolError, match="published once"):
-        node.randomise()
+        run_own_steps(node)
     assert node.release()
     with pytest.raises(LocalProtocolError):
         node.release()
@@ -54,31 +55,29 @@ def test_all_noise_is_drawn_before_the_records_are_looked_at():
     tables = [Untouched(table) for table in tables_of((5, 6, 7))]
     entropy, names = Entropy("before"), [node.name for node in STUDY.nodes]
     facts = zip(names, tables, (5, 6, 7), strict=True)
-    nodes = [GopaSession(name, STUDY, table, count, entropy) for name, table, count in facts]
+    nodes = [make_node(name, STUDY, table, count, entropy) for name, table, count in facts]
     members = [node.accept() for node in nodes]
     openings = [node.agree(members) for node in nodes]
     node = nodes[0]
     node.begin(openings)
     assert node._noise
     with pytest.raises(AssertionError, match="looked at"):
-        node.randomise()
+        run_own_steps(node)
     node.columns, node._entropy, node._key = dict(tables[0]), None, None
-    node.randomise()  # draws nothing more
+    run_own_steps(node)  # draws nothing more
 
 
 def test_noise_that_does_not_fit_is_refused_and_nothing_is_released():
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("large"))[0]
     node._noise = 1 << 200
     with pytest.raises(RangeError, match="run the study again"):
-        node.randomise()
+        run_own_steps(node)
     with pytest.raises(LocalProtocolError):
         node.release()
 
 
 def test_a_key_that_is_none_names_its_node():
-    nodes = [
-        GopaSession(n.name, STUDY, tables_of((5,))[0], 5, Entropy(n.name)) for n in STUDY.nodes
-    ]
+    nodes = [make_node(n.name, STUDY, tables_of((5,))[0], 5, Entropy(n.name)) for n in STUDY.nodes]
     members = [node.accept() for node in nodes]
     members[2] = replace(members[2], public_key=bytes(32))
     openings = [nodes[0].agree(members), *(node._opening for node in nodes[1:])]
@@ -97,7 +96,5 @@ def test_a_streams_bits_are_uniform_words_and_the_same_for_the_same_seed():
 
 def test_it_shows_nothing_of_itself():
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("repr"))[0]
-    node.randomise()
-    assert repr(node).startswith("GopaSession(node-0, study ") and repr(node).endswith(
-        "<redacted>)"
-    )
+    run_own_steps(node)
+    assert repr(node).startswith("make_node(node-0, study ") and repr(node).endswith("<redacted>)")

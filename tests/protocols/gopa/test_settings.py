@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from tests.support.gopa import gopa_study
+from tests.support.protocols import with_facts
 from tests.support.studies import KENDALL, make_study
 from umpc.errors import StudyError
-from umpc.study.document import Study, decode_study
+from umpc.protocols.registry import checked, decode_study
+from umpc.study.document import Study
 from umpc.study.parts import Participant
 
 GOPA = gopa_study(3)
@@ -43,7 +44,7 @@ REFUSED = [
 def test_what_gopa_cannot_be_is_refused_by_both_doors(changes, message):
     for door in (Study.check, lambda one: decode_study(one.encode())):
         with pytest.raises(StudyError, match=message):
-            door(msgspec.structs.replace(GOPA, **changes))
+            door(with_facts(GOPA, **changes))
 
 
 def test_its_noise_is_no_other_protocols():
@@ -51,7 +52,7 @@ def test_its_noise_is_no_other_protocols():
         StudyError,
         match='noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial, got',
     ):
-        make_study(noise="gopa").check()
+        checked(make_study(noise="gopa"))
 
 
 @pytest.mark.parametrize("nodes", [2, 64])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from tests.support.local import bins, local_study
+from tests.support.protocols import with_facts
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import AUC, GINI, KENDALL, make_study
 from umpc.errors import KernelError, StudyError
 from umpc.protocols.local.settings import described, size_of, usual_bins, with_usual_bins
-from umpc.study.document import Study, decode_study
+from umpc.protocols.registry import decode_study
+from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText, Participant
 
 SHUFFLED, THREE = (
@@ -148,7 +149,7 @@ REFUSED = [
 def test_what_a_one_message_study_cannot_say_is_refused_by_both_doors(study, changes, message):
     for door in (Study.check, lambda one: decode_study(one.encode())):
         with pytest.raises(StudyError, match=message):
-            door(msgspec.structs.replace(study, **changes))
+            door(with_facts(study, **changes))
 
 
 def test_a_kernel_that_is_not_symmetric_and_categories_with_cuts_are_refused():
@@ -180,7 +181,7 @@ def test_what_is_usual_is_blind_to_data():
         FieldText.of_categories("j", "abcdefg"),
     )
     assert [usual_bins(field.schema()).count for field in (wide, narrow, job)] == [4, 2, 7]
-    study = with_usual_bins(msgspec.structs.replace(LDP, bins=bins(y=["2"])))
+    study = with_usual_bins(with_facts(LDP, bins=bins(y=["2"])))
     assert study.bins == bins(y=["2"], x=4) and with_usual_bins(make_study()) == make_study()
 
 

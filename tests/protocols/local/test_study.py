@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from umpc.protocols.kinds import PROTOCOLS
 
 from tests.support.local import ALONE, SHAPES, bins, local_study, local_tables, quantised
+from tests.support.protocols import messages_of
 from tests.support.studies import GINI, Entropy, FieldText
 from umpc.cli.table import exact_over_all
 from umpc.errors import InvalidEpsilon, RangeError, StudyError
-from umpc.protocols.kinds import PROTOCOLS
-from umpc.protocols.local.messages import MAX_PAYLOAD, check_size, one_message_of, uniform_std
+from umpc.protocols.base.one_message import check_size, uniform_std
+from umpc.protocols.local.messages import MAX_PAYLOAD
 from umpc.protocols.local.settings import MOST_CELLS, MOST_LEVELS, OF_CELLS, ONE_MESSAGE
 from umpc.simulation import simulate
 
@@ -104,14 +106,14 @@ def test_with_two_different_seeds_two_messages_and_with_one_the_same(protocol):
 def test_the_length_of_a_message_says_nothing_that_was_not_told_before(protocol):
     study = local_study(protocol)
     both = simulate(study, local_tables(study, (50, 60), "one"), Entropy("a"))
-    protocol_of = one_message_of(study)
+    protocol_of = messages_of(study)
     for node, share in zip(both.nodes, both.transcript.shares, strict=True):
         assert len(share) == protocol_of.message_bytes(node.accept().classes)
 
 
 @by_protocol
 def test_a_message_beyond_a_mebibyte_is_refused_with_the_nodes_name(protocol):
-    of = one_message_of(local_study(protocol))
+    of = messages_of(local_study(protocol))
     many = 8 * MAX_PAYLOAD
     with pytest.raises(
         RangeError, match=r"message of north would have .* at most 1 MiB .* fewer bins, or split"
@@ -123,7 +125,7 @@ def test_a_message_beyond_a_mebibyte_is_refused_with_the_nodes_name(protocol):
 
 def test_an_epsilon_that_says_nothing_is_refused():
     with pytest.raises(InvalidEpsilon, match="too small"):
-        one_message_of(local_study("bell-ldp", epsilon="1e-20"))
+        messages_of(local_study("bell-ldp", epsilon="1e-20"))
 
 
 def test_bins_that_leave_nothing_of_the_kernel_are_refused_before_the_release():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.protocols import coordinator_of
 from tests.support.studies import AUC, GINI, KENDALL, SPEARMAN, TRIPLE, make_members, make_study
 from umpc.errors import (
     AlreadyReleased,
@@ -17,10 +18,11 @@ from umpc.errors import (
     TooFewRecords,
     UmpcError,
 )
-from umpc.protocols.u_mpc.coordinator import CoordinatorSession
+from umpc.protocols.registry import decode_study
+from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.study import messages as m
-from umpc.study.document import decode_study
-from umpc.study.report import Measured, noisy_sums
+from umpc.study.report import Measured
 
 STUDY = make_study(nodes=3)
 COUNTS = [2, 3, 4]
@@ -29,8 +31,8 @@ ACCEPTED = [m.Accepted(STUDY.hash, member) for member in MEMBERS]
 OPENED = [m.Opened(opening) for opening in OPENINGS]
 
 
-def begun() -> CoordinatorSession:
-    session = CoordinatorSession(STUDY)
+def begun() -> UMpcCoordinator:
+    session = coordinator_of(STUDY)
     session.agree(ACCEPTED)
     session.begin(OPENED)
     return session
@@ -58,19 +60,19 @@ def released_sums(attempt: bytes) -> list[m.Released]:
 
 
 def test_it_proposes_the_studys_own_bytes():
-    propose = CoordinatorSession(STUDY).propose()
+    propose = coordinator_of(STUDY).propose()
     assert decode_study(propose.study) == STUDY and not propose.ahead
-    assert CoordinatorSession(STUDY).propose(ahead=True) == m.Propose(propose.study, ahead=True)
+    assert coordinator_of(STUDY).propose(ahead=True) == m.Propose(propose.study, ahead=True)
 
 
 def test_everybody_hears_everybody():
-    session = CoordinatorSession(STUDY)
+    session = coordinator_of(STUDY)
     assert session.agree(ACCEPTED) == m.Agree(tuple(MEMBERS))
     assert session.begin(OPENED) == m.Begin(tuple(OPENINGS))
 
 
 def test_steps_out_of_order_are_refused():
-    session = CoordinatorSession(STUDY)
+    session = coordinator_of(STUDY)
     with pytest.raises(LocalProtocolError, match="after agree"):
         session.begin(OPENED)
     session.agree(ACCEPTED)
@@ -89,12 +91,12 @@ def test_steps_out_of_order_are_refused():
 def test_an_answer_for_another_study_or_name_names_its_node(change):
     answers = [ACCEPTED[0], replace(ACCEPTED[1], **change), ACCEPTED[2]]
     with pytest.raises(RemoteProtocolError) as caught:
-        CoordinatorSession(STUDY).agree(answers)
+        coordinator_of(STUDY).agree(answers)
     assert (caught.value.culprit, caught.value.step) == ("node-1", "propose")
 
 
 def test_a_wrong_opening_names_its_node():
-    session = CoordinatorSession(STUDY)
+    session = coordinator_of(STUDY)
     session.agree(ACCEPTED)
     with pytest.raises(RemoteProtocolError) as caught:
         session.begin([OPENED[0], m.Opened(os.urandom(32)), OPENED[2]])
@@ -127,7 +129,7 @@ def test_a_study_that_cannot_run_is_refused_before_any_opening():
     ):
         members, _ = make_members(study, counts)
         with pytest.raises(error):
-            CoordinatorSession(study).agree([m.Accepted(study.hash, member) for member in members])
+            coordinator_of(study).agree([m.Accepted(study.hash, member) for member in members])
 
 
 def test_shares_of_one_attempt_add_up():
@@ -139,7 +141,7 @@ def test_shares_of_one_attempt_add_up():
 
 
 def test_shares_of_several_sums_add_up_sum_by_sum():
-    session = CoordinatorSession(SUMS)
+    session = coordinator_of(SUMS)
     members, openings = make_members(SUMS, COUNTS)
     session.agree([m.Accepted(SUMS.hash, member) for member in members])
     session.begin([m.Opened(opening) for opening in openings])
@@ -153,7 +155,7 @@ def test_shares_of_several_sums_add_up_sum_by_sum():
 @pytest.mark.parametrize("size", [4, 12, 16])
 def test_shares_that_do_not_hold_the_studys_sums_in_its_ring_are_refused(size):
     """Two sums in the ring of 32 bits take 8 bytes, however many nodes agree on another size."""
-    session = CoordinatorSession(SUMS)
+    session = coordinator_of(SUMS)
     members, openings = make_members(SUMS, COUNTS)
     session.agree([m.Accepted(SUMS.hash, member) for member in members])
     session.begin([m.Opened(opening) for opening in openings])
@@ -181,14 +183,14 @@ def test_shares_of_mixed_rings_are_refused():
 
 
 def test_a_study_that_all_nodes_released_is_replayed():
-    session, answers = CoordinatorSession(STUDY), released(bytes(32))
+    session, answers = coordinator_of(STUDY), released(bytes(32))
     assert session.agree(answers) is None
     report = session.replay(answers, Measured(replayed=True))
     assert (report.estimate, report.replayed, report.edges) == (6 / 36, True, 36)
 
 
 def test_several_sums_are_replayed():
-    session, answers = CoordinatorSession(SUMS), released_sums(bytes(32))
+    session, answers = coordinator_of(SUMS), released_sums(bytes(32))
     assert session.agree(answers) is None
     assert session.replay(answers, Measured(replayed=True)).estimate == -1 / 2
 
@@ -196,7 +198,7 @@ def test_several_sums_are_replayed():
 def test_a_replay_of_two_samples_takes_the_classes_from_the_nodes_answers():
     study = make_study(AUC, 3, sampling="two_sample")
     members, openings = make_members(study, COUNTS, first=FIRST)
-    session = CoordinatorSession(study)
+    session = coordinator_of(study)
     session.agree([m.Accepted(study.hash, member) for member in members])
     session.begin([m.Opened(opening) for opening in openings])
     answers = [
@@ -205,7 +207,7 @@ def test_a_replay_of_two_samples_takes_the_classes_from_the_nodes_answers():
     ]
     report, again = (
         session.finish(answers, Measured()),
-        CoordinatorSession(study).replay(answers, Measured()),
+        coordinator_of(study).replay(answers, Measured()),
     )
     assert (report.edges, report.sets, report.max_degree, report.first_class_by_node) == (
         20,
@@ -232,14 +234,14 @@ def test_a_replay_of_shares_that_do_not_hold_the_studys_sums_is_refused(size):
     """No size of a share may end in anything but an error of ours: five sums of 4 bytes are not two of 10."""
     answers = [m.Released(bytes(32), bytes(size), count) for count in COUNTS]
     with pytest.raises(UmpcError):
-        CoordinatorSession(SUMS).replay(answers, Measured(replayed=True))
+        coordinator_of(SUMS).replay(answers, Measured(replayed=True))
 
 
 def test_a_replay_of_mixed_attempts_is_refused():
     answers = released(bytes(32))
     answers[1] = replace(answers[1], attempt=b"\1" * 32)
     with pytest.raises(AlreadyReleased) as caught:
-        CoordinatorSession(STUDY).replay(answers, Measured())
+        coordinator_of(STUDY).replay(answers, Measured())
     assert caught.value.culprit == "node-1"
 
 
@@ -247,7 +249,7 @@ def test_a_replay_of_mixed_attempts_is_refused():
 def test_a_study_that_only_some_nodes_released_is_refused(count):
     answers = released(bytes(32))[:count] + ACCEPTED[count:]
     with pytest.raises(AlreadyReleased, match=r"node-0.*not by all nodes"):
-        CoordinatorSession(STUDY).agree(answers)
+        coordinator_of(STUDY).agree(answers)
 
 
 def test_a_sum_is_read_with_its_sign_in_the_shares_ring():

@@ -8,6 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
+from tests.support.protocols import noise_of
 from tests.support.studies import (
     LOUD,
     SKEWNESS,
@@ -22,9 +23,8 @@ from tests.support.studies import (
     table,
 )
 from umpc.errors import TooFewRecords
-from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
-from umpc.study.report import noisy_sums
 from umpc.study.rules import MAX_DEGREE
 from umpc.study.sizes import Sizes
 from umpc.ustat.expression import RECORD_NAMES

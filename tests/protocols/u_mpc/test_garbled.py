@@ -31,8 +31,8 @@ from tests.support.studies import (
 )
 from umpc.mpc.cost import predict
 from umpc.mpc.garbled.plan import Link
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
-from umpc.study.report import noisy_sums
 from umpc.ustat.statistics import LIBRARY
 
 PAIRS = [name for name, statistic in LIBRARY.items() if statistic.degree <= 2]

@@ -23,9 +23,9 @@ from umpc.mpc.cost import predict
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers
 from umpc.mpc.transfers.ot_products import hash_blocks
 from umpc.planning.seconds import Machine, Network, predict_seconds
-from umpc.protocols.u_mpc.noise_binding import delta_of
+from umpc.protocols.registry import checked, delta_of
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
-from umpc.study.report import noisy_sums
 
 STEPS = {"ot_offer", "ot_choice", "ot_trees", "ot_extend", "ot_open_bits", "ot_multiples"}
 
@@ -120,7 +120,7 @@ def test_law_and_delta_are_those_of_a_dealers_committee():
     for changes in ({"noise": "in_mpc"}, {"noise": "binomial", "delta": "1e-6"}):
         alone = check(garbled_study(GINI, 2, **changes), [5, 6], f"law {changes}")
         dealt = simulate(
-            make_study(GINI, 2, **changes).check(), random_tables([5, 6], "law"), Entropy("law")
+            checked(make_study(GINI, 2, **changes)), random_tables([5, 6], "law"), Entropy("law")
         )
         assert (
             alone.attempt.coins == dealt.attempt.coins and alone.attempt.ring == dealt.attempt.ring

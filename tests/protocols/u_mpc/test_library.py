@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.protocols import noise_of
 from tests.support.studies import (
     CLASSES,
     Entropy,
@@ -23,11 +24,11 @@ from tests.support.studies import (
 from umpc.errors import TooFewRecords
 from umpc.mpc.cost import predict
 from umpc.proto.codec import encode_frame
-from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.protocols.registry import checked
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
-from umpc.study.report import noisy_sums
 from umpc.ustat.estimators import estimate
 from umpc.ustat.statistics import LIBRARY
 
@@ -71,7 +72,7 @@ def fields_of(name: str) -> list[FieldText]:
 @cache
 def study_of(name: str, nodes: int, edges: str = "all") -> Study:
     changes = {"edges": edges, "parameters": PARAMETERS.get(name), "max_colluding": nodes - 1}
-    return library_study(name, fields_of(name), nodes, columns_of(name), **changes).check()
+    return checked(library_study(name, fields_of(name), nodes, columns_of(name), **changes))
 
 
 TABLES = {

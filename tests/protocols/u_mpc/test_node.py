@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.support.protocols import run_own_steps
 from tests.support.sessions import Run, first_chunk
 from tests.support.studies import AUC, KENDALL, SKEWNESS, SPEARMAN
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
@@ -26,7 +27,7 @@ BEFORE_BEGIN = {
     "fields_for": lambda node: node.fields_for(1),
     "due_fields": lambda node: node.due_fields(1),
     "receive_fields": lambda node: node.receive_fields(1, []),
-    "evaluate_inner": lambda node: node.evaluate_inner(),
+    "evaluate_inner": lambda node: run_own_steps(node),
     "release": lambda node: node.release(),
 }
 
@@ -107,7 +108,7 @@ def test_a_chunk_is_evaluated_once(parties):
 def test_the_inner_edges_are_evaluated_once(shape):
     run = Run(**shape).agree().begin().seed().fields().evaluate()
     with pytest.raises(LocalProtocolError, match="before"):
-        run.nodes[0].evaluate_inner()
+        run.run_own_steps(nodes[0])
 
 
 @both_degrees
@@ -117,7 +118,7 @@ def test_an_incomplete_share_is_not_released(shape):
         steps()
         with pytest.raises(LocalProtocolError, match="not complete"):
             run.nodes[0].release()
-    run.nodes[0].evaluate_inner()
+    run.run_own_steps(nodes[0])
     due = sum(0 in chunk.owners for chunk in run.attempt.chunks())
     with pytest.raises(LocalProtocolError, match=f"0 of {due} chunks"):
         run.nodes[0].release()
@@ -129,7 +130,7 @@ def test_a_share_that_lacks_one_chunk_or_its_inner_edges_is_not_released():
     for chunk in chunks[:-1]:
         run.finish(chunk)
     for node in chunks[-1].parties:
-        run.nodes[node].evaluate_inner()
+        run.run_own_steps(nodes[node])
         with pytest.raises(LocalProtocolError, match="not complete"):
             run.nodes[node].release()
     run.finish(chunks[-1])
@@ -137,7 +138,7 @@ def test_a_share_that_lacks_one_chunk_or_its_inner_edges_is_not_released():
         if node not in chunks[-1].parties:
             with pytest.raises(LocalProtocolError, match="not complete"):
                 session.release()
-            session.evaluate_inner()
+            run_own_steps(session)
         session.release()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.protocols import noise_of, run_own_steps
 from tests.support.sessions import Run
 from tests.support.studies import (
     AUC,
@@ -16,7 +17,6 @@ from tests.support.studies import (
     clear_sums,
 )
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
-from umpc.protocols.u_mpc.noise_binding import noise_of
 
 SHAPES = {
     "kendall": {"kernels": KENDALL},
@@ -79,7 +79,7 @@ def test_results_added_from_another_thread_are_all_counted(monkeypatch):
         return evaluate(self, records)
 
     monkeypatch.setattr(kernel, "evaluate", meanwhile)
-    node.evaluate_inner()
+    run_own_steps(node)
     monkeypatch.undo()
     inner = clear_sums(
         run.study, [run.tables[0]], Run((4,), kernels=KENDALL).agree().begin().attempt.hypergraph

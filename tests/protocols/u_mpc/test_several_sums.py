@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
+from tests.support.protocols import noise_of
 from tests.support.statistical import chi_square
 from tests.support.studies import (
     GINI,
@@ -29,9 +30,10 @@ from tests.support.studies import (
 )
 from umpc.crypto.zero_shares import zero_shares
 from umpc.dp.calibration import DistributedLaplace
-from umpc.protocols.u_mpc.noise_binding import attempt_of, noise_of
+from umpc.protocols.registry import attempt_of, checked
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
-from umpc.study.report import Report, noisy_sums
+from umpc.study.report import Report
 from umpc.study.sizes import Sizes
 
 UNTIED = "(a.x == b.x) * -1 + 1"
@@ -56,7 +58,7 @@ def test_without_a_split_every_sum_gets_an_equal_part():
 
 def test_a_split_gives_each_sum_its_own_part_in_order():
     study = three(epsilon="2", split=("1/2", "0.3", "1/5"))
-    assert study.check().epsilons == (Fraction(1), Fraction(3, 5), Fraction(2, 5))
+    assert checked(study).epsilons == (Fraction(1), Fraction(3, 5), Fraction(2, 5))
 
 
 @given(

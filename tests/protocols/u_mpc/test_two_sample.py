@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
+from tests.support.protocols import coordinator_of, make_node, noise_of
 from tests.support.studies import (
     AUC,
     CLASSES,
@@ -30,12 +31,10 @@ from tests.support.studies import (
     table,
 )
 from umpc.errors import RemoteProtocolError, TooFewRecords
-from umpc.protocols.u_mpc.coordinator import CoordinatorSession
-from umpc.protocols.u_mpc.node import NodeSession
-from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 from umpc.study import messages as m
-from umpc.study.report import noisy_sums
 from umpc.study.sizes import Sizes
 
 COUNTS, FIRST = [4, 3, 0, 5], [1, 3, 0, 2]
@@ -112,8 +111,8 @@ def test_replacing_one_record_changes_the_sum_by_at_most_the_sensitivity(edges):
 # --- tables -------------------------------------------------------------------------------------------------
 
 
-def session_of(study, columns, number: int = 0) -> NodeSession:
-    return NodeSession(
+def session_of(study, columns, number: int = 0) -> UMpcNode:
+    return make_node(
         study.nodes[number].name, study, columns, len(columns["x"]), Entropy(f"session {number}")
     )
 
@@ -173,7 +172,7 @@ def test_a_coordinator_that_tells_nodes_different_classes_is_found_when_they_com
     openings = [node.agree(of) for node, of in zip(nodes, told, strict=True)]
     ids = [node.begin(openings).id for node in nodes]
     assert ids[0] == ids[2] != ids[1]
-    coordinator = CoordinatorSession(study)
+    coordinator = coordinator_of(study)
     coordinator.agree([m.Accepted(study.hash, member) for member in members])
     coordinator.begin([m.Opened(opening) for opening in openings])
     with pytest.raises(RemoteProtocolError, match="another attempt") as caught:
@@ -281,7 +280,7 @@ def test_a_class_without_records_at_any_node_is_refused_before_any_opening(first
     with pytest.raises(
         TooFewRecords, match=f"{sum(first)} of class 0 and {7 - sum(first)} of class 1"
     ):
-        CoordinatorSession(study).agree([m.Accepted(study.hash, member) for member in members])
+        coordinator_of(study).agree([m.Accepted(study.hash, member) for member in members])
 
 
 def test_a_class_may_be_absent_at_a_node():

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from tests.support.mpc_studies import ALPHA, RUNS, homogeneity, uniformity
+from tests.support.protocols import noise_of
 from tests.support.statistical import chi_square
 from tests.support.studies import (
     KENDALL,
@@ -26,9 +27,8 @@ from umpc.crypto.ring import Ring
 from umpc.dp.calibration import DistributedLaplace
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.material import SeededPart
-from umpc.protocols.u_mpc.noise_binding import noise_of
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
-from umpc.study.report import noisy_sums
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,0 +1,73 @@
+"""Studies from flat facts, and the parts of a study's protocol, as tests ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.ghazi_shuffle.messages import shuffle_messages
+from umpc.protocols.registry import PROTOCOLS, checked, protocol_of
+from umpc.study.document import Study
+from umpc.study.settings import keys_of
+from umpc.study.sizes import ClassCounts, Sizes
+
+
+def flat_study(**facts: Any) -> Study:
+    """A study from its own keys and its settings', side by side; `protocol` is "u-mpc" by default.
+
+    A fact that the protocol fixes may be given with its fixed value.
+    """
+    kind = PROTOCOLS[facts.pop("protocol", "u-mpc")].settings
+    own = {key: facts.pop(key) for key in keys_of(kind) if key in facts}
+    settings = kind(**own)
+    for key in set(facts) - set(Study.__struct_fields__):
+        assert facts[key] == getattr(settings, key), f"{kind.__name__} has no {key}"
+        del facts[key]
+    return Study(settings=settings, **facts)
+
+
+def with_facts(study: Study, **changes: Any) -> Study:
+    """The study with other facts; with another protocol, what that protocol lacks is left out."""
+    own = {key: getattr(study, key) for key in Study.__struct_fields__ if key != "settings"}
+    settings = {key: getattr(study.settings, key) for key in keys_of(type(study.settings))}
+    protocol = changes.get("protocol", study.protocol)
+    if protocol != study.protocol:
+        settings = {
+            key: settings[key] for key in keys_of(PROTOCOLS[protocol].settings) if key in settings
+        }
+    return flat_study(**{**own, **settings, "protocol": protocol, **changes})
+
+
+def make_node(name: str, study: Study, columns: Any, records: int, entropy: Any) -> NodeSide:
+    """One node's side of the study's protocol."""
+    return protocol_of(study).node(name, study, columns, records, entropy)
+
+
+def coordinator_of(study: Study) -> CoordinatorSide:
+    """The coordinator's side of the study's protocol."""
+    return protocol_of(study).coordinator(checked(study))
+
+
+def messages_of(study: Study, counts: Sequence[ClassCounts] = ()) -> Any:
+    """The messages of a study whose nodes send one. Args: counts: of every node, for shufflers."""
+    if study.shufflers:
+        return shuffle_messages(study, counts)
+    return protocol_of(study).messages(study)
+
+
+def noise_of(sizes: Sizes) -> Any:
+    """The noise of each sum."""
+    return protocol_of(sizes.study).noise(sizes)
+
+
+def run_own_steps(node: NodeSide) -> None:
+    """The work on the node's own records."""
+    for _ in node.own_steps():
+        pass
+
+
+def usual(study: Study) -> Study:
+    """The study with its protocol's usual values."""
+    return protocol_of(study).complete(study)
