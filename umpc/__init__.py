@@ -1,7 +1,8 @@
 """umpc: differentially private U-statistics over the records of several sites.
 
-A U-statistic is an average of a kernel over pairs or k-tuples of records. The sites evaluate it
-under secret sharing, add exact noise, and release one number for each of the study's sums.
+A U-statistic is an average of a kernel over pairs or k-tuples of records. In the main protocol the
+sites evaluate it under secret sharing, add exact noise, and release only the noisy sums. Other
+protocols randomise each record at its site, or trust a curator.
 
 | module | what it is |
 |---|---|
@@ -17,7 +18,7 @@ under secret sharing, add exact noise, and release one number for each of the st
 | `node/` | the node: a site's process, with its table, policy, approvals and privacy budget |
 | `coordinator/` | the process that proposes a study, leads the nodes, and adds up their shares |
 | `dealer/` | the process that deals correlated randomness and sees no data |
-| `shuffler/` | the process of the shuffled protocol that mixes the nodes' encrypted messages |
+| `shuffler/` | the process that mixes the messages of all nodes in the shuffled protocol |
 | `planning/` | predictions before a study runs: its error, its time, and the alternatives |
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
 | `transport/` | gRPC over mutual TLS, shared by all processes |

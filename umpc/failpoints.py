@@ -5,7 +5,7 @@ Set UMPC_FAILPOINT="name:action" before the process starts. The action "kill" se
 comparison. A process that starts with a failpoint says so on standard error.
 
 A point's name stands in the call that it names. The ledger's points are named by the kind of its
-row and the step of writing it, such as charge-before-commit (`umpc/node/budget/ledger.py`).
+row and the step of writing it, such as charge-before-commit (`umpc/node/budget/`).
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_a_normal_form_that_proves_symmetry_needs_no_points(monkeypatch):
 
 def test_points_decide_where_an_exchanged_kernel_has_no_normal_form(monkeypatch):
     def too_large_if_exchanged(node: ex.Expression, schema: Schema):
-        if not isinstance(node, ex.Absolute) or node.of.left.record != 0:
+        if not isinstance(node, ex.Absolute) or node.operand.left.record != 0:
             raise KernelError("the kernel expands into too many parts")
         return polynomial_of(node, schema)
 
