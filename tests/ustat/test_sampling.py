@@ -12,8 +12,9 @@ from scipy import stats
 
 from umpc.crypto.prg import Stream
 from umpc.errors import RangeError, StudyError, TooFewRecords
-from umpc.ustat import sampling
+from umpc.ustat import levelling, sampling
 from umpc.ustat.combinations import every_subset
+from umpc.ustat.levelling import edge_keys
 from umpc.ustat.sampling import (
     _biregular,
     _circulant,
@@ -21,7 +22,6 @@ from umpc.ustat.sampling import (
     below,
     biregular,
     edge_count,
-    edge_keys,
     max_degree,
 )
 
@@ -86,17 +86,17 @@ def test_no_edges_are_an_empty_set(degree):
 @pytest.mark.parametrize(("records", "degree"), [(6, 3), (7, 3), (7, 4)])
 def test_single_sure_steps_level_even_the_most_uneven_set(records, degree, monkeypatch):
     """The first edges in colexicographic order crowd on the first records. Steps taken many at a time are forbidden."""
-    carry_out, steps = sampling._carry_out, []
+    carry_out, steps = levelling._carry_out, []
 
     def single(edges, keys, place, *rest):
         steps.append(len(place) == 1 and carry_out(edges, keys, place, *rest))
         return steps[-1]
 
-    monkeypatch.setattr(sampling, "_carry_out", single)
+    monkeypatch.setattr(levelling, "_carry_out", single)
     for count in range(1, comb(records, degree)):
         steps.clear()
         edges = every_subset(records, degree)[:count]
-        levelled = np.sort(sampling._level(edges.copy(), records, stream(count)), axis=1)
+        levelled = np.sort(levelling.level(edges.copy(), records, stream(count)), axis=1)
         check(levelled, records, count, degree, count)
         assert sum(steps) <= degree * count, "more steps than places"
 
