@@ -214,9 +214,9 @@ def _circulant(records: int, count: int) -> NDArray[np.int64]:
     """A graph on 0..n − 1 with `count` edges and degrees that differ by at most 1.
 
     The edges {p, p + j mod n} of one offset j < n/2 give every vertex two edges; offset n/2 gives
-    it one. Whole offsets come first. The rest comes from the cycle of offset 1, its even places before
-    its odd ones. So the rest is a matching first, and second edges come only when every vertex has
-    one.
+    it one. Whole offsets come first. The rest comes from the cycle of offset 1, its even places
+    before its odd ones. So the rest is a matching first, and second edges come only when every
+    vertex has one.
 
     Returns: (2, count) int64.
     """
