@@ -1,19 +1,28 @@
-"""umpc: private U-statistics over records of several owners.
+"""umpc: differentially private U-statistics over the records of several sites.
+
+A U-statistic is an average of a kernel over pairs or k-tuples of records. In the main protocol the
+sites evaluate it under secret sharing, add exact noise, and release only the noisy sums. Other
+protocols randomise each record at its site, or trust a curator.
 
 | module | what it is |
 |---|---|
-| `study` | the document that every process agrees on before anything happens |
-| `studies.parts` | its fields, its participants, exact numbers as text |
-| `studies.local` | what a study of a one-message protocol says |
-| `agreement`, `onemessage` | what `dp` gives a study: noise and attempt; the papers' one-message protocols |
-| `errors` | every failure: its class, its sentence, its exit code |
-| `ustat` | the statistic: kernel expressions, their analysis, sampling of edges, the oracle in the clear |
-| `mpc` | evaluation of a kernel under secret sharing |
-| `dp` | exact noise and its calibration |
-| `proto` | messages: bytes ⇄ dataclasses |
-| `transport` | gRPC over mutual TLS 1.3, shared by the three shells |
-| `node`, `dealer`, `coordinator` | one folder per process |
-| `cli` | the `umpc` command |
+| `errors.py` | every failure: its class and its exit code |
+| `failpoints.py` | named points at which a test makes a process fail |
+| `simulation.py` | a whole study in one process, for tests, audits and predictions |
+| `crypto/` | seeds and streams, rings, packing, zero shares, and protocols as generators |
+| `ustat/` | the statistic: kernels, their analysis, edge sets, and evaluation in the clear |
+| `dp/` | differential privacy: exact noise, its calibration, and the accounting of its cost |
+| `study/` | the study document that all processes agree on, its messages, sizes and report |
+| `mpc/` | evaluation of a kernel under secret sharing: comparison keys, garbled circuits |
+| `protocols/` | the protocols that a study can name: for each, what its node and coordinator do |
+| `node/` | the node: a site's process, with its table, policy, approvals and privacy budget |
+| `coordinator/` | the process that proposes a study, leads the nodes, and adds up their shares |
+| `dealer/` | the process that deals correlated randomness and sees no data |
+| `shuffler/` | the process that mixes the messages of all nodes in the shuffled protocol |
+| `planning/` | predictions before a study runs: its error, its time, and the alternatives |
+| `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
+| `transport/` | gRPC over mutual TLS, shared by all processes |
+| `cli/` | the `umpc` command |
 """
 
 __version__ = "0.2.0"

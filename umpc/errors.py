@@ -1,52 +1,59 @@
-"""Every failure of umpc: one class, one clear sentence, one exit code.
+"""Every failure of umpc: its class and its exit code.
 
 UmpcError
 ├── StudyError                  the study document is wrong
 │   ├── DuplicateParticipant    two nodes with one name
 │   ├── KernelError             the kernel cannot be computed as written
-│   ├── RangeError              a sum or a value does not fit; says which bound to change
-│   ├── InvalidEpsilon
+│   ├── RangeError              a sum or a value does not fit; names the bound to change
+│   ├── InvalidEpsilon          epsilon is unreadable, or out of the allowed range
 │   ├── VersionMismatch         two processes run different software
-│   └── TooFewRecords
+│   └── TooFewRecords           the nodes have too few records together
 ├── ConfigError                 a site's own configuration is wrong
 ├── DataError                   a site's table does not fit the study's schema
-│   ├── UnknownField
+│   ├── UnknownField            the schema or the table lacks a field
 │   ├── NotNumeric              text where a number is expected
 │   ├── NotANumber              NaN or infinity
-│   ├── OutOfBounds
-│   ├── EmptyTable
-│   └── TooManySchemas          a site's data were asked about too often without paying
-├── DpError
-│   ├── InsufficientBudget      says spent, reserved, left, asked
+│   ├── OutOfBounds             a value is outside its field's bounds
+│   ├── EmptyTable              the table has no record
+│   └── TooManySchemas          a node was asked with too many different schemas
+├── DpError                     the privacy budget or a site's rules do not allow the study
+│   ├── InsufficientBudget      names what is spent, reserved, left and asked
 │   ├── LedgerError             the ledger is damaged or in an impossible state
-│   ├── AlreadyReleased         the study was released before, and not by everybody
-│   ├── PolicyRefused           a site's administrator does not allow it; names the rule
+│   ├── AlreadyReleased         a site released the study before, maybe in another attempt
+│   ├── PolicyRefused           a rule of a site's administrator forbids it; names the rule
 │   ├── ApprovalPending         a site's administrator has yet to accept the study
-│   └── ApprovalError           the file of approvals is unusable, or holds no one study that is meant
-├── MpcError
-│   ├── LocalProtocolError      we broke the protocol: a bug of ours
+│   └── ApprovalError           the approvals file is unusable, or not exactly one study matches
+├── MpcError                    a protocol between processes was broken
+│   ├── LocalProtocolError      this process broke it: a bug of umpc
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
 │   └── EncodingError           bytes that do not decode
-├── TransportError
+├── TransportError              the network or a certificate failed
 │   ├── CertificateError        wrong, expired, unknown or wrong-role certificate
-│   ├── AddressInUse
-│   ├── PeerUnavailable         could not be reached
-│   ├── PeerLost                was there and went away
-│   └── StepTimeout
+│   ├── AddressInUse            another process listens on the address
+│   ├── PeerUnavailable         a peer could not be reached
+│   ├── PeerLost                a peer was connected and went away
+│   └── StepTimeout             a step took longer than its deadline
 ├── StudyAborted                another participant ended the study
 └── PreparationError            a site cannot keep a study that is prepared ahead
-    └── PreparationLost         a study was prepared ahead, but not every site still has that
+    └── PreparationLost         a site no longer has what was prepared for the study
 
-A message says what was expected, what came, from whom, and what to do now. It never holds a data value,
-a share, a key or a noise value: everything that only a site's administrator may read goes into `detail`,
-which a process writes to its own log and never sends.
+A message says what was expected, what came, from whom, and what to do now. It never holds a data
+value, a share, a key or a noise value. Everything that only a site's administrator may read goes
+into `detail`. A process writes `detail` to its own log and never sends it.
 """
 
 from __future__ import annotations
 
 
 class UmpcError(Exception):
-    """Base of all failures. `culprit` names the process at fault, `step` the step of the study."""
+    """Base of all failures.
+
+    Args:
+        message: public text, for everybody.
+        culprit: the name of the process at fault, if it is known.
+        step: the step of the study that failed.
+        detail: text for the log of this process only.
+    """
 
     exit_code = 1
 
@@ -201,7 +208,7 @@ class PreparationLost(PreparationError):
 
 
 def error_classes() -> dict[str, type[UmpcError]]:
-    """Every class by its name: how a failure is named on the wire."""
+    """Every class by its name. On the wire, a failure is named by its class."""
     found: dict[str, type[UmpcError]] = {}
     pending: list[type[UmpcError]] = [UmpcError]
     while pending:

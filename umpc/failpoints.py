@@ -1,8 +1,11 @@
-"""Places where a test makes a process fail: kill -9, stop, or hang, at a named point of a study.
+"""Failpoints: named points of a study at which a test makes a process fail or stop.
 
-Set UMPC_FAILPOINT="name:action" before the process starts; unset, which is always so outside tests, each call is one
-comparison. A process that starts with a failpoint says so on standard error. Points are named where they stand; the
-ledger's by its row's kind and the step of writing it, such as charge-before-commit (`node/ledgerfile.py`, append).
+Set UMPC_FAILPOINT="name:action" before the process starts. The action "kill" sends SIGKILL and
+"stop" sends SIGSTOP. Without the variable, which is always so outside tests, each call is one
+comparison. A process that starts with a failpoint says so on standard error.
+
+A point's name stands in the call that it names. The ledger's points are named by the kind of its
+row and the step of writing it, such as charge-before-commit (`umpc/node/budget/`).
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 
 def failpoint(name: str) -> None:
-    """Fail here if this is the point that the environment names."""
+    """Fail here if the environment names this point."""
     if name == _NAME:
         os.kill(os.getpid(), _SIGNALS[_ACTION])
 
 
 def describe() -> str:
-    """What is armed, or nothing."""
+    """A sentence that names the armed failpoint; empty if none is armed."""
     return f"failpoint {_NAME}:{_ACTION} is armed" if _NAME else ""

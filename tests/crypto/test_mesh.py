@@ -1,4 +1,4 @@
-"""Messages that differ from peer to peer arrive where they should, and parties that do not fit are refused."""
+"""Messages that differ from peer to peer arrive; parties that do not fit each other are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def said(text: str) -> Message:
 
 
 def teller(own: int, members: int):
-    """Tells each member a word of its own, in the first round, and in the second only its successor."""
+    """In round 1 a party sends each member another word; in round 2 it sends to its successor only."""
     came = yield {peer: said(f"{own} to {peer}") for peer in range(members) if peer != own}
     heard = {sender: message.payload.decode() for sender, message in came.items()}
     came = yield {(own + 1) % members: said("next")}

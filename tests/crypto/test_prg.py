@@ -1,4 +1,4 @@
-"""Streams are AES-CTR, the tree's hash is AES(x) ⊕ x, and seeds with different labels have nothing in common."""
+"""Streams are AES-CTR, the tree's hash is AES(x) ⊕ x, and different labels give unrelated seeds."""
 
 from __future__ import annotations
 

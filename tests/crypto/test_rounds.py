@@ -1,4 +1,4 @@
-"""Parties as generators: lockstep, an exact transcript, and blame for a reply of the wrong shape."""
+"""Parties as generators: lockstep, an exact transcript, and blame for a reply of a wrong shape."""
 
 from __future__ import annotations
 

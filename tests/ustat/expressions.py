@@ -1,10 +1,12 @@
-"""What the tests of kernels share: small schemas, random kernels, and a second evaluator in plain Fractions.
+"""Tools of the kernels' tests: small schemas, random kernels, a second evaluator in plain Fractions.
 
-The evaluator below reads the expression as a person would, one record at a time, and shares no code with umpc.
+The evaluator reads the expression as a person would, one record at a time. It shares no code with
+umpc.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
@@ -54,40 +56,36 @@ def columns(schema: Schema, records: Sequence[Record]) -> dict[str, np.ndarray]:
 
 def by_hand(node: ex.Expression, records: Sequence[Record]) -> Fraction:
     """The kernel's value on one edge, in Fractions."""
-
-    def of(inner: ex.Expression) -> Fraction:
-        return by_hand(inner, records)
-
     match node:
         case ex.Field(record, name):
             return records[record][name]
         case ex.Constant(value):
             return value
-        case ex.Add(left, right):
-            return of(left) + of(right)
-        case ex.Subtract(left, right):
-            return of(left) - of(right)
-        case ex.Multiply(left, right):
-            return of(left) * of(right)
-        case ex.Less(left, right):
-            return Fraction(of(left) < of(right))
-        case ex.Equal(left, right):
-            return Fraction(of(left) == of(right))
-        case ex.Sign(inner):
-            return Fraction((of(inner) > 0) - (of(inner) < 0))
-        case ex.Absolute(inner):
-            return abs(of(inner))
         case ex.Select(condition, then, otherwise):
-            return of(then) if of(condition) else of(otherwise)
-        case ex.Not(inner):
-            return Fraction(not of(inner))
-        case ex.And(left, right):
-            return Fraction(bool(of(left) and of(right)))
-        case ex.Or(left, right):
-            return Fraction(bool(of(left) or of(right)))
-        case ex.Xor(left, right):
-            return Fraction(of(left) != of(right))
+            chosen = then if by_hand(condition, records) else otherwise
+            return by_hand(chosen, records)
+        case ex.Unary(operand):
+            return Fraction(UNARY[type(node)](by_hand(operand, records)))
+        case ex.Binary(left, right):
+            return Fraction(BINARY[type(node)](by_hand(left, records), by_hand(right, records)))
     raise AssertionError(f"the evaluator knows no {node!r}")
+
+
+UNARY = {
+    ex.Sign: lambda x: (x > 0) - (x < 0),
+    ex.Absolute: abs,
+    ex.Not: lambda x: not x,
+}
+BINARY = {
+    ex.Add: operator.add,
+    ex.Subtract: operator.sub,
+    ex.Multiply: operator.mul,
+    ex.Less: operator.lt,
+    ex.Equal: operator.eq,
+    ex.And: lambda x, y: bool(x and y),
+    ex.Or: lambda x, y: bool(x or y),
+    ex.Xor: operator.ne,
+}
 
 
 constants = st.fractions(min_value=-3, max_value=3, max_denominator=6).map(ex.Constant)
@@ -100,7 +98,10 @@ SMALL = st.integers(0, 11)
 def numbers(
     draw: st.DrawFn, names: Sequence[str] | st.SearchStrategy[str] = NAMES, size: int = 8
 ) -> ex.Expression:
-    """A random kernel of two records of about `size` nodes: all fourteen kinds, conditions where they belong."""
+    """A random kernel of two records, of about `size` nodes of all fourteen kinds.
+
+    Conditions stand only where a kernel may have them.
+    """
     name = names if isinstance(names, st.SearchStrategy) else st.sampled_from(list(names))
 
     def number(size: int) -> ex.Expression:
@@ -130,7 +131,7 @@ def numbers(
 
 
 def fits(node: ex.Expression) -> bool:
-    """Whether the normal form is small enough for umpc: signs nested in signs are not, and are refused."""
+    """Whether the normal form is small enough for umpc, which refuses signs nested in signs."""
     try:
         return bool(polynomial_of(ex.Add(node, ex.permute_records(node, (1, 0))), SCHEMA))
     except KernelError:

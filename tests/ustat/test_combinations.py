@@ -1,4 +1,4 @@
-"""umpc.ustat.combinations: every subset by its number, small sizes exhaustively, the largest against whole numbers."""
+"""umpc.ustat.combinations: every subset by its number, for all small sizes and for the largest."""
 
 from __future__ import annotations
 

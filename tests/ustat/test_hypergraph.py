@@ -1,4 +1,4 @@
-"""umpc.ustat.hypergraph: cells partition E, and a golden edge set notices any change of the stream."""
+"""umpc.ustat.hypergraph: cells partition E, and a golden edge set notices a change of the stream."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_too_few_records_and_too_many_edges_are_refused():
         expand_two_sample("all", [(1 << 31, 1), (0, (1 << 31) - 1)], words())
 
 
-# --- two samples ----------------------------------------------------------------------------------------------
+# --- two samples ----------------------------------------------------------------------------------
 
 CLASSES = [
     pairs for nodes in (1, 2) for pairs in product(product(range(3), repeat=2), repeat=nodes)
@@ -205,7 +205,7 @@ def test_the_two_directions_between_two_nodes_are_two_cells():
     assert cells == {(0, 0): inside, (0, 2): from_0_to_2, (1, 0): from_1_to_0, (1, 2): from_1_to_2}
 
 
-# --- cells ----------------------------------------------------------------------------------------------------
+# --- cells ----------------------------------------------------------------------------------------
 
 SHAPES = [
     (RecordBlock(0, 7, 2),),
@@ -254,7 +254,7 @@ def test_a_sampled_cell_hands_out_ranges():
     assert cell.occurrences(0, 5).tolist() == [0, 2, 0, 1, 0]
 
 
-# --- the stream -----------------------------------------------------------------------------------------------
+# --- the stream -----------------------------------------------------------------------------------
 
 
 def study(edges: str) -> Study:
@@ -302,7 +302,7 @@ GOLDEN = [
 
 
 def test_the_edges_of_a_fixed_seed_never_change():
-    """Every process expands E from the seed: another result here means another version of the protocol."""
+    """Every process expands E from the seed, so another result here is another protocol version."""
     graph = edges_of(study("24"), bytes(32), [(count, 0) for count in COUNTS_OF_GOLDEN])
     assert cells_of(graph) == by_cell(GOLDEN, COUNTS_OF_GOLDEN)
 

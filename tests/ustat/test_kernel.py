@@ -189,7 +189,7 @@ def test_a_normal_form_that_proves_symmetry_needs_no_points(monkeypatch):
 
 def test_points_decide_where_an_exchanged_kernel_has_no_normal_form(monkeypatch):
     def too_large_if_exchanged(node: ex.Expression, schema: Schema):
-        if not isinstance(node, ex.Absolute) or node.of.left.record != 0:
+        if not isinstance(node, ex.Absolute) or node.operand.left.record != 0:
             raise KernelError("the kernel expands into too many parts")
         return polynomial_of(node, schema)
 
@@ -228,26 +228,26 @@ def test_the_fields_are_those_that_occur_in_order():
 
 
 def test_the_hash_covers_the_text_the_degree_and_what_the_occurring_fields_hold():
-    def of(text="abs(a.x - b.x)", degree=2, x=("x", 0, 3, 1), other=("y", 0, 3, 1)):
+    def hash_with(text="abs(a.x - b.x)", degree=2, x=("x", 0, 3, 1), other=("y", 0, 3, 1)):
         fields = [
             FieldSchema(name, Fraction(low), Fraction(up), Fraction(step))
             for name, low, up, step in (x, other)
         ]
         return Kernel.from_text(text, Schema(fields), degree).hash
 
-    assert of() == of(other=("z", 1, 2, 1)) == of(x=("x", "0", "3.0", "1"))
+    assert hash_with() == hash_with(other=("z", 1, 2, 1)) == hash_with(x=("x", "0", "3.0", "1"))
     covered = b'["umpc kernel 1", "abs(a.x - b.x)", 2, [["x", "0", "3", "1", []]]]'
-    assert of() == sha256(covered).hexdigest()
+    assert hash_with() == sha256(covered).hexdigest()
     changed = [
-        of("abs(b.x - a.x)"),
-        of("1", 2),
-        of("1", 3),
-        of(x=("x", -1, 3, 1)),
-        of(x=("x", 0, 4, 1)),
-        of(x=("x", 0, 3, "1/2")),
-        of("abs(a.y - b.y)"),
+        hash_with("abs(b.x - a.x)"),
+        hash_with("1", 2),
+        hash_with("1", 3),
+        hash_with(x=("x", -1, 3, 1)),
+        hash_with(x=("x", 0, 4, 1)),
+        hash_with(x=("x", 0, 3, "1/2")),
+        hash_with("abs(a.y - b.y)"),
     ]
-    assert len({of(), *changed}) == len(changed) + 1
+    assert len({hash_with(), *changed}) == len(changed) + 1
 
 
 def test_text_and_expression_give_one_kernel():
@@ -292,8 +292,9 @@ def test_categories_have_no_order_and_no_arithmetic(text):
 
 
 def test_the_hash_tells_categories_apart_however_they_are_written():
-    def of(*labels):
+    def hash_with(*labels):
         field = FieldSchema("x", Fraction(0), Fraction(len(labels) - 1), Fraction(1), labels)
         return Kernel.from_text("(a.x == b.x)", Schema([field])).hash
 
-    assert len({of("a", "b"), of("b", "a"), of('a", "b', ""), of("a,b", ""), of("a", "b", "")}) == 5
+    lists = [("a", "b"), ("b", "a"), ('a", "b', ""), ("a,b", ""), ("a", "b", "")]
+    assert len({hash_with(*labels) for labels in lists}) == 5

@@ -103,8 +103,8 @@ def test_relabelling_logic_moves_what_it_compares(kernel):
     moved = relabel(form, {0: 5, 1: 2})
     assert moved.records == {2, 5} and moved != form
     values = [
-        evaluate_local(of.scaled(1 / form.unit), at, 48**2)
-        for of, at in ((form, {0: FIRST, 1: SECOND}), (moved, {5: FIRST, 2: SECOND}))
+        evaluate_local(polynomial.scaled(1 / form.unit), at, 48**2)
+        for polynomial, at in ((form, {0: FIRST, 1: SECOND}), (moved, {5: FIRST, 2: SECOND}))
     ]
     assert np.array_equal(*values)
 

@@ -52,10 +52,10 @@ def at(function: logic.Function, signs: dict[Polynomial, int]) -> bool:
     return sum(all(map(holds, bits)) for bits in function) % 2 == 1
 
 
-def value(of: Polynomial, signs: dict[Polynomial, int]) -> int:
+def value(polynomial: Polynomial, signs: dict[Polynomial, int]) -> int:
     """A polynomial of bits at the same place."""
     total = 0
-    for monomial, coefficient in of.terms:
+    for monomial, coefficient in polynomial.terms:
         for factor, _ in monomial:
             function = factor.function if isinstance(factor, LogicAtom) else logic.single(factor)
             coefficient *= at(function, signs)
@@ -213,7 +213,7 @@ def test_an_and_that_takes_too_long_is_refused_before_it_is_computed():
 
 
 def test_a_symmetric_kernel_that_is_too_large_is_refused_for_its_size():
-    """12 equalities joined by |: exchanging a and b changes nothing, so nobody should be told to average."""
+    """12 equalities joined by |: exchanging a and b changes nothing, so no advice to average is given."""
     names = [f"x{number}" for number in range(12)]
     schema = Schema([FieldSchema(name, Fraction(0), Fraction(3), Fraction(1)) for name in names])
     with pytest.raises(KernelError) as caught:

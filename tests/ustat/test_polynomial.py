@@ -28,10 +28,10 @@ RECORDS = all_records()
 PAIRS = [(a, b) for a in RECORDS for b in RECORDS]
 
 
-def value(of: Polynomial, records: Sequence[Record]) -> Fraction:
+def value(polynomial: Polynomial, records: Sequence[Record]) -> Fraction:
     """The polynomial at one edge, in Fractions, fields in steps of their resolution."""
     total = Fraction(0)
-    for monomial, coefficient in of.terms:
+    for monomial, coefficient in polynomial.terms:
         for factor, power in monomial:
             if isinstance(factor, FieldAtom):
                 step = records[factor.record][factor.name] / SCHEMA[factor.name].resolution
@@ -141,9 +141,9 @@ def test_logic_over_three_comparisons_has_its_values_on_all_pairs_of_records(ker
         assert value(form, pair) == by_hand(node, pair)
 
 
-def logic_atoms(of: Polynomial) -> list[LogicAtom]:
+def logic_atoms(polynomial: Polynomial) -> list[LogicAtom]:
     """Those in it, also inside what it compares."""
-    factors = [factor for monomial, _ in of.terms for factor, _ in monomial]
+    factors = [factor for monomial, _ in polynomial.terms for factor, _ in monomial]
     inner = [
         atom
         for factor in factors

@@ -36,7 +36,7 @@ def test_every_value_of_a_random_kernel_lies_in_its_interval(node, pairs):
         assert found.low <= by_hand(node, pair) <= found.high
 
 
-def of(low: int, high: int, name: str = "x") -> FieldSchema:
+def field(low: int, high: int, name: str = "x") -> FieldSchema:
     return FieldSchema(name, Fraction(low), Fraction(high), Fraction(1))
 
 
@@ -52,7 +52,7 @@ def of(low: int, high: int, name: str = "x") -> FieldSchema:
     ],
 )
 def test_comparisons_that_bounds_decide_are_constants(x, y, less, equal, sign_of_difference):
-    schema = Schema([of(*x, "x"), of(*y, "y")])
+    schema = Schema([field(*x, "x"), field(*y, "y")])
     assert interval_of(trace(lambda a: a.x < a.y), schema) == interval(*less)
     assert interval_of(trace(lambda a: a.x == a.y), schema) == interval(*equal)
     assert interval_of(trace(lambda a: sign(a.x - a.y)), schema) == interval(*sign_of_difference)
@@ -97,7 +97,7 @@ def test_comparisons_that_bounds_decide_are_constants(x, y, less, equal, sign_of
     ],
 )
 def test_known_intervals(kernel, expected):
-    schema = Schema([of(-2, 3, "x"), of(-2, 3, "y")])
+    schema = Schema([field(-2, 3, "x"), field(-2, 3, "y")])
     assert interval_of(trace(kernel), schema) == interval(*expected)
 
 

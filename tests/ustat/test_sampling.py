@@ -1,4 +1,4 @@
-"""umpc.ustat.sampling: all small sizes exhaustively, every edge equally likely, the rules for |E|."""
+"""umpc.ustat.sampling: all small sizes, every edge equally likely, and the rules for |E|."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from scipy import stats
 
 from umpc.crypto.prg import Stream
 from umpc.errors import RangeError, StudyError, TooFewRecords
-from umpc.ustat import sampling
+from umpc.ustat import levelling, sampling
 from umpc.ustat.combinations import every_subset
+from umpc.ustat.levelling import edge_keys
 from umpc.ustat.sampling import (
     _biregular,
     _circulant,
@@ -21,7 +22,6 @@ from umpc.ustat.sampling import (
     below,
     biregular,
     edge_count,
-    edge_keys,
     max_degree,
 )
 
@@ -85,18 +85,21 @@ def test_no_edges_are_an_empty_set(degree):
 
 @pytest.mark.parametrize(("records", "degree"), [(6, 3), (7, 3), (7, 4)])
 def test_single_sure_steps_level_even_the_most_uneven_set(records, degree, monkeypatch):
-    """The first edges in colexicographic order crowd on the first records. Steps taken many at a time are forbidden."""
-    carry_out, steps = sampling._carry_out, []
+    """The first edges in colexicographic order crowd on the first records.
+
+    Only single steps are allowed here.
+    """
+    carry_out, steps = levelling._carry_out, []
 
     def single(edges, keys, place, *rest):
         steps.append(len(place) == 1 and carry_out(edges, keys, place, *rest))
         return steps[-1]
 
-    monkeypatch.setattr(sampling, "_carry_out", single)
+    monkeypatch.setattr(levelling, "_carry_out", single)
     for count in range(1, comb(records, degree)):
         steps.clear()
         edges = every_subset(records, degree)[:count]
-        levelled = np.sort(sampling._level(edges.copy(), records, stream(count)), axis=1)
+        levelled = np.sort(levelling.level(edges.copy(), records, stream(count)), axis=1)
         check(levelled, records, count, degree, count)
         assert sum(steps) <= degree * count, "more steps than places"
 
@@ -115,7 +118,7 @@ def test_too_many_records_for_the_keys_are_refused(records, degree, most):
 
 
 def test_any_balanced_graph_under_a_random_numbering_gives_the_same_variance():
-    """docs/decisions/0006, exactly: a hexagon (what is used), two triangles, a path with a chord's worth of edges."""
+    """docs/decisions/0006, exactly: a hexagon (the graph in use), two triangles, and a star."""
     value = np.random.default_rng(5).integers(0, 100, (6, 6))
     value = value + value.T
     hexagon = _circulant(6, 6).T
@@ -130,7 +133,7 @@ def test_any_balanced_graph_under_a_random_numbering_gives_the_same_variance():
     assert moments(hexagon)[0] == moments(star)[0] and moments(hexagon)[1] < moments(star)[1]
 
 
-# --- two samples ----------------------------------------------------------------------------------------------
+# --- two samples ----------------------------------------------------------------------------------
 
 
 def check_biregular(edges: np.ndarray, sizes: tuple[int, int], where: str) -> None:
@@ -163,7 +166,7 @@ def test_larger_two_sample_sizes_are_distinct_and_balanced():
 
 
 def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance():
-    """docs/decisions/0007, exactly: a cycle of eight (what is used), two cycles of four, an irregular one."""
+    """docs/decisions/0007, exactly: a cycle of eight (in use), two cycles of four, an irregular graph."""
     value = np.random.default_rng(6).integers(0, 100, (4, 4))
     used = _biregular(4, 4, 8)
     squares = np.array([(x, y) for x in range(4) for y in range(4) if x // 2 == y // 2])
@@ -180,14 +183,15 @@ def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance
     assert moments(used)[0] == moments(uneven)[0] and moments(used)[1] != moments(uneven)[1]
 
 
-# --- every edge is equally likely -----------------------------------------------------------------------------
+# --- every edge is equally likely -----------------------------------------------------------------
 
 
 def uniformity(draw, every: list[tuple[int, ...]], count: int) -> float:
-    """p-value of 'each of these edges is in E with the same probability', from N sets drawn by `draw`.
+    """The p-value of "each of these edges is in E with the same probability".
 
-    Edges of one balanced set depend on each other, so their counts are compared in the coordinates in which they do
-    not (Hotelling's T²): chi-square with as many degrees of freedom as there are such coordinates.
+    It is computed from N sets drawn by `draw`. Edges of one balanced set depend on each other, so
+    their counts are compared in the coordinates in which they do not (Hotelling's T²). The statistic
+    is chi-square with as many degrees of freedom as there are such coordinates.
     """
     lookup = np.zeros((10,) * len(every[0]), dtype=np.int64)
     lookup[tuple(np.array(every).T)] = np.arange(len(every))
@@ -256,7 +260,7 @@ def test_power_one_numbering_for_both_classes_is_rejected():
         uniformity(draw, list(product(range(3), range(3))), 3)
 
 
-# --- |E| and δ_max --------------------------------------------------------------------------------------------
+# --- |E| and δ_max --------------------------------------------------------------------------------
 
 
 RULES = [

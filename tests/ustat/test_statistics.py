@@ -1,4 +1,4 @@
-"""umpc.ustat.statistics: what the library says of itself is true, and what it is given wrongly is refused."""
+"""umpc.ustat.statistics: the library's statements are true, and wrong arguments are refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RANGES = {
     "ranking_hinge": [(0, 13)],
     "contrastive_loss": [(0, 144)],
 }
-"""The least and the greatest value of each sum's kernel: its width is the sensitivity, hence the noise."""
+"""The least and the greatest value of each sum's kernel. The noise follows from their distance."""
 
 
 def random_records(count: int, seed: int) -> list[dict[str, np.ndarray]]:

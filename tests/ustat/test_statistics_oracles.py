@@ -1,4 +1,4 @@
-"""umpc.ustat.statistics: every kernel of the library against a direct formula and other libraries, with ties."""
+"""umpc.ustat.statistics: every kernel against a direct formula and other libraries, with ties."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Rows = list[tuple[int, ...]]
 """Records, each a tuple of the statistic's columns in steps of their resolution."""
 
 
-def sgn(of: int | Fraction) -> int:
-    return int(of > 0) - int(of < 0)
+def sgn(value: int | Fraction) -> int:
+    return int(value > 0) - int(value < 0)
 
 
 def average(numbers) -> Fraction:
@@ -218,7 +218,7 @@ def test_ties_bounds_and_equal_values(name, pairs):
 
 
 def test_tau_star_is_the_papers_kernel_on_all_orders_of_four_records():
-    """Bergsma & Dassios 2014: the mean over all 24 permutations of a(x)·a(y), with ties: 4^4 · 4^4 points."""
+    """Bergsma & Dassios 2014: the mean of a(x)·a(y) over 24 permutations, on 4^4 · 4^4 points."""
     points = np.array(list(product(range(4), repeat=4)))
     signs = np.array(
         [[quadruple(point[list(order)]) for order in permutations(range(4))] for point in points]
@@ -294,7 +294,7 @@ def test_other_libraries_agree_with_ties(span, seed):
 
 
 def untied_y(x, y) -> float:
-    """Pairs untied in x per pair untied in both: Somers' D of y given x has the former as its denominator."""
+    """Pairs untied in x, the denominator of Somers' D of y given x, per pair untied in both."""
     pairs = list(combinations(zip(x, y, strict=True), 2))
     return sum(p[0] != q[0] for p, q in pairs) / sum(
         p[0] != q[0] and p[1] != q[1] for p, q in pairs
@@ -303,7 +303,10 @@ def untied_y(x, y) -> float:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_other_libraries_agree_without_ties(seed):
-    """scipy's Kendall is tau-b, which is tau-a where nothing is tied; its Spearman mixes the U-statistic with tau."""
+    """scipy's Kendall is tau-b, which is tau-a where nothing is tied.
+
+    Its Spearman mixes the U-statistic with tau.
+    """
     rng = np.random.default_rng(seed)
     n = 13
     x, y = rng.permutation(n) - 6, rng.permutation(n) - 6

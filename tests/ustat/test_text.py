@@ -1,4 +1,4 @@
-"""umpc.ustat.text: canonical text, its inverse, and the refusal of everything else. Nothing is ever run."""
+"""umpc.ustat.text: canonical text, its inverse, the refusal of everything else; nothing is run."""
 
 from __future__ import annotations
 
@@ -228,7 +228,8 @@ def test_any_text_is_read_or_refused_and_what_is_read_has_a_canonical_text(text)
 
 
 def test_nesting_is_read_up_to_the_limit_and_refused_beyond_it():
-    # The tree of sign(…sign(a.x)…) has a level per call, and Expression, Attribute, Name and Load beneath.
+    # The tree of sign(…sign(a.x)…) has a level per call.
+    # Expression, Attribute, Name and Load are four more.
     inside = MAX_DEPTH - 4
     assert to_text(from_text("sign(" * inside + "a.x" + ")" * inside)).count("sign") == inside
     with pytest.raises(KernelError, match=f"at most {MAX_DEPTH} deep"):

@@ -1,4 +1,4 @@
-"""umpc.ustat.tracing: what a kernel function may not do, where it does it, and what to write instead."""
+"""umpc.ustat.tracing: forbidden operations are refused with their place and with advice."""
 
 from __future__ import annotations
 

@@ -1,1 +1,14 @@
-"""crypto."""
+"""Cryptographic building blocks and the form that every protocol of several parties has.
+
+| file | what it is |
+|---|---|
+| `prg.py` | seeds, the key streams made from them, and the fixed-key hash of GGM trees |
+| `ring.py` | arithmetic in Z_{2^w}, and the packing of ring elements and bits |
+| `packing.py` | the messages of the local protocols: integers of a few bits, end to end |
+| `rounds.py` | protocols as generators that broadcast one message a round; the in-memory driver |
+| `mesh.py` | the same for parties whose messages differ from peer to peer |
+| `zero_shares.py` | pairwise masks of the nodes' final shares, which sum to zero |
+
+These modules import nothing from umpc but `umpc.errors`. They know no network, disk or clock.
+Secrets and randomness are arguments.
+"""

@@ -1,55 +1,81 @@
-"""Protocols of several parties whose messages differ from peer to peer: as rounds.py, but for a message for each.
+"""Protocols of several parties whose messages differ from peer to peer.
 
-    came = yield {1: to_one, 2: to_two}      # one round: what this party says to each, and what each said to it
+They are generators as in `rounds.py`, with one message for each peer in a round:
 
-Parties are numbered. Who has nothing to say to a party leaves it out, and from whom nothing comes is left out of what
-came; who is silent in a round yields {} and is resumed when the round is over. `run_mesh` drives all parties in
-lockstep; a node drives the same generators over its links.
+    came = yield {1: to_one, 2: to_two}      # one round
+
+Parties are numbered. A party leaves out each peer to which it sends nothing, and each peer that
+sent it nothing is missing from the messages that came. A party that is silent in a round yields {}
+and is resumed when the round is over. `run_mesh` drives all parties in lockstep. A node drives the
+same generators over its links.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias
 
-from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.rounds import (
+    MAX_ROUNDS,
+    Finished,
+    Message,
+    Protocol,
+    Result,
+    check_lockstep,
+    resume,
+    silence,
+)
 from umpc.errors import LocalProtocolError
-from umpc.mpc.transfers.base_ot import silence
 
-Result = TypeVar("Result")
-Mesh = Generator[dict[int, Message], Mapping[int, Message], Result]
-"""Yields this party's messages of a round by receiver, gets the others' by sender, returns this party's result."""
+Outgoing: TypeAlias = dict[int, Message]
+"""One party's messages of one round, by receiver."""
+Incoming: TypeAlias = Mapping[int, Message]
+"""The messages that one party gets in one round, by sender."""
+
+Mesh: TypeAlias = Generator[Outgoing, Incoming, Result]
+"""Yields this party's messages of a round by receiver, receives the others' messages by sender, and
+returns this party's result."""
 
 
 def side_by_side(protocols: Mapping[int, Protocol[Result]]) -> Mesh[dict[int, Result]]:
-    """Protocols of two parties, one with each peer, round by round together; all take the same number of rounds."""
-    messages = {peer: next(protocol) for peer, protocol in protocols.items()}
+    """Run protocols of two parties in the same rounds, one with each peer.
+
+    Args: protocols: by peer. All take the same number of rounds.
+    Returns: the results, by peer.
+    Raises: LocalProtocolError where one of the protocols ends before the others.
+    """
     results: dict[int, Result] = {}
-    while messages:
-        came = yield {peer: message for peer, message in messages.items() if message.width}
-        replies = {peer: came.get(peer, silence(mine.step)) for peer, mine in messages.items()}
-        messages = {}
+    replies: dict[int, list[Message] | None] = dict.fromkeys(protocols)
+    while replies:
+        sent: Outgoing = {}
         for peer, reply in replies.items():
-            try:
-                messages[peer] = protocols[peer].send([reply])
-            except StopIteration as stop:
-                results[peer] = stop.value
-        if messages and results:
+            answer = resume(protocols[peer], reply)
+            if isinstance(answer, Finished):
+                results[peer] = answer.result
+            else:
+                sent[peer] = answer
+        if sent and results:
             raise LocalProtocolError(
-                f"protocols with {sorted(results)} ended before those with {sorted(messages)}"
+                f"protocols with {sorted(results)} ended before those with {sorted(sent)}"
             )
+        if not sent:
+            break
+        came = yield {peer: message for peer, message in sent.items() if message.width}
+        replies = {peer: [came.get(peer, silence(message.step))] for peer, message in sent.items()}
     return results
 
 
 def to_all(protocol: Protocol[Result], peers: Sequence[int]) -> Mesh[Result]:
-    """A protocol in which everybody says the same to everybody: its replies are in the order of peers."""
-    replies = None
+    """Run a protocol in which every party sends one message to all peers.
+
+    Args: peers: the other parties. The protocol gets their replies in this order.
+    """
+    replies: list[Message] | None = None
     while True:
-        try:
-            message = protocol.send(replies)
-        except StopIteration as stop:
-            return stop.value
+        message = resume(protocol, replies)
+        if isinstance(message, Finished):
+            return message.result
         came = yield dict.fromkeys(peers, message)
         replies = [came.get(peer, silence(message.step)) for peer in peers]
 
@@ -65,27 +91,37 @@ class MeshLine:
 
 
 def run_mesh(parties: Sequence[Mesh[Result]]) -> tuple[list[Result], list[MeshLine]]:
-    """Run all parties in lockstep: (results in party order, transcript)."""
+    """Run all parties of one mesh in lockstep.
+
+    Returns: the results in party order, and the transcript.
+    Raises: LocalProtocolError where a party ends before the others, or none ends in time.
+    """
     results: dict[int, Result] = {}
     transcript: list[MeshLine] = []
-    incoming: list[dict[int, Message] | None] = [None] * len(parties)
-    for number in range(1, 1000):
-        sent = {}
+    incoming: list[Incoming | None] = [None] * len(parties)
+    for number in range(1, MAX_ROUNDS + 2):
+        sent: dict[int, Outgoing] = {}
         for party, protocol in enumerate(parties):
-            try:
-                sent[party] = protocol.send(incoming[party])
-            except StopIteration as stop:
-                results[party] = stop.value
+            answer = resume(protocol, incoming[party])
+            if isinstance(answer, Finished):
+                results[party] = answer.result
+            else:
+                sent[party] = answer
         if len(results) == len(parties):
             return [results[party] for party in range(len(parties))], transcript
-        if results:
-            raise LocalProtocolError(
-                f"parties {sorted(results)} ended before the others, in round {number}"
-            )
-        transcript += [
-            MeshLine(number, party, to, message)
-            for party, said in sent.items()
-            for to, message in said.items()
-        ]
-        incoming = [{p: said[party] for p, said in sent.items() if party in said} for party in sent]
-    raise LocalProtocolError("a protocol did not end within 1000 rounds")
+        check_lockstep(results, number)
+        transcript += _lines(number, sent)
+        incoming = [_addressed_to(party, sent) for party in sent]
+    raise LocalProtocolError(f"a protocol did not end within {MAX_ROUNDS} rounds")
+
+
+def _lines(number: int, sent: Mapping[int, Outgoing]) -> list[MeshLine]:
+    return [
+        MeshLine(number, sender, receiver, message)
+        for sender, messages in sent.items()
+        for receiver, message in messages.items()
+    ]
+
+
+def _addressed_to(party: int, sent: Mapping[int, Outgoing]) -> Incoming:
+    return {sender: messages[party] for sender, messages in sent.items() if party in messages}

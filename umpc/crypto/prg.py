@@ -1,23 +1,33 @@
 """Pseudorandomness: streams from seeds, and the fixed-key hash of GGM trees.
 
-Every seed has one purpose, named by the labels it is derived with. The numpy arrays that come out are read
-little-endian, so all machines agree.
+Every seed has one purpose, named by the labels from which it is derived. All numpy arrays are read
+from the stream little-endian, so all machines agree.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
 
 SEED_BYTES = 32
 BLOCK_BYTES = 16
 
+Word = TypeVar("Word", bound=np.generic)
+"""The numpy type of a stream's words."""
+
 
 def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
-    """A 32-byte seed for one purpose: HMAC-SHA-256 of the labels, each with its type and length."""
+    """A 32-byte seed for one purpose: HMAC-SHA-256, keyed by the seed, of the labels.
+
+    Each label enters with its type and length, so two different lists of labels never read alike.
+
+    Args: labels: integers are in 0 .. 2^64 − 1.
+    """
     parts = bytearray()
     for label in labels:
         kind, body = _encode(label)
@@ -28,11 +38,13 @@ def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
 def _encode(label: str | int | bytes) -> tuple[bytes, bytes]:
     if isinstance(label, int):
         return b"i", label.to_bytes(8, "little")
-    return (b"s", label.encode()) if isinstance(label, str) else (b"b", label)
+    if isinstance(label, str):
+        return b"s", label.encode()
+    return b"b", label
 
 
 def digest(*parts: bytes) -> bytes:
-    """SHA-256 over parts with their lengths."""
+    """SHA-256 of the parts, each preceded by its length."""
     state = hashlib.sha256()
     for part in parts:
         state.update(len(part).to_bytes(8, "little") + part)
@@ -40,7 +52,10 @@ def digest(*parts: bytes) -> bytes:
 
 
 class Stream:
-    """The AES-256-CTR key stream of a seed, read from the start; each value is handed out once."""
+    """The AES-256-CTR key stream of a seed, from its start. Each byte is handed out once.
+
+    Args: seed: 32 bytes.
+    """
 
     def __init__(self, seed: bytes):
         self._encryptor = Cipher(algorithms.AES(seed), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
@@ -49,41 +64,58 @@ class Stream:
         return "Stream(<redacted>)"
 
     def bytes(self, count: int) -> bytes:
+        """The next `count` bytes."""
         return self._encryptor.update(bytes(count))
 
-    def words(self, count: int, dtype: np.dtype | type = np.uint64) -> np.ndarray:
+    @overload
+    def words(self, count: int) -> NDArray[np.uint64]: ...
+
+    @overload
+    def words(self, count: int, dtype: type[Word] | np.dtype[Word]) -> NDArray[Word]: ...
+
+    def words(self, count: int, dtype: Any = np.uint64) -> NDArray[Any]:
         """(count,) uniform integers of the type's full width."""
         kind = np.dtype(dtype).newbyteorder("<")
-        return np.frombuffer(self.bytes(count * kind.itemsize), dtype=kind).astype(
-            dtype, copy=False
-        )
+        raw = self.bytes(count * kind.itemsize)
+        return np.frombuffer(raw, dtype=kind).astype(dtype, copy=False)
 
-    def bits(self, count: int) -> np.ndarray:
-        """(count,) uint8 of uniform 0 and 1."""
+    def bits(self, count: int) -> NDArray[np.uint8]:
+        """(count,) uniform bits, as uint8 of value 0 or 1."""
         packed = np.frombuffer(self.bytes((count + 7) // 8), dtype=np.uint8)
         return np.unpackbits(packed, count=count, bitorder="little")
 
 
 class FixedKeyHash:
-    """x ↦ π(x) ⊕ x for a fixed AES-128 key: Matyas–Meyer–Oseas, the PRG step of a GGM tree.
+    """x ↦ π(x) ⊕ x, π being AES-128 under a fixed key: the PRG step of a GGM tree.
 
-    Good for trees whose seeds are independent of each other (Guo et al., eprint 2019/074, section 4: an
-    ideal permutation gives a correlation-robust hash). Garbling needs more: never use it there.
-    The key is public and differs between attempts, so attempts do not share a permutation.
+    This is the Matyas–Meyer–Oseas construction. It suits trees whose seeds are independent of each
+    other (Guo et al. 2020, eprint 2019/074, section 4: with an ideal permutation it is a
+    correlation-robust hash). Garbling needs a stronger hash and must not use this one.
+
+    Args: key: its first 16 bytes are the AES key. The key is public. It differs between attempts,
+    so attempts do not share a permutation.
     """
 
     def __init__(self, key: bytes):
         self.key = key[:BLOCK_BYTES]
         self._encryptor = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
 
-    def __call__(self, blocks: np.ndarray) -> np.ndarray:
-        """Hash every block: (n, 2) uint64, contiguous → (n, 2) uint64."""
+    def __call__(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The hash of every block: (n, 2) uint64, contiguous → (n, 2) uint64."""
         return self.into(blocks, np.empty((len(blocks) + 1, 2), dtype=np.uint64))
 
-    def into(self, blocks: np.ndarray, room: np.ndarray) -> np.ndarray:
-        """The same into the first n rows of `room`, which are returned. The cipher wants one row more than it fills."""
+    def into(self, blocks: NDArray[np.uint64], room: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The hash of every block, written into the first n rows of `room`.
+
+        Args:
+            blocks: (n, 2) uint64, contiguous.
+            room: at least (n + 1, 2) uint64, contiguous. The cipher asks for one row more than it
+                fills.
+
+        Returns: the first n rows of `room`.
+        """
         out = room[: len(blocks)]
         if blocks.size:
-            self._encryptor.update_into(memoryview(blocks).cast("B"), memoryview(room).cast("B"))
+            self._encryptor.update_into(blocks.data.cast("B"), room.data.cast("B"))
         np.bitwise_xor(out, blocks, out=out)
         return out

@@ -1,62 +1,74 @@
-"""Arithmetic in Z_{2^w} for the two widths that numpy wraps for free, and packing of narrow values.
+"""Arithmetic in Z_{2^w} for the two widths that numpy wraps by itself; packing of narrow values.
 
-The paper writes F_{2^ℓ}; sums of integers need the ring.
+Sinh & Ramon 2025 write F_{2^ℓ}. Sums of integers need the ring, whose addition carries.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import EncodingError, RangeError
+
+Elements: TypeAlias = NDArray[np.unsignedinteger[Any]]
+"""Ring elements: uint32 in Z_{2^32}, uint64 in Z_{2^64}."""
+Word = TypeVar("Word", bound=np.unsignedinteger[Any])
 
 
 @dataclass(frozen=True)
 class Ring:
-    """Z_{2^bits}; elements are unsigned numpy integers of that width."""
+    """Z_{2^bits}. Its elements are unsigned numpy integers of that width, 32 or 64."""
 
     bits: int
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
+        """The numpy type of an element."""
         return np.dtype(f"u{self.bits // 8}")
 
     @property
     def bytes(self) -> int:
+        """Bytes of an element."""
         return self.bits // 8
 
     def encode(self, value: int) -> int:
-        """A signed integer as an element."""
+        """The element that stands for a signed integer."""
         return value & ((1 << self.bits) - 1)
 
     def decode(self, element: int) -> int:
-        """An element as the signed integer nearest to zero."""
+        """The signed integer, in −2^(bits−1) .. 2^(bits−1) − 1, that an element stands for."""
         element &= (1 << self.bits) - 1
-        return element - (1 << self.bits) if element >> (self.bits - 1) else element
+        is_negative = element >> (self.bits - 1)
+        return element - (1 << self.bits) if is_negative else element
 
-    def array(self, values: np.ndarray) -> np.ndarray:
-        """Signed integers as elements."""
+    def array(self, values: NDArray[np.integer[Any]]) -> Elements:
+        """The elements that stand for an array of signed integers; the shape stays."""
         return np.asarray(values).astype(np.int64).view(np.uint64).astype(self.dtype)
 
-    def scalar(self, value: int) -> np.unsignedinteger:
-        return self.dtype.type(self.encode(value))
+    def scalar(self, value: int) -> np.unsignedinteger[Any]:
+        """The element that stands for a signed integer, as a numpy scalar."""
+        element: np.unsignedinteger[Any] = self.dtype.type(self.encode(value))
+        return element
 
 
 RINGS = (Ring(32), Ring(64))
 
 
 def smallest_ring(bound: int) -> Ring:
-    """The narrowest ring in which integers of magnitude up to bound are told apart.
+    """The narrowest ring that tells all integers of magnitude up to `bound` apart.
 
-    Raises: RangeError.
+    Raises: RangeError where no ring does.
     """
     for ring in RINGS:
         if bound < 1 << (ring.bits - 1):
             return ring
     raise RangeError(
-        f"the sum and its noise may reach 2^{bound.bit_length()}, the ring holds 2^{RINGS[-1].bits - 1}; "
-        f"narrow the fields' bounds, take a coarser resolution, fewer edges or a larger epsilon"
+        f"the sum with its noise may reach 2^{bound.bit_length()}, but "
+        f"the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a "
+        f"coarser resolution or fewer edges, or allow a larger epsilon"
     )
 
 
@@ -65,11 +77,12 @@ def packed_size(count: int, width: int) -> int:
     return (count * width + 7) // 8
 
 
-def pack(values: np.ndarray, width: int) -> bytes:
+def pack(values: Elements, width: int) -> bytes:
     """The low `width` bits of each value, one after the other, lowest bit first.
 
-    Args: values (n,) of an unsigned type.
+    Args: values: (n,) of an unsigned type that has at least `width` bits.
     """
+    # two common cases need no bits to be moved one by one
     if width == values.dtype.itemsize * 8:
         return values.astype(values.dtype.newbyteorder("<")).tobytes()
     if width == 1 and values.dtype == np.uint8:
@@ -79,16 +92,30 @@ def pack(values: np.ndarray, width: int) -> bytes:
     return np.packbits(bits, bitorder="little").tobytes()
 
 
-def unpack(data: bytes, count: int, width: int, dtype: np.dtype | type = np.uint64) -> np.ndarray:
-    """The inverse of pack: (count,) of dtype.
+@overload
+def unpack(data: bytes | memoryview, count: int, width: int) -> NDArray[np.uint64]: ...
 
+
+@overload
+def unpack(
+    data: bytes | memoryview, count: int, width: int, dtype: type[Word] | np.dtype[Word]
+) -> NDArray[Word]: ...
+
+
+def unpack(
+    data: bytes | memoryview, count: int, width: int, dtype: Any = np.uint64
+) -> NDArray[Any]:
+    """The inverse of `pack`.
+
+    Returns: (count,) of `dtype`.
     Raises: EncodingError on a wrong length or on set padding bits.
     """
-    if len(data) != packed_size(count, width):
+    expected = packed_size(count, width)
+    if len(data) != expected:
         raise EncodingError(
-            f"{count} values of {width} bits take {packed_size(count, width)} bytes, got {len(data)}"
+            f"{count} values of {width} bits take {expected} bytes, got {len(data)}"
         )
-    kind = np.dtype(dtype)
+    kind: np.dtype[np.unsignedinteger[Any]] = np.dtype(dtype)
     if width == kind.itemsize * 8:
         return np.frombuffer(data, dtype=kind.newbyteorder("<")).astype(kind, copy=False)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")

@@ -1,8 +1,9 @@
-"""Pairwise zero shares: one mask per node that makes its final share uniform, and all masks sum to zero.
+"""Pairwise zero shares: one mask per node and sum; the masks of all nodes add up to zero.
 
-Bonawitz et al. 2017 (secure aggregation), without dropouts. Every pair of nodes agrees on a seed by X25519; the lower
-adds the pair's mask, the higher subtracts it. Without it a disconnected E would reveal partial sums.
-Whoever lacks the secret key of two nodes sees their shares as uniform given their sum.
+Bonawitz et al. 2017 (secure aggregation), without dropouts. Every pair of nodes agrees on a seed by
+X25519. The node with the lower index adds the pair's mask, the other one subtracts it. Without
+these masks an edge set that falls into several parts would reveal partial sums. An observer that
+lacks the secret keys of two nodes sees these nodes' masked shares as uniform, given their sum.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ class KeyAgreement:
         return "KeyAgreement(<redacted>)"
 
     def seed_with(self, public_key: bytes, peer: str) -> bytes:
-        """The seed shared with a peer. Raises: RemoteProtocolError on a degenerate key."""
+        """The 32-byte seed that this node shares with a peer.
+
+        Raises: RemoteProtocolError on a key of another length or a degenerate key.
+        """
         try:
             return self._private.exchange(X25519PublicKey.from_public_bytes(public_key))
         except ValueError as error:
@@ -50,17 +54,27 @@ def zero_shares(
     ring: Ring,
     sums: int,
 ) -> list[int]:
-    """This node's masks: a ring element for each of the study's sums; the masks of all nodes sum to 0.
+    """This node's masks: one ring element for each of the study's sums.
 
-    Args: own: this node's index. attempt: the attempt's identity, so that no mask is used twice.
+    For each sum, the masks of all nodes add up to 0.
+
+    Args:
+        own: this node's index.
+        names, public_keys: every node's, in the order of the indices.
+        key: this node's own key.
+        attempt: the attempt's identity, so that no mask is used twice.
+        sums: the number of sums.
+
+    Raises: RemoteProtocolError naming a node with an unusable key.
     """
     totals = [0] * sums
     for other, (name, public_key) in enumerate(zip(names, public_keys, strict=True)):
         if other == own:
             continue
-        seed = derive(key.seed_with(public_key, name), "zero share", attempt)
-        stream = Stream(seed)
+        # both nodes of a pair derive one seed
+        stream = Stream(derive(key.seed_with(public_key, name), "zero share", attempt))
         for number in range(sums):
             mask = int.from_bytes(stream.bytes(ring.bytes), "little")
+            # the lower index adds the mask, the higher subtracts it
             totals[number] += mask if own < other else -mask
     return [ring.encode(total) for total in totals]

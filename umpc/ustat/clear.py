@@ -1,6 +1,6 @@
-"""The kernel in the clear, with numpy: what a node computes inside itself, and everybody's oracle.
+"""The kernel in the clear, with numpy: a node's own computation, and every backend's oracle.
 
-Values are exact: an integer array together with the rational unit it counts.
+Values are exact: an array of integers together with the rational unit that they count.
 """
 
 from __future__ import annotations
@@ -9,35 +9,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import LocalProtocolError, RangeError
 from umpc.ustat.expression import RECORD_NAMES, Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
-Columns = Mapping[str, np.ndarray]
+Columns: TypeAlias = Mapping[str, NDArray[np.int64]]
 """Field name → (records,) int64, in steps of the field's resolution."""
+
+Units: TypeAlias = NDArray[Any] | int
+"""(edges,) int64, or Python's integers in an object array where they need more than 63 bits. A
+plain int stands for all edges."""
 
 
 @dataclass(frozen=True)
 class Exact:
-    """`units` × `unit`, elementwise; units is (edges,) int64 or a plain int.
+    """The values `units` × `unit`, elementwise.
 
-    bound: the largest |units| that the schema allows; beyond 63 bits units is (edges,) of Python's integers.
+    Args:
+        units: (edges,) or one int for all edges.
+        bound: the largest |units| that the schema allows. Beyond 63 bits, units are Python's
+            integers.
     """
 
-    units: np.ndarray | int
+    units: Units
     unit: Fraction
     bound: int
 
-    def widened(self, bound: int) -> np.ndarray | int:
-        """The units, ready for arithmetic with results up to a bound."""
-        narrow = bound < 1 << 63 or isinstance(self.units, int)
-        return self.units if narrow else np.asarray(self.units).astype(object)
+    def widened(self, bound: int) -> Units:
+        """The units in a type in which results of magnitude up to `bound` do not overflow."""
+        is_narrow = bound < 1 << 63 or isinstance(self.units, int)
+        return self.units if is_narrow else np.asarray(self.units).astype(object)
 
-    def rescaled(self, unit: Fraction) -> np.ndarray | int:
-        """The same values counted in another unit that divides them."""
+    def rescaled(self, unit: Fraction) -> Units:
+        """The same values counted in another unit, of which all of them are multiples.
+
+        Raises: LocalProtocolError where one is no multiple of the other unit.
+        """
         factor = self.unit / unit
         units = self.widened(self.bound * factor.numerator)
         if factor.denominator == 1:
@@ -51,7 +63,7 @@ class Exact:
 
 def evaluate_clear(
     expression: Expression, schema: Schema, records: Sequence[Columns], unit: Fraction
-) -> np.ndarray:
+) -> NDArray[np.int64]:
     """The kernel on a batch of edges.
 
     Args:
@@ -72,12 +84,15 @@ def evaluate_clear(
 
 
 def evaluate_exact(expression: Expression, schema: Schema, records: Sequence[Columns]) -> Exact:
-    """The kernel on a batch of edges, in whatever unit its own arithmetic leads to."""
+    """The kernel on a batch of edges, in the unit to which its own arithmetic leads."""
     return interpret(expression, _Clear(schema, records))
 
 
 def fits_words(expression: Expression, schema: Schema) -> bool:
-    """Whether no value inside the kernel needs Python's integers, which take a hundred times as long."""
+    """Whether all values inside the kernel fit 63 bits.
+
+    Others need Python's integers, which take a hundred times as long.
+    """
     nothing = {field.name: np.empty(0, dtype=np.int64) for field in schema}
     inside = _Clear(schema, [nothing] * len(RECORD_NAMES))
     interpret(expression, inside)
@@ -86,16 +101,15 @@ def fits_words(expression: Expression, schema: Schema) -> bool:
 
 class _Clear(Interpreter[Exact]):
     def __init__(self, schema: Schema, records: Sequence[Columns]):
-        self.schema, self.records = schema, records
+        self.schema = schema
+        self.records = records
         self.largest = 0
+        """The largest bound of any value inside the kernel."""
 
     def field(self, record: int, name: str) -> Exact:
         field = self.schema[name]
-        return Exact(
-            self.records[record][name],
-            field.resolution,
-            max(abs(field.lower_units), abs(field.upper_units)),
-        )
+        bound = max(abs(field.lower_units), abs(field.upper_units))
+        return Exact(self.records[record][name], field.resolution, bound)
 
     def constant(self, value: Fraction) -> Exact:
         return Exact(value.numerator, Fraction(1, value.denominator), abs(value.numerator))
@@ -111,7 +125,8 @@ class _Clear(Interpreter[Exact]):
     def multiply(self, left: Exact, right: Exact) -> Exact:
         bound = left.bound * right.bound
         self.largest = max(self.largest, bound)
-        return Exact(left.widened(bound) * right.widened(bound), left.unit * right.unit, bound)
+        product = left.widened(bound) * right.widened(bound)
+        return Exact(product, left.unit * right.unit, bound)
 
     def less(self, left: Exact, right: Exact) -> Exact:
         x, y, *_ = self._common(left, right)
@@ -121,11 +136,11 @@ class _Clear(Interpreter[Exact]):
         x, y, *_ = self._common(left, right)
         return _small(x == y)
 
-    def sign(self, of: Exact) -> Exact:
-        return _small(np.sign(of.units))
+    def sign(self, operand: Exact) -> Exact:
+        return _small(np.sign(operand.units))
 
-    def absolute(self, of: Exact) -> Exact:
-        return Exact(np.abs(of.units), of.unit, of.bound)
+    def absolute(self, operand: Exact) -> Exact:
+        return Exact(np.abs(operand.units), operand.unit, operand.bound)
 
     def complement(self, bit: Exact) -> Exact:
         return _small(np.bitwise_xor(bit.units, 1))
@@ -141,24 +156,22 @@ class _Clear(Interpreter[Exact]):
 
     def select(self, condition: Exact, then: Exact, otherwise: Exact) -> Exact:
         x, y, unit, bound = self._common(then, otherwise)
-        return Exact(np.where(np.asarray(condition.units) == 1, x, y), unit, bound)
+        holds = np.asarray(condition.units) == 1
+        return Exact(np.where(holds, x, y), unit, bound)
 
-    def _common(
-        self, left: Exact, right: Exact
-    ) -> tuple[np.ndarray | int, np.ndarray | int, Fraction, int]:
-        """Both values in the largest unit that divides both units, and a bound of their sum."""
-        unit = (
-            Fraction(1, lcm(left.unit.denominator, right.unit.denominator))
-            if left.unit != right.unit
-            else left.unit
-        )
+    def _common(self, left: Exact, right: Exact) -> tuple[Units, Units, Fraction, int]:
+        """Both values in one unit that divides both units, that unit, and a bound of their sum."""
+        unit = left.unit
+        if right.unit != unit:
+            unit = Fraction(1, lcm(unit.denominator, right.unit.denominator))
         first, second = int(left.unit / unit), int(right.unit / unit)
         bound = left.bound * first + right.bound * second
         self.largest = max(self.largest, bound)
         x, y = left.widened(bound), right.widened(bound)
+        # multiplication by 1 would copy the column
         return x if first == 1 else x * first, y if second == 1 else y * second, unit, bound
 
 
-def _small(values: np.ndarray | int | bool) -> Exact:
-    """−1, 0 and 1."""
+def _small(values: Units | bool) -> Exact:
+    """The values −1, 0 and 1."""
     return Exact(np.asarray(values).astype(np.int64), Fraction(1), 1)

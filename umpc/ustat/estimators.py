@@ -1,13 +1,15 @@
-"""What is computed from the released means: a ratio, an entropy, a total; with what the noise does to it.
+"""Statistics that are computed from the released means, such as ratios and entropies, with errors.
 
-Post-processing of differentially private numbers costs no privacy. Two errors are reported, never added:
+Post-processing of differentially private numbers costs no privacy. Two errors are reported and are
+never added up:
 
-- *noise*: known law, independent between sums. noise_std by the delta method, [low, high] holds the value without noise
-  with 95 %.
-- *sampling*: of taking some edges instead of all. Only bounds of its standard deviation are known, and the sums' errors
-  are correlated because they share edges, so the bound is Σ |∂ value / ∂ mean_i| · bound_i.
+- *noise*: its law is known, and it is independent between sums. `noise_std` follows by the delta
+  method. With probability 95 %, [low, high] holds the value without noise.
+- *sampling*: the error of taking some edges instead of all. Only bounds of its standard deviation
+  are known. The sums' errors are correlated because they share edges, so the bound is
+  Σ |∂ value / ∂ mean_i| · bound_i.
 
-| name | value | of the sums |
+| name | value | sums s0, s1, s2 |
 |---|---|---|
 | mean | s0 | the kernel |
 | total | s0 · sets | the kernel |
@@ -15,7 +17,8 @@ Post-processing of differentially private numbers costs no privacy. Two errors a
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
 | collision_entropy | −log2 s0 | pairs that collide |
 
-A value is withheld where its denominator cannot be told from zero at 95 %: then no bounded interval holds the ratio.
+`sets` is the number of possible edges. A value is withheld where its denominator cannot be told
+from zero at 95 %: then no bounded interval holds the ratio.
 """
 
 from __future__ import annotations
@@ -27,19 +30,30 @@ from math import isfinite, log, log2, sqrt
 from umpc.errors import KernelError
 
 QUANTILE = log(20) / sqrt(2)
-"""95 % of a sum's noise lies within so many standard deviations: 2.118, the Laplace law's, where the normal has 1.960.
+"""95 % of a sum's noise lies within 2.118 standard deviations: the Laplace law's number.
 
-The noise of N nodes of which any h suffice is a difference of two gammas of shape N/h ≥ 1 (negative binomials on the
-grid of the sum's unit): Laplace for N = h, closer to normal for more nodes. Its 95 % quantile, in standard deviations,
-falls from 2.118 to 1.960 as N/h grows, and likewise for a linear combination of independent such noises, as in
-Fieller's theorem: so 2.118 holds for all of them. The grid matters where noise is a few units of the sum: coverage is
-at least 94 % from a standard deviation of four units on, and may be 83 % below one, where noise is no concern.
+The normal law's number is 1.960. The noise of N nodes, of which any h suffice, is a difference of
+two gammas of shape N/h ≥ 1 (negative binomials on the grid of the sum's unit). It is Laplace for
+N = h and closer to normal for more nodes. Its 95 % quantile, in standard deviations, falls from
+2.118 to 1.960 as N/h grows. The quantile of a linear combination of independent such noises, as in
+Fieller's theorem, lies there too. So 2.118 holds for all of them.
+
+The grid matters where noise is a few units of the sum. Coverage is at least 94 % from a standard
+deviation of four units on. It may be 83 % below one unit, where noise is no concern.
 """
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A released statistic; all in its own unit. note: why there is no value, else empty."""
+    """A released statistic and its errors, all in its own unit.
+
+    Args:
+        value: None where it is withheld; then all other numbers are None too.
+        noise_std: the standard deviation of the value's noise.
+        low, high: with 95 %, the value without noise lies between them.
+        sampling_std_bound: a bound of the standard deviation from taking some edges.
+        note: the reason why there is no value, else empty.
+    """
 
     value: float | None
     noise_std: float | None
@@ -51,7 +65,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Sum:
-    """A released mean over edges, its noise's standard deviation, its sampling error's bound. number: from 1."""
+    """A released mean over edges and its errors.
+
+    Args:
+        number: which of the statistic's sums, from 1.
+        noise: the noise's standard deviation.
+        sampling: a bound of the sampling error's standard deviation.
+    """
 
     number: int
     mean: float
@@ -60,13 +80,22 @@ class Sum:
 
     @property
     def is_above_zero(self) -> bool:
-        """At 95 %, against its noise: Fieller's g = (QUANTILE · noise / mean)² is below 1."""
+        """Whether the mean can be told from zero at 95 %, against its noise.
+
+        It then is positive, and Fieller's g = (QUANTILE · noise / mean)² is below 1.
+        """
         return self.mean > QUANTILE * self.noise
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """sums: how many means it takes. compute: from these, and the number of all possible sets of records."""
+    """A way to compute one number from the sums' means.
+
+    Args:
+        sums: the number of means that it takes.
+        formula: the same in words.
+        compute: from the means and the number of possible edges to the estimate.
+    """
 
     name: str
     sums: int
@@ -84,25 +113,28 @@ def estimate(
     """A statistic from its sums.
 
     Args:
-        means: released means over edges, noise included. noise_stds: of each, in its unit.
-        sampling_bounds: upper bounds of each mean's standard deviation from taking some edges; 0 for all edges.
-        sets: how many edges are possible: C(n, k), or n0·n1 for two samples.
+        name: the estimator's.
+        means: the released means over edges, noise included.
+        noise_stds: the standard deviation of each mean's noise, in the mean's unit.
+        sampling_bounds: upper bounds of each mean's standard deviation from taking some edges; 0
+            for all edges.
+        sets: the number of possible edges: C(n, k), or n0·n1 for two samples.
 
-    Raises: KernelError for an unknown estimator, or another number of sums than it takes.
+    Raises: KernelError for an unknown estimator, another number of sums than it takes, an infinite
+    mean, or a negative error.
     """
     estimator = find_estimator(name)
     if not len(means) == len(noise_stds) == len(sampling_bounds) == estimator.sums:
         raise KernelError(
             f"{name} is {estimator.formula}, of {estimator.sums} sum(s); got {len(means)}"
         )
-    numbers = [
-        tuple(map(float, row)) for row in zip(means, noise_stds, sampling_bounds, strict=True)
-    ]
-    if not all(
-        isfinite(mean) and noise >= 0 and sampling >= 0 for mean, noise, sampling in numbers
-    ):
-        raise KernelError(f"{name} takes finite means and errors of at least 0, got {numbers}")
-    return estimator.compute([Sum(number, *row) for number, row in enumerate(numbers, 1)], sets)
+    rows = zip(means, noise_stds, sampling_bounds, strict=True)
+    numbers = [(float(mean), float(noise), float(sampling)) for mean, noise, sampling in rows]
+    for mean, noise, sampling in numbers:
+        if not (isfinite(mean) and noise >= 0 and sampling >= 0):
+            raise KernelError(f"{name} takes finite means and errors of at least 0, got {numbers}")
+    sums = [Sum(number, *row) for number, row in enumerate(numbers, 1)]
+    return estimator.compute(sums, sets)
 
 
 def find_estimator(name: str) -> Estimator:
@@ -122,11 +154,12 @@ def _total(sums: Sequence[Sum], sets: int) -> Estimate:
     return _scaled(sums[0], sets)
 
 
-def _scaled(of: Sum, factor: int) -> Estimate:
-    value, noise = of.mean * factor, of.noise * factor
-    return Estimate(
-        value, noise, value - QUANTILE * noise, value + QUANTILE * noise, of.sampling * factor
-    )
+def _scaled(total: Sum, factor: int) -> Estimate:
+    value = total.mean * factor
+    noise = total.noise * factor
+    low = value - QUANTILE * noise
+    high = value + QUANTILE * noise
+    return Estimate(value, noise, low, high, total.sampling * factor)
 
 
 def _ratio(sums: Sequence[Sum], sets: int) -> Estimate:
@@ -135,60 +168,70 @@ def _ratio(sums: Sequence[Sum], sets: int) -> Estimate:
 
 
 def _geometric_ratio(sums: Sequence[Sum], sets: int) -> Estimate:
-    """Its denominator √(s1·s2) is linearised, with its noise by the delta method; then as a ratio."""
+    """s0 / √(s1·s2), as a ratio whose denominator's errors follow by the delta method."""
     numerator, first, second = sums
     return _drowned(sums[1:]) or _fieller(numerator, _geometric_mean(first, second))
 
 
 def _geometric_mean(first: Sum, second: Sum) -> Sum:
+    """√(s1·s2), linearised: its relative errors are half of those of the product."""
     mean = sqrt(first.mean) * sqrt(second.mean)
     noise = mean / 2 * sqrt((first.noise / first.mean) ** 2 + (second.noise / second.mean) ** 2)
-    return Sum(
-        first.number,
-        mean,
-        noise,
-        mean / 2 * (first.sampling / first.mean + second.sampling / second.mean),
-    )
+    sampling = mean / 2 * (first.sampling / first.mean + second.sampling / second.mean)
+    return Sum(first.number, mean, noise, sampling)
 
 
 def _fieller(numerator: Sum, denominator: Sum) -> Estimate:
-    """The ratio of two independent noisy numbers (Fieller 1954): all θ with |s0 − θ·s1| ≤ z·√(σ0² + θ²·σ1²)."""
+    """The ratio of two independent noisy numbers (Fieller 1954).
+
+    The interval is all θ with |s0 − θ·s1| ≤ z·√(σ0² + θ²·σ1²), z being QUANTILE. It is bounded
+    where the denominator can be told from zero.
+    """
     value = numerator.mean / denominator.mean
+    # the roots in θ of the inequality above
     g = (QUANTILE * denominator.noise / denominator.mean) ** 2
     spread = sqrt(numerator.noise**2 * (1 - g) + (value * denominator.noise) ** 2)
-    centre, half = value / (1 - g), QUANTILE * spread / (denominator.mean * (1 - g))
-    return Estimate(
-        value,
-        sqrt(numerator.noise**2 + (value * denominator.noise) ** 2) / denominator.mean,
-        centre - half,
-        centre + half,
-        (numerator.sampling + abs(value) * denominator.sampling) / denominator.mean,
-    )
+    centre = value / (1 - g)
+    half = QUANTILE * spread / (denominator.mean * (1 - g))
+    # the errors of the ratio, by the delta method
+    noise = sqrt(numerator.noise**2 + (value * denominator.noise) ** 2) / denominator.mean
+    sampling = (numerator.sampling + abs(value) * denominator.sampling) / denominator.mean
+    return Estimate(value, noise, centre - half, centre + half, sampling)
 
 
 def _collision_entropy(sums: Sequence[Sum], sets: int) -> Estimate:
-    """Decreasing in the mean, so the interval is the mean's, transformed."""
-    (of,) = sums
-    slope = 1 / (of.mean * log(2)) if of.is_above_zero else 0.0
-    return _drowned(sums) or Estimate(
-        0.0 - log2(of.mean),
-        slope * of.noise,
-        0.0 - log2(of.mean + QUANTILE * of.noise),
-        0.0 - log2(of.mean - QUANTILE * of.noise),
-        slope * of.sampling,
-    )
+    """−log2 of the share of pairs that collide.
+
+    It decreases in the mean, so its interval is the mean's interval, transformed.
+    """
+    if withheld := _drowned(sums):
+        return withheld
+    (share,) = sums
+    slope = 1 / (share.mean * log(2))
+    # 0.0 − x is never −0.0
+    value = 0.0 - log2(share.mean)
+    low = 0.0 - log2(share.mean + QUANTILE * share.noise)
+    high = 0.0 - log2(share.mean - QUANTILE * share.noise)
+    return Estimate(value, slope * share.noise, low, high, slope * share.sampling)
 
 
 def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
-    """No value, where one of the denominators (or the logarithm's argument) cannot be told from zero."""
-    for of in denominators:
-        if not of.is_above_zero:
-            size = f"{of.mean:.3g} ± {of.noise:.2g} (noise)" if of.noise else "0"
-            cure = (
-                "give it more epsilon, or run over more records" if of.noise else "take more edges"
-            )
-            note = f"no value: sum {of.number}, {size}, cannot be told from zero and has to be above it; {cure}"
-            return Estimate(None, None, None, None, None, note)
+    """No value, where a denominator (or the logarithm's argument) cannot be told from zero.
+
+    Returns: None where all of them can.
+    """
+    for total in denominators:
+        if total.is_above_zero:
+            continue
+        size, cure = "0", "take more edges"
+        if total.noise:
+            size = f"{total.mean:.3g} ± {total.noise:.2g} (noise)"
+            cure = "give it more epsilon, or run over more records"
+        note = (
+            f"no value: sum {total.number}, {size}, cannot be told from zero and has to be above "
+            f"it; {cure}"
+        )
+        return Estimate(None, None, None, None, None, note)
     return None
 
 

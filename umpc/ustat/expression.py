@@ -1,278 +1,359 @@
-"""Kernels as immutable expressions over the fields of k records, and the one visitor they share.
+"""Kernels as immutable expressions over the fields of k records, and the visitor they share.
 
-A kernel says what is computed; how is up to an interpreter: numpy in the clear,
-intervals, polynomials for shares, text. An interpreter is a class with one method per node kind;
-`interpret` walks the expression once and evaluates equal subexpressions once.
+An expression says what is computed. An interpreter says how: numpy in the clear, intervals,
+polynomials for shares, text. An interpreter is a class with one method per kind of node.
+`interpret` walks an expression once and evaluates equal subexpressions once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
-T = TypeVar("T")
+Meaning = TypeVar("Meaning")
+"""What an interpreter makes of a node: an array, an interval, a polynomial, a text, …"""
 
 RECORD_NAMES = "abcdefgh"
-"""How the records of an edge are called in text: a, b, …"""
+"""The names of an edge's records in text: a, b, …"""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A node. Numbers are exact rationals; a bit is the number 0 or 1."""
+    """A node of an expression. Numbers are exact rationals; a bit is the number 0 or 1."""
 
-    @property
-    def is_bit(self) -> bool:
-        return isinstance(self, Less | Equal | Not | And | Or | Xor)
+    is_bit: ClassVar[bool] = False
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        """This node's meaning, from the meanings of its parts."""
+        raise TypeError(f"not an expression: {self!r}")
+
+
+@dataclass(frozen=True)
+class Unary(Expression):
+    """A node with one part."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Binary(Expression):
+    """A node with two parts."""
+
+    left: Expression
+    right: Expression
 
 
 @dataclass(frozen=True)
 class Field(Expression):
+    """A field's value in one record of the edge. record: from 0."""
+
     record: int
     name: str
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.field(self.record, self.name)
 
 
 @dataclass(frozen=True)
 class Constant(Expression):
+    """A public number."""
+
     value: Fraction
 
-
-@dataclass(frozen=True)
-class Add(Expression):
-    left: Expression
-    right: Expression
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.constant(self.value)
 
 
-@dataclass(frozen=True)
-class Subtract(Expression):
-    left: Expression
-    right: Expression
+class Add(Binary):
+    """left + right."""
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.add(walk(self.left), walk(self.right))
 
 
-@dataclass(frozen=True)
-class Multiply(Expression):
-    left: Expression
-    right: Expression
+class Subtract(Binary):
+    """left − right."""
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.subtract(walk(self.left), walk(self.right))
 
 
-@dataclass(frozen=True)
-class Less(Expression):
+class Multiply(Binary):
+    """left · right. A product of equal factors is interpreted as a square."""
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        if self.left == self.right:
+            return walk.interpreter.square(walk(self.left))
+        return walk.interpreter.multiply(walk(self.left), walk(self.right))
+
+
+class Less(Binary):
     """The bit [left < right]."""
 
-    left: Expression
-    right: Expression
+    is_bit = True
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.less(walk(self.left), walk(self.right))
 
 
-@dataclass(frozen=True)
-class Equal(Expression):
-    """The bit [left = right]."""
+class Equal(Binary):
+    """The bit [left = right]. The equality of two bits is interpreted as logic."""
 
-    left: Expression
-    right: Expression
+    is_bit = True
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        left, right = walk(self.left), walk(self.right)
+        if self.left.is_bit and self.right.is_bit:
+            return walk.interpreter.same(left, right)
+        return walk.interpreter.equal(left, right)
 
 
-@dataclass(frozen=True)
-class Sign(Expression):
+class Sign(Unary):
     """−1, 0 or 1."""
 
-    of: Expression
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.sign(walk(self.operand))
 
 
-@dataclass(frozen=True)
-class Absolute(Expression):
-    of: Expression
+class Absolute(Unary):
+    """The absolute value."""
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.absolute(walk(self.operand))
 
 
 @dataclass(frozen=True)
 class Select(Expression):
-    """`then` where the bit `condition` is 1, else `otherwise`."""
+    """`then` where the bit `condition` is 1, else `otherwise`.
+
+    The two forms that stand for a minimum and a maximum are interpreted as such.
+    """
 
     condition: Expression
     then: Expression
     otherwise: Expression
 
-
-@dataclass(frozen=True)
-class Not(Expression):
-    of: Expression
-
-
-@dataclass(frozen=True)
-class And(Expression):
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Or(Expression):
-    left: Expression
-    right: Expression
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        if isinstance(self.condition, Less):
+            left, right = self.condition.left, self.condition.right
+            # select(x < y, x, y) and select(x < y, y, x)
+            if (self.then, self.otherwise) == (left, right):
+                return walk.interpreter.minimum(walk(left), walk(right))
+            if (self.then, self.otherwise) == (right, left):
+                return walk.interpreter.maximum(walk(left), walk(right))
+        parts = (self.condition, self.then, self.otherwise)
+        condition, then, otherwise = map(walk, parts)
+        return walk.interpreter.select(condition, then, otherwise)
 
 
-@dataclass(frozen=True)
-class Xor(Expression):
+class Not(Unary):
+    """The bit 1 − operand."""
+
+    is_bit = True
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.complement(walk(self.operand))
+
+
+class And(Binary):
+    """The bit that is 1 where both bits are."""
+
+    is_bit = True
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.both(walk(self.left), walk(self.right))
+
+
+class Or(Binary):
+    """The bit that is 1 where at least one of two bits is."""
+
+    is_bit = True
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.either(walk(self.left), walk(self.right))
+
+
+class Xor(Binary):
     """The bit that is 1 where exactly one of two bits is."""
 
-    left: Expression
-    right: Expression
+    is_bit = True
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        return walk.interpreter.exclusive(walk(self.left), walk(self.right))
 
 
-class Interpreter(Generic[T]):
-    """What each node means. Five operations are required, the rest follows from them."""
+class Interpreter(Generic[Meaning]):
+    """The meaning of each kind of node.
 
-    def field(self, record: int, name: str) -> T:
+    Six operations are required: field, constant, add, multiply, less and equal. All others follow
+    from them.
+    """
+
+    def field(self, record: int, name: str) -> Meaning:
         raise NotImplementedError
 
-    def constant(self, value: Fraction) -> T:
+    def constant(self, value: Fraction) -> Meaning:
         raise NotImplementedError
 
-    def add(self, left: T, right: T) -> T:
+    def add(self, left: Meaning, right: Meaning) -> Meaning:
         raise NotImplementedError
 
-    def multiply(self, left: T, right: T) -> T:
+    def multiply(self, left: Meaning, right: Meaning) -> Meaning:
         raise NotImplementedError
 
-    def less(self, left: T, right: T) -> T:
+    def less(self, left: Meaning, right: Meaning) -> Meaning:
         raise NotImplementedError
 
-    def equal(self, left: T, right: T) -> T:
+    def equal(self, left: Meaning, right: Meaning) -> Meaning:
         raise NotImplementedError
 
-    def subtract(self, left: T, right: T) -> T:
+    def subtract(self, left: Meaning, right: Meaning) -> Meaning:
         return self.add(left, self.multiply(self.constant(Fraction(-1)), right))
 
-    def square(self, of: T) -> T:
-        return self.multiply(of, of)
+    def square(self, operand: Meaning) -> Meaning:
+        return self.multiply(operand, operand)
 
-    def same(self, left: T, right: T) -> T:
+    def same(self, left: Meaning, right: Meaning) -> Meaning:
         """Equality of two bits: logic, not a comparison of numbers."""
         return self.complement(self.exclusive(left, right))
 
-    def complement(self, bit: T) -> T:
+    def complement(self, bit: Meaning) -> Meaning:
         return self.subtract(self.constant(Fraction(1)), bit)
 
-    def sign(self, of: T) -> T:
+    def sign(self, operand: Meaning) -> Meaning:
         zero = self.constant(Fraction(0))
-        return self.subtract(self.less(zero, of), self.less(of, zero))
+        return self.subtract(self.less(zero, operand), self.less(operand, zero))
 
-    def absolute(self, of: T) -> T:
-        return self.multiply(self.sign(of), of)
+    def absolute(self, operand: Meaning) -> Meaning:
+        return self.multiply(self.sign(operand), operand)
 
-    def select(self, condition: T, then: T, otherwise: T) -> T:
+    def select(self, condition: Meaning, then: Meaning, otherwise: Meaning) -> Meaning:
         return self.add(otherwise, self.multiply(condition, self.subtract(then, otherwise)))
 
-    def minimum(self, left: T, right: T) -> T:
+    def minimum(self, left: Meaning, right: Meaning) -> Meaning:
         return self.select(self.less(left, right), left, right)
 
-    def maximum(self, left: T, right: T) -> T:
+    def maximum(self, left: Meaning, right: Meaning) -> Meaning:
         return self.select(self.less(left, right), right, left)
 
-    def both(self, left: T, right: T) -> T:
+    def both(self, left: Meaning, right: Meaning) -> Meaning:
         return self.multiply(left, right)
 
-    def either(self, left: T, right: T) -> T:
+    def either(self, left: Meaning, right: Meaning) -> Meaning:
         return self.complement(self.both(self.complement(left), self.complement(right)))
 
-    def exclusive(self, left: T, right: T) -> T:
+    def exclusive(self, left: Meaning, right: Meaning) -> Meaning:
         both = self.both(left, right)
         return self.subtract(self.add(left, right), self.add(both, both))
 
 
-def interpret(expression: Expression, interpreter: Interpreter[T]) -> T:
-    """The meaning of an expression; equal subexpressions are evaluated once."""
-    known: dict[Expression, T] = {}
+class Walk(Generic[Meaning]):
+    """One walk of an interpreter over an expression. It remembers the meaning of every node."""
 
-    def visit(node: Expression) -> T:
-        if node not in known:
-            known[node] = apply(node)
-        return known[node]
+    def __init__(self, interpreter: Interpreter[Meaning]):
+        self.interpreter = interpreter
+        self._known: dict[Expression, Meaning] = {}
 
-    def apply(node: Expression) -> T:
-        match node:
-            case Field(record, name):
-                return interpreter.field(record, name)
-            case Constant(value):
-                return interpreter.constant(value)
-            case Add(left, right):
-                return interpreter.add(visit(left), visit(right))
-            case Subtract(left, right):
-                return interpreter.subtract(visit(left), visit(right))
-            case Multiply(left, right) if left == right:
-                return interpreter.square(visit(left))
-            case Multiply(left, right):
-                return interpreter.multiply(visit(left), visit(right))
-            case Less(left, right):
-                return interpreter.less(visit(left), visit(right))
-            case Equal(left, right) if left.is_bit and right.is_bit:
-                return interpreter.same(visit(left), visit(right))
-            case Equal(left, right):
-                return interpreter.equal(visit(left), visit(right))
-            case Sign(of):
-                return interpreter.sign(visit(of))
-            case Absolute(of):
-                return interpreter.absolute(visit(of))
-            case Select(Less(left, right), then, otherwise) if (then, otherwise) == (left, right):
-                return interpreter.minimum(visit(left), visit(right))
-            case Select(Less(left, right), then, otherwise) if (then, otherwise) == (right, left):
-                return interpreter.maximum(visit(left), visit(right))
-            case Select(condition, then, otherwise):
-                return interpreter.select(visit(condition), visit(then), visit(otherwise))
-            case Not(of):
-                return interpreter.complement(visit(of))
-            case And(left, right):
-                return interpreter.both(visit(left), visit(right))
-            case Or(left, right):
-                return interpreter.either(visit(left), visit(right))
-            case Xor(left, right):
-                return interpreter.exclusive(visit(left), visit(right))
-        raise TypeError(f"not an expression: {node!r}")
-
-    return visit(expression)
+    def __call__(self, node: Expression) -> Meaning:
+        if node not in self._known:
+            self._known[node] = node.visit(self)
+        return self._known[node]
 
 
-def permute_records(expression: Expression, order: tuple[int, ...]) -> Expression:
-    """The same kernel with record i in place of record order[i]'s role: used to prove symmetry."""
+def interpret(expression: Expression, interpreter: Interpreter[Meaning]) -> Meaning:
+    """The meaning of an expression. Equal subexpressions are evaluated once.
 
-    class Permuted(Rebuild):
-        def field(self, record: int, name: str) -> Expression:
-            return Field(order[record], name)
-
-    return interpret(expression, Permuted())
-
-
-def fields_of(expression: Expression) -> frozenset[Field]:
-    """The fields, each of one record, that occur in an expression, whether or not its value depends on them."""
-    found: set[Field] = set()
-
-    class Fields(Rebuild):
-        def field(self, record: int, name: str) -> Expression:
-            found.add(Field(record, name))
-            return Field(record, name)
-
-    interpret(expression, Fields())
-    return frozenset(found)
-
-
-def records_of(expression: Expression) -> frozenset[int]:
-    """The records that occur in an expression."""
-    return frozenset(field.record for field in fields_of(expression))
+    Raises: TypeError where it is no expression.
+    """
+    if not isinstance(expression, Expression):
+        raise TypeError(f"not an expression: {expression!r}")
+    return Walk(interpreter)(expression)
 
 
 class Rebuild(Interpreter[Expression]):
-    """The identity interpreter; override one method to rewrite."""
+    """The interpreter that builds the expression anew. Override one method to rewrite nodes."""
 
-    field = staticmethod(Field)
-    constant = staticmethod(Constant)
-    add = staticmethod(Add)
-    subtract = staticmethod(Subtract)
-    multiply = staticmethod(Multiply)
-    less = staticmethod(Less)
-    equal = staticmethod(Equal)
-    same = staticmethod(Equal)
-    sign = staticmethod(Sign)
-    absolute = staticmethod(Absolute)
-    select = staticmethod(Select)
-    complement = staticmethod(Not)
-    both = staticmethod(And)
-    either = staticmethod(Or)
-    exclusive = staticmethod(Xor)
+    def field(self, record: int, name: str) -> Expression:
+        return Field(record, name)
+
+    def constant(self, value: Fraction) -> Expression:
+        return Constant(value)
+
+    def add(self, left: Expression, right: Expression) -> Expression:
+        return Add(left, right)
+
+    def subtract(self, left: Expression, right: Expression) -> Expression:
+        return Subtract(left, right)
+
+    def multiply(self, left: Expression, right: Expression) -> Expression:
+        return Multiply(left, right)
+
+    def less(self, left: Expression, right: Expression) -> Expression:
+        return Less(left, right)
+
+    def equal(self, left: Expression, right: Expression) -> Expression:
+        return Equal(left, right)
+
+    def same(self, left: Expression, right: Expression) -> Expression:
+        return Equal(left, right)
+
+    def sign(self, operand: Expression) -> Expression:
+        return Sign(operand)
+
+    def absolute(self, operand: Expression) -> Expression:
+        return Absolute(operand)
+
+    def select(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
+        return Select(condition, then, otherwise)
+
+    def complement(self, bit: Expression) -> Expression:
+        return Not(bit)
+
+    def both(self, left: Expression, right: Expression) -> Expression:
+        return And(left, right)
+
+    def either(self, left: Expression, right: Expression) -> Expression:
+        return Or(left, right)
+
+    def exclusive(self, left: Expression, right: Expression) -> Expression:
+        return Xor(left, right)
+
+
+class _Permuted(Rebuild):
+    def __init__(self, order: Sequence[int]):
+        self.order = order
+
+    def field(self, record: int, name: str) -> Expression:
+        return Field(self.order[record], name)
+
+
+def permute_records(expression: Expression, order: tuple[int, ...]) -> Expression:
+    """The kernel with record order[i] in the place of record i. Symmetry proofs compare the two."""
+    return interpret(expression, _Permuted(order))
+
+
+class _Fields(Rebuild):
+    def __init__(self) -> None:
+        self.found: set[Field] = set()
+
+    def field(self, record: int, name: str) -> Expression:
+        field = Field(record, name)
+        self.found.add(field)
+        return field
+
+
+def fields_of(expression: Expression) -> frozenset[Field]:
+    """The fields, each of one record, that occur in an expression.
+
+    A field counts even where the expression's value does not depend on it.
+    """
+    fields = _Fields()
+    interpret(expression, fields)
+    return frozenset(fields.found)
+
+
+def records_of(expression: Expression) -> frozenset[int]:
+    """The records, from 0, that occur in an expression."""
+    return frozenset(field.record for field in fields_of(expression))

@@ -1,11 +1,10 @@
-"""Edges by their owners.
+"""The edge set of a study, divided into cells by the owners of each edge's records.
 
-Records are numbered through the nodes in the study's order. All edges whose records have the same owners, argument by
-argument, form a cell and run as one vectorised batch. A cell hands out its edges range by range, so a complete edge set
-never exists in memory.
+Records are numbered through the nodes in the study's order. All edges whose records have the same
+owners, argument by argument, form a cell (`cells.py`) and run as one vectorised batch.
 
-In a two-sample statistic every table holds its records of class 0 first, an edge is a record of class 0 and one of
-class 1, and so the cells (u, v) and (v, u) are two different ones.
+In a two-sample statistic every table holds its records of class 0 first. An edge is a record of
+class 0 and a record of class 1, so the cells (u, v) and (v, u) are two different ones.
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, permutations
 from math import comb, prod
-from typing import NamedTuple, Protocol
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import RangeError
-from umpc.ustat.combinations import binomials, unrank
+from umpc.ustat.cells import Cell, CompleteCell, RecordBlock, SampledCell
 from umpc.ustat.sampling import (
     Words,
     balanced,
@@ -31,121 +31,32 @@ from umpc.ustat.sampling import (
     two_sample_edge_count,
 )
 
-Owners = tuple[int, ...]
+__all__ = [
+    "Cell",
+    "CompleteCell",
+    "Hypergraph",
+    "Owners",
+    "RecordBlock",
+    "SampledCell",
+    "expand",
+    "expand_two_sample",
+]
+
+Owners: TypeAlias = tuple[int, ...]
 """The node of each record of an edge, in the order of the kernel's arguments."""
 
 MAX_COMPLETE = 1 << 62
-"""Edges of a complete edge set are numbered by int64."""
-
-
-class Cell(Protocol):
-    """The edges with the same owners. A slot is an argument of the kernel: 0..k − 1."""
-
-    @property
-    def count(self) -> int: ...
-
-    def edges(self, start: int, stop: int) -> np.ndarray:
-        """(k, stop − start) int64; row i: numbers of records inside the table of the i-th owner."""
-        ...
-
-    def records(self, slot: int) -> np.ndarray:
-        """The records that occur in this slot: int64, ascending, distinct."""
-        ...
-
-    def occurrences(self, slot: int, records: int) -> np.ndarray:
-        """How often each record of the owner's table occurs in this slot: (records,) int64."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class SampledCell:
-    """Edges that are listed one by one. columns: (k, count) int64."""
-
-    columns: np.ndarray
-
-    @property
-    def count(self) -> int:
-        return self.columns.shape[1]
-
-    def edges(self, start: int, stop: int) -> np.ndarray:
-        return self.columns[:, start:stop]
-
-    def records(self, slot: int) -> np.ndarray:
-        return np.flatnonzero(np.bincount(self.columns[slot]))
-
-    def occurrences(self, slot: int, records: int) -> np.ndarray:
-        return np.bincount(self.columns[slot], minlength=records)
-
-
-class RecordBlock(NamedTuple):
-    """All sets of `taken` records out of the `size` records of a table from `first` on."""
-
-    first: int
-    size: int
-    taken: int
-
-    @property
-    def count(self) -> int:
-        return comb(self.size, self.taken)
-
-
-@dataclass(frozen=True)
-class CompleteCell:
-    """All edges that take one set from each block, by number: mixed radix, then the number of the set in its block.
-
-    blocks: in the order of the slots, which they share out among them. Fewer than 2^62 edges.
-    """
-
-    blocks: tuple[RecordBlock, ...]
-
-    @cached_property
-    def count(self) -> int:
-        return prod(block.count for block in self.blocks)
-
-    def edges(self, start: int, stop: int) -> np.ndarray:
-        numbers = np.arange(start, stop)
-        parts: list[np.ndarray] = []
-        for position in range(len(self.blocks) - 1, -1, -1):
-            block, own = self.blocks[position], numbers
-            if position > 0:
-                numbers, own = np.divmod(numbers, block.count)
-            parts.append(unrank(own, block.size, block.taken) + block.first)
-        return np.concatenate(parts[::-1])
-
-    def records(self, slot: int) -> np.ndarray:
-        block, place = self._find(slot)
-        first = block.first + place
-        return np.arange(first, first + block.size - block.taken + 1 if self.count else first)
-
-    def occurrences(self, slot: int, records: int) -> np.ndarray:
-        """Record j is the place-th of C(j, place)·C(size − 1 − j, taken − 1 − place) sets of its block."""
-        found = np.zeros(records, dtype=np.int64)
-        if self.count:
-            block, place = self._find(slot)
-            below, above = (
-                binomials(block.size, place),
-                binomials(block.size, block.taken - 1 - place)[::-1],
-            )
-            found[block.first : block.first + block.size] = (
-                below * above * (self.count // block.count)
-            )
-        return found
-
-    def _find(self, slot: int) -> tuple[RecordBlock, int]:
-        """The block of a slot, and the slot's place in it."""
-        for block in self.blocks:
-            if slot < block.taken:
-                return block, slot
-            slot -= block.taken
-        raise IndexError("an edge has no such slot")
+"""Edges of a complete edge set are numbered by int64, and are fewer than this."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hypergraph:
     """An edge set over the records of several nodes.
 
-    counts: records of each node, in the study's order. degree: records of an edge. cells: only those that have edges,
-    in canonical order.
+    Args:
+        counts: the records of each node, in the study's order.
+        degree: the records of an edge.
+        cells: only those that have edges, in canonical order.
     """
 
     counts: tuple[int, ...]
@@ -160,7 +71,10 @@ class Hypergraph:
 
     @cached_property
     def _meetings(self) -> dict[int, dict[int, list[Owners]]]:
-        """node → other node → the cells of both. Among N nodes that all meet, cells are as many as N²."""
+        """node → other node → the cells that both own.
+
+        It is built once: among N nodes that all meet, there are in the order of N² cells.
+        """
         meetings: dict[int, dict[int, list[Owners]]] = {}
         for owners in self.shared_cells:
             for node, other in permutations(sorted(set(owners)), 2):
@@ -171,16 +85,16 @@ class Hypergraph:
         """The other nodes that share an edge with this one, ascending."""
         return tuple(sorted(self._meetings.get(node, {})))
 
-    def shared_records(self, node: int, other: int) -> np.ndarray:
-        """The records of `node` that are in an edge together with a record of another node: int64, ascending."""
-        shared = np.zeros(self.counts[node], dtype=bool)
+    def shared_records(self, node: int, other: int) -> NDArray[np.int64]:
+        """The records of `node` in an edge with a record of another node: int64, ascending."""
+        shared = np.zeros(self.counts[node], dtype=np.bool_)
         for owners in self._meetings.get(node, {}).get(other, ()):
             for slot in _slots(owners, node):
                 shared[self.shared_cells[owners].records(slot)] = True
         return np.flatnonzero(shared)
 
-    def degrees(self, node: int) -> np.ndarray:
-        """In how many edges each record of the node is: (records,) int64."""
+    def degrees(self, node: int) -> NDArray[np.int64]:
+        """The number of edges of each record of the node: (records,) int64."""
         degrees = np.zeros(self.counts[node], dtype=np.int64)
         for owners, cell in self.cells.items():
             for slot in _slots(owners, node):
@@ -193,66 +107,74 @@ def _slots(owners: Owners, node: int) -> list[int]:
 
 
 def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> Hypergraph:
-    """The edge set of a study: the same at every process that holds the joint seed.
+    """The edge set of a study. It is equal at every process that holds the joint seed.
 
     Args:
         rule: as `edge_count` reads it.
-        counts: records of each node.
+        counts: the records of each node.
         words: the joint seed's stream.
-        degree: records of an edge. Those of one edge ascend, so an edge's owners do not descend.
+        degree: the records of an edge. They ascend within an edge, so an edge's owners do not
+            descend.
 
     Raises: TooFewRecords, StudyError, or RangeError where all edges are too many to be numbered.
     """
-    records, pairings = sum(counts), pairings_of(rule)
+    records = sum(counts)
+    pairings = pairings_of(rule)
     count = edge_count(rule, records, degree)
     if count == comb(records, degree) and pairings is None:
         _check_countable(count, f"sets of {degree} of {records} records")
-        cells = _all_sets(counts, degree)
+        return Hypergraph(tuple(counts), degree, count, _all_sets(counts, degree))
+    if pairings:
+        drawn = matchings(records, pairings, words)
     else:
-        node, first = _numbering(counts)
-        drawn = (
-            matchings(records, pairings, words)
-            if pairings
-            else balanced(records, count, words, degree)
-        )
-        edges = np.ascontiguousarray(drawn.T)
-        owners = node[edges]
-        cells = _by_owners(owners, edges - first[owners], len(counts))
+        drawn = balanced(records, count, words, degree)
+    edges = np.ascontiguousarray(drawn.T)
+    # from numbers through all nodes to numbers inside the owners' tables
+    node, first = _numbering(counts)
+    owners = node[edges]
+    cells = _by_owners(owners, edges - first[owners], len(counts))
     return Hypergraph(tuple(counts), degree, count, cells)
 
 
 def expand_two_sample(
     rule: str, class_counts: Sequence[tuple[int, int]], words: Words
 ) -> Hypergraph:
-    """The edge set of a two-sample study with public labels: pairs of a class-0 and a class-1 record.
+    """The edge set of a two-sample study with public labels.
+
+    An edge is a record of class 0 and a record of class 1.
 
     Args:
         rule: as `two_sample_edge_count` reads it.
-        class_counts: each node's records of class 0 and of class 1; its table has them in this order.
+        class_counts: each node's records of class 0 and of class 1; its table has them in this
+            order.
         words: the joint seed's stream.
 
-    Returns: cells under (node of the class-0 record, node of the class-1 record), in any order; equal inside a node.
+    Returns: cells under (node of the class-0 record, node of the class-1 record). The two nodes may
+    come in any order and may be equal.
     Raises: TooFewRecords, StudyError, or RangeError where all edges are too many to be numbered.
     """
     counts = tuple(zeros + ones for zeros, ones in class_counts)
-    zeros, ones = ([pair[label] for pair in class_counts] for label in (0, 1))
+    zeros = [pair[0] for pair in class_counts]
+    ones = [pair[1] for pair in class_counts]
     count = two_sample_edge_count(rule, sum(zeros), sum(ones))
     if count == sum(zeros) * sum(ones):
         _check_countable(count, f"pairs of {sum(zeros)} and {sum(ones)} records")
-        cells = _all_pairs(class_counts)
-    else:
-        edges = np.ascontiguousarray(biregular(sum(zeros), sum(ones), count, words).T)
-        (zero_node, zero_first), (one_node, one_first) = _numbering(zeros), _numbering(ones)
-        owners = np.stack([zero_node[edges[0]], one_node[edges[1]]])
-        rows = edges - np.stack([zero_first[owners[0]], (one_first - np.array(zeros))[owners[1]]])
-        cells = _by_owners(owners, rows, len(counts))
-    return Hypergraph(counts, 2, count, cells)
+        return Hypergraph(counts, 2, count, _all_pairs(class_counts))
+    edges = np.ascontiguousarray(biregular(sum(zeros), sum(ones), count, words).T)
+    # from numbers inside a class to numbers inside the owners' tables, class 0 first
+    zero_node, zero_first = _numbering(zeros)
+    one_node, one_first = _numbering(ones)
+    owners = np.stack([zero_node[edges[0]], one_node[edges[1]]])
+    before_ones = one_first - np.array(zeros)
+    rows = edges - np.stack([zero_first[owners[0]], before_ones[owners[1]]])
+    return Hypergraph(counts, 2, count, _by_owners(owners, rows, len(counts)))
 
 
 def _check_countable(count: int, what: str) -> None:
     if count >= MAX_COMPLETE:
         raise RangeError(
-            f'all {what} are {count} edges, more than can be numbered; sample them, edges = "2n" for one'
+            f"all {what} are {count} edges, more than can be numbered; "
+            f'sample them, for example with edges = "2n"'
         )
 
 
@@ -260,9 +182,8 @@ def _all_sets(counts: Sequence[int], degree: int) -> dict[Owners, Cell]:
     cells: dict[Owners, Cell] = {}
     holders = [node for node, records in enumerate(counts) if records]
     for owners in combinations_with_replacement(holders, degree):
-        cell = CompleteCell(
-            tuple(RecordBlock(0, counts[node], owners.count(node)) for node in sorted(set(owners)))
-        )
+        blocks = (RecordBlock(0, counts[node], owners.count(node)) for node in sorted(set(owners)))
+        cell = CompleteCell(tuple(blocks))
         if cell.count:
             cells[owners] = cell
     return cells
@@ -278,29 +199,38 @@ def _all_pairs(class_counts: Sequence[tuple[int, int]]) -> dict[Owners, Cell]:
     return cells
 
 
-def _numbering(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The node of each record, numbered through the nodes, and the number of each node's first record."""
+def _numbering(counts: Sequence[int]) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
+    """Each record's node, and the number of each node's first record.
+
+    Records are numbered through the nodes.
+    """
+    # the narrowest type, since there is one entry per record
     nodes = np.arange(len(counts), dtype=np.min_scalar_type(len(counts)))
-    return np.repeat(nodes, counts), np.concatenate([[0], np.cumsum(counts)[:-1]])
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    return np.repeat(nodes, counts), first
 
 
-def _by_owners(owners: np.ndarray, rows: np.ndarray, nodes: int) -> dict[Owners, Cell]:
-    """Splits edges into cells. owners, rows: (k, edges) int64, nodes and numbers of records inside their tables."""
+def _by_owners(
+    owners: NDArray[np.integer], rows: NDArray[np.int64], nodes: int
+) -> dict[Owners, Cell]:
+    """Edges divided into cells.
+
+    Args:
+        owners: (k, edges) integers, the node of each record.
+        rows: (k, edges) int64, numbers of records inside their owners' tables.
+    """
     shape = (nodes,) * len(owners)
-    code = np.ravel_multi_index(tuple(owners), shape).astype(
-        np.min_scalar_type(prod(shape))
-    )  # 16 bits sort fastest
+    # one number for each combination of owners; those of 16 bits sort fastest
+    code = np.ravel_multi_index(tuple(owners), shape).astype(np.min_scalar_type(prod(shape)))
     order = np.argsort(code, kind="stable")
     code = code[order]
-    starts = (
-        np.concatenate([[0], np.flatnonzero(np.diff(code)) + 1])
-        if len(code)
-        else np.empty(0, dtype=np.int64)
-    )
-    found = zip(*np.unravel_index(code[starts].astype(np.int64), shape), strict=True)
     rows = rows[:, order]
+    if not len(code):
+        return {}
+    starts = [0, *(np.flatnonzero(np.diff(code)) + 1).tolist()]
     stops = [*starts[1:], len(code)]
+    found = np.stack(np.unravel_index(code[starts].astype(np.int64), shape), axis=1).tolist()
     return {
-        tuple(map(int, owners)): SampledCell(rows[:, start:stop])
-        for owners, start, stop in zip(found, starts, stops, strict=False)
+        tuple(owners_of_cell): SampledCell(rows[:, start:stop])
+        for owners_of_cell, start, stop in zip(found, starts, stops, strict=True)
     }

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import KernelError
 from umpc.ustat.clear import Columns, evaluate_clear
@@ -29,15 +30,21 @@ from umpc.ustat.schema import Schema
 from umpc.ustat.text import from_text, to_text
 
 HASH_TAG = "umpc kernel 1"
-"""What `Kernel.hash` is a hash of, and which version of it."""
+"""The first part of the text that `Kernel.hash` hashes: its purpose and its version."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function of `degree` records, symmetric unless its arguments come from different classes of records.
+    """A function of `degree` records.
 
-    Raises: KernelError where the expression is not known to be symmetric or uses records that the edge lacks;
-    UnknownField where the schema lacks a field; RangeError where a value inside it may not fit 62 bits.
+    It is symmetric unless its arguments come from different classes of records.
+
+    Args: symmetric: whether symmetry is required, and proved.
+    Raises:
+        KernelError: the expression is not known to be symmetric, compares categories with something
+            else or calculates with them, or uses a record that the edge lacks.
+        UnknownField: the schema lacks a field.
+        RangeError: a value inside the kernel may not fit 62 bits.
     """
 
     expression: Expression
@@ -54,17 +61,23 @@ class Kernel:
         interpret(self.expression, _Kinds(self.schema))
         if self.symmetric:
             self._require_symmetry()
+        # refuse a kernel whose values may not fit
         bound(self.polynomial.scaled(1 / self.unit), self.schema)
 
     @classmethod
     def from_text(
         cls, text: str, schema: Schema, degree: int = 2, symmetric: bool = True
     ) -> Kernel:
+        """The kernel that a canonical text stands for. Raises: as `Kernel`."""
         return cls(from_text(text), schema, degree, symmetric)
 
     def _require_symmetry(self) -> None:
-        """Exchanges of neighbours generate all permutations, so these are proved."""
-        _ = self.polynomial  # too large a kernel is refused for its size
+        """Prove that no exchange of records changes the value.
+
+        Exchanges of neighbours generate all permutations, so they suffice.
+        """
+        # refuse a kernel that is too large for its size, not for its symmetry
+        _ = self.polynomial
         for first in range(self.degree - 1):
             order = list(range(self.degree))
             order[first], order[first + 1] = first + 1, first
@@ -74,12 +87,16 @@ class Kernel:
                 or always_equal(self.expression, exchanged, self.schema)
             ):
                 raise KernelError(
-                    f"the kernel {self.text!r} is not symmetric: exchanging its records changes its value; "
-                    f"average it over the exchanges, for example (f(a, b) + f(b, a)) * (1/2)"
+                    f"the kernel {self.text!r} is not symmetric: exchanging its records changes "
+                    f"its value; average it over the exchanges, for example "
+                    f"(f(a, b) + f(b, a)) * (1/2)"
                 )
 
     def _same_normal_form(self, other: Expression) -> bool:
-        """Whether normal forms prove another expression equal; they prove nothing where they are too large."""
+        """Whether normal forms prove another expression equal.
+
+        They prove nothing where the other normal form is too large.
+        """
         try:
             return polynomial_of(other, self.schema) == self.polynomial
         except KernelError:
@@ -87,16 +104,21 @@ class Kernel:
 
     @cached_property
     def text(self) -> str:
+        """Its canonical text."""
         return to_text(self.expression)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of the fields that occur in it, sorted."""
-        return tuple(sorted({field.name for field in fields_of(self.expression)}))
+        names = {field.name for field in fields_of(self.expression)}
+        return tuple(sorted(names))
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256, in hex, of all that the kernel's values depend on: what a site's administrator allows."""
+        """SHA-256, in hex, of everything on which the kernel's values depend.
+
+        A site's administrator allows a kernel by this hash.
+        """
         fields = [
             (
                 field.name,
@@ -107,29 +129,34 @@ class Kernel:
             )
             for field in map(self.schema.__getitem__, self.fields)
         ]
-        return hashlib.sha256(
-            json.dumps([HASH_TAG, self.text, self.degree, fields]).encode()
-        ).hexdigest()
+        covered = json.dumps([HASH_TAG, self.text, self.degree, fields])
+        return hashlib.sha256(covered.encode()).hexdigest()
 
     @cached_property
     def polynomial(self) -> Polynomial:
-        """Normal form, in the kernel's own values."""
+        """The normal form, with the kernel's own values."""
         return polynomial_of(self.expression, self.schema)
 
     @cached_property
     def interval(self) -> Interval:
-        """All its values: the least and the greatest where it can be enumerated, else by interval arithmetic."""
+        """An interval that holds all its values.
+
+        It is exact where the kernel can be enumerated. Elsewhere interval arithmetic gives it.
+        """
         exact = exact_interval(self.expression, self.schema, self.polynomial)
         return exact or interval_of(self.expression, self.schema)
 
     @property
     def unit(self) -> Fraction:
-        """All values are integer multiples of it; sums and noise are counted in it."""
+        """All values are integer multiples of the unit. Sums and noise are counted in it."""
         return self.polynomial.unit
 
     @property
     def sensitivity_units(self) -> int:
-        """Δf = hi − lo in units, rounded up: what one edge changes when one record is replaced."""
+        """Δf = high − low in units, rounded up.
+
+        One edge's value changes by at most this much when one record is replaced.
+        """
         return _round_up(self.interval.width / self.unit)
 
     @property
@@ -137,13 +164,16 @@ class Kernel:
         """max |f| in units, rounded up."""
         return _round_up(self.interval.magnitude / self.unit)
 
-    def evaluate(self, records: Sequence[Columns]) -> np.ndarray:
+    def evaluate(self, records: Sequence[Columns]) -> NDArray[np.int64]:
         """The kernel in the clear on a batch of edges: (edges,) int64, in units."""
         return evaluate_clear(self.expression, self.schema, records, self.unit)
 
 
 class _Kinds(Interpreter[tuple[str, ...]]):
-    """A number is (), a category its labels: categories have no order and no arithmetic, only equality."""
+    """Checks that categories are only compared for equality: they have no order and no arithmetic.
+
+    A category's meaning is its labels. A number's meaning is ().
+    """
 
     def __init__(self, schema: Schema):
         self.schema = schema
@@ -157,15 +187,16 @@ class _Kinds(Interpreter[tuple[str, ...]]):
     def equal(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
         if left != right:
             raise KernelError(
-                "a category is compared with something else; compare two fields with the same categories"
+                "a category is compared with something else; "
+                "compare two fields with the same categories"
             )
         return ()
 
     def add(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
         if left or right:
             raise KernelError(
-                f"a field with the categories {', '.join((left or right)[:3])}, … has no order and no arithmetic; "
-                f"compare it with == or !="
+                f"a field with the categories {', '.join((left or right)[:3])}, … "
+                f"has no order and no arithmetic; compare it with == or !="
             )
         return ()
 

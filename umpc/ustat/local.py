@@ -1,4 +1,4 @@
-"""Polynomials of the records of one owner: what it evaluates alone, in the clear."""
+"""Polynomials of one owner's records, which the owner evaluates alone and in the clear."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import RangeError
 from umpc.ustat import logic
@@ -25,15 +26,18 @@ from umpc.ustat.polynomial import (
     logic_of,
     multiply,
 )
+from umpc.ustat.ranges import Interval
 from umpc.ustat.schema import Schema
 
 _LIMIT = 1 << 62
+_ONE = Interval(Fraction(1), Fraction(1))
+_BIT = Interval(Fraction(0), Fraction(1))
 
 
-def relabel(of: Polynomial, records: Mapping[int, int]) -> Polynomial:
-    """The same polynomial of other records: record i becomes records[i]."""
+def relabel(polynomial: Polynomial, records: Mapping[int, int]) -> Polynomial:
+    """The polynomial with record records[i] in the place of record i."""
     total = constant(0)
-    for monomial, coefficient in of.terms:
+    for monomial, coefficient in polynomial.terms:
         product = constant(coefficient)
         for factor, power in monomial:
             for _ in range(power):
@@ -57,51 +61,54 @@ def _relabelled(factor: Atom, records: Mapping[int, int]) -> Polynomial:
     return logic_of(total)
 
 
-def bound(of: Polynomial, schema: Schema) -> tuple[int, int]:
+def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
     """An interval [low, high] of an integer polynomial, each atom within its own bounds.
 
-    Raises: RangeError where it, a monomial, or what one of its bits compares does not fit 62 bits: with that, whatever
-    is evaluated in 64 bits is right.
+    Raises: RangeError where a partial sum, a monomial, or a number that a bit compares may not fit
+    62 bits. Where it raises nothing, evaluation in 64 bits is right.
     """
     low = high = Fraction(0)
-    for monomial, coefficient in of.terms:
-        interval = (Fraction(1), Fraction(1))
+    for monomial, coefficient in polynomial.terms:
+        interval = _ONE
         for factor, power in monomial:
             for _ in range(power):
                 interval = _times(interval, _atom_bounds(factor, schema))
-        interval = _times(interval, (coefficient, coefficient))
-        low, high = low + interval[0], high + interval[1]
-        if max(abs(low), abs(high), abs(interval[0]), abs(interval[1])) >= _LIMIT:
-            fields = sorted({name for f, _ in monomial for name in _names(f)})
+        interval = _times(interval, Interval(coefficient, coefficient))
+        low += interval.low
+        high += interval.high
+        if max(abs(low), abs(high), interval.magnitude) >= _LIMIT:
+            fields = sorted({name for factor, _ in monomial for name in _names(factor)})
             raise RangeError(
-                f"a value computed from {', '.join(fields) or 'constants'} may need more than 62 bits; narrow the "
-                f"bounds or take a coarser resolution"
+                f"a value computed from {', '.join(fields) or 'constants'} may need more than "
+                f"62 bits; narrow the bounds or take a coarser resolution"
             )
     return int(low), int(high)
 
 
-def _times(
-    left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction]
-) -> tuple[Fraction, Fraction]:
-    corners = [x * y for x in left for y in right]
-    return min(corners), max(corners)
+def _times(left: Interval, right: Interval) -> Interval:
+    corners = [x * y for x in (left.low, left.high) for y in (right.low, right.high)]
+    return Interval(min(corners), max(corners))
 
 
-def _atom_bounds(factor: Atom, schema: Schema) -> tuple[Fraction, Fraction]:
+def _atom_bounds(factor: Atom, schema: Schema) -> Interval:
     if not isinstance(factor, FieldAtom):
+        # a bit is 0 or 1, and what it compares must fit too
         for form in _forms(factor):
             bound(form, schema)
-        return Fraction(0), Fraction(1)
+        return _BIT
     field = schema[factor.name]
-    return Fraction(field.lower_units), Fraction(field.upper_units)
+    return Interval(Fraction(field.lower_units), Fraction(field.upper_units))
 
 
 def _forms(factor: BitAtom | LogicAtom) -> frozenset[Polynomial]:
-    """What a bit compares with zero."""
-    return frozenset([factor.form]) if isinstance(factor, BitAtom) else logic.forms(factor.function)
+    """The polynomials that a bit compares with zero."""
+    if isinstance(factor, BitAtom):
+        return frozenset([factor.form])
+    return logic.forms(factor.function)
 
 
 def _names(factor: Atom) -> set[str]:
+    """The names of the fields on which an atom depends."""
     if isinstance(factor, FieldAtom):
         return {factor.name}
     return {
@@ -113,14 +120,19 @@ def _names(factor: Atom) -> set[str]:
     }
 
 
-def evaluate_local(of: Polynomial, records: Mapping[int, Columns], count: int) -> np.ndarray:
-    """An integer polynomial for every edge: (count,) int64.
+def evaluate_local(
+    polynomial: Polynomial, records: Mapping[int, Columns], count: int
+) -> NDArray[np.int64]:
+    """The value of an integer polynomial for every edge of a batch.
 
     Args:
-        records: per record that occurs in it, its columns: field → (count,) int64.
+        records: for each record that occurs in it, the columns: field → (count,) int64.
+        count: the number of edges.
+
+    Returns: (count,) int64; exact for a polynomial that `bound` accepts.
     """
     total = np.zeros(count, dtype=np.int64)
-    for monomial, coefficient in of.terms:
+    for monomial, coefficient in polynomial.terms:
         product = np.full(count, int(coefficient), dtype=np.int64)
         for factor, power in monomial:
             value = _evaluate_atom(factor, records, count)
@@ -130,12 +142,13 @@ def evaluate_local(of: Polynomial, records: Mapping[int, Columns], count: int) -
     return total
 
 
-def _evaluate_atom(factor: Atom, records: Mapping[int, Columns], count: int) -> np.ndarray:
+def _evaluate_atom(factor: Atom, records: Mapping[int, Columns], count: int) -> NDArray[np.int64]:
     if isinstance(factor, FieldAtom):
         return records[factor.record][factor.name]
     if isinstance(factor, BitAtom):
         value = evaluate_local(factor.form, records, count)
-        return (value < 0 if factor.kind == "less" else value == 0).astype(np.int64)
+        holds = value < 0 if factor.kind == "less" else value == 0
+        return holds.astype(np.int64)
     total = np.zeros(count, dtype=np.int64)
     for conjunction in factor.function:
         product = np.ones(count, dtype=np.int64)

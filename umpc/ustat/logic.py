@@ -1,31 +1,41 @@
-"""Boolean functions of comparison bits in their normal form over GF(2): exclusive ors of conjunctions.
+"""Boolean functions of comparison bits in their normal form over GF(2), the algebraic normal form.
 
-The bits of one comparison exclude each other, [P < 0]·[P = 0] = 0, so a conjunction with both is dropped. With that
-a function has one normal form, and logic that means the same is the same, however it was written.
+A function is written as an exclusive or of conjunctions. The bits of one comparison exclude each
+other, [P < 0]·[P = 0] = 0, so a conjunction with both is dropped. With that, each function of the
+comparisons' outcomes has exactly one normal form. Logic with one meaning therefore has one form,
+however it was written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
 
 from umpc.errors import KernelError
 
 if TYPE_CHECKING:
     from umpc.ustat.polynomial import BitAtom, Polynomial
 
-Conjunction = frozenset["BitAtom"]
-Function = frozenset[Conjunction]
-"""The exclusive or of its conjunctions; the empty conjunction is 1. `^` of two functions is their exclusive or."""
+Conjunction: TypeAlias = frozenset["BitAtom"]
+"""The and of its bits; the empty conjunction is 1."""
+Function: TypeAlias = frozenset[Conjunction]
+"""The exclusive or of its conjunctions. `^` of two functions is their exclusive or."""
+Order: TypeAlias = tuple["int | str | Fraction | Order", ...]
+"""A sort key: it puts atoms, monomials and functions into canonical order."""
 
 FALSE: Function = frozenset()
 TRUE: Function = frozenset([frozenset()])
 MAX_CONJUNCTIONS = 4096
 MAX_PRODUCTS = 1 << 16
-"""A short text could take minutes and gigabytes before the result is known to be too long."""
+"""The most pairs of conjunctions that are multiplied.
+
+Without it, a short text could take minutes and gigabytes before its result is known to be too
+long."""
 
 
 def single(bit: BitAtom) -> Function:
+    """The function that is this bit."""
     return frozenset([frozenset([bit])])
 
 
@@ -37,7 +47,7 @@ def conjunction(left: Function, right: Function) -> Function:
     for first in left:
         for second in right:
             joined = first | second
-            if not _excluded(joined):
+            if not _is_never(joined):
                 found ^= {joined}
         if len(found) > MAX_CONJUNCTIONS:
             raise _too_many()
@@ -46,23 +56,26 @@ def conjunction(left: Function, right: Function) -> Function:
 
 def _too_many() -> KernelError:
     return KernelError(
-        f"the kernel's conditions expand into more than {MAX_CONJUNCTIONS} cases; combine fewer comparisons"
+        f"the kernel's conditions expand into more than {MAX_CONJUNCTIONS} cases; "
+        f"combine fewer comparisons"
     )
 
 
-def _excluded(bits: Conjunction) -> bool:
-    """Whether a comparison is both below and equal."""
+def _is_never(bits: Conjunction) -> bool:
+    """Whether a conjunction asks a comparison to be both below and equal."""
     return len({bit.form for bit in bits}) < len(bits)
 
 
 def forms(function: Iterable[Conjunction]) -> frozenset[Polynomial]:
-    """What the function compares with zero."""
+    """The polynomials that the function compares with zero."""
     return frozenset(bit.form for bits in function for bit in bits)
 
 
-def conjunction_order(bits: Conjunction) -> tuple:
+def conjunction_order(bits: Conjunction) -> Order:
+    """The place of a conjunction in canonical order."""
     return tuple(sorted(bit.order for bit in bits))
 
 
-def order(function: Function) -> tuple:
+def order(function: Function) -> Order:
+    """The place of a function in canonical order."""
     return tuple(sorted(conjunction_order(bits) for bits in function))

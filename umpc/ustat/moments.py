@@ -1,8 +1,9 @@
-"""How a statistic of pairs varies over a table, and so over the edges that happen to be drawn: exactly.
+"""The exact variance of a mean over randomly numbered pairs, from moments of the table.
 
-`sampling.balanced`, `biregular` and `matchings` are fixed graphs whose vertices are numbered at random. The mean over
-such a graph has the expectation of the mean over all pairs, and its variance needs of the table only the mean product
-of f's deviations over pairs of edges that are the same, share a record, or share none.
+`sampling.balanced`, `biregular` and each pairing of `matchings` are fixed graphs whose vertices
+are numbered at random. The mean over such a graph has the expectation of the mean over all pairs.
+Its variance depends on the table only through the mean products of the kernel's deviations over
+pairs of edges that are equal, that share a record, or that share none.
 """
 
 from __future__ import annotations
@@ -10,31 +11,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How the kernels' values vary over all pairs of a table.
+    """Sums of the kernels' values over all pairs of a table.
 
-    count: pairs. totals: (kernels,) of the values; products: (kernels, kernels), of two kernels' values of a pair.
-    at: for each class (both the same without classes) the values' sums by record, (kernels, records).
+    Args:
+        count: the number of pairs.
+        totals: (kernels,) each kernel's values added up.
+        products: (kernels, kernels) products of two kernels' values of one pair, added up.
+        at: for each class (one entry without classes), each kernel's values added up by record:
+            (kernels, records).
     """
 
     count: int
-    totals: np.ndarray
-    products: np.ndarray
-    at: tuple[np.ndarray, ...]
+    totals: NDArray[np.float64]
+    products: NDArray[np.float64]
+    at: tuple[NDArray[np.float64], ...]
 
     @property
-    def means(self) -> np.ndarray:
+    def means(self) -> NDArray[np.float64]:
+        """(kernels,) each kernel's mean over all pairs."""
         return self.totals / self.count
 
-    def moments(self, slopes: np.ndarray) -> Moments:
-        """Of Σ slope · kernel."""
-        mean, ends, shared = float(slopes @ self.means), 3 - len(self.at), []
+    def moments(self, slopes: NDArray[np.float64]) -> Moments:
+        """The moments of the linear combination Σ slope · kernel. slopes: (kernels,)."""
+        mean = float(slopes @ self.means)
+        ends = _ends(len(self.at))
         sizes = tuple(sums.shape[1] for sums in self.at)
+        # Σ (f − U)² over all pairs
         same = float(slopes @ self.products @ slopes) - self.count * mean**2
-        for sums, possible in zip(self.at, _possible(sizes), strict=True):
+        shared = []
+        for sums, possible in zip(self.at, _sharing_pairs(sizes), strict=True):
+            # by record, Σ (f − U) over its pairs; its square also counts each pair with itself
             around = slopes @ sums - ends * self.count * mean / sums.shape[1]
             shared.append((float(around @ around) - ends * same) / max(1.0, possible))
         return Moments(same / self.count, tuple(shared))
@@ -44,33 +55,40 @@ class Spread:
 class Moments:
     """Means of (f_S − U)(f_T − U) over ordered pairs of edges S, T of one table, in squared values.
 
-    same: S = T. shared: S and T have one record of this class in common; without classes one entry.
+    Args:
+        same: the mean where S = T.
+        shared: the mean where S and T share one record of this class; one entry without classes.
     """
 
     same: float
     shared: tuple[float, ...]
 
     def variance(self, edges: int, sizes: tuple[int, ...]) -> float:
-        """Of the mean over a graph of so many edges, its degrees as equal as can be, its vertices numbered at random.
+        """The variance of the mean over a graph whose vertices are numbered at random.
 
-        sizes: records of each class.
+        Args:
+            edges: the graph's edges; its degrees are as equal as possible.
+            sizes: the records of each class.
         """
-        ends = 3 - len(sizes)
-        return self._variance(edges, [_adjacent(ends * edges, size) for size in sizes], sizes)
+        ends = _ends(len(sizes))
+        adjacent = [_sharing_in_graph(ends * edges, size) for size in sizes]
+        return self._variance(edges, adjacent, sizes)
 
     def variance_of_part(self, part: int, records: int) -> float:
-        """Of the mean over all pairs of so many records, chosen at random."""
+        """The variance of the mean over all pairs of `part` of the records, chosen at random."""
         edges = part * (part - 1) // 2
         return self._variance(edges, [2.0 * edges * (part - 2)], (records,))
 
     def _variance(self, edges: int, adjacent: list[float], sizes: tuple[int, ...]) -> float:
-        """adjacent: ordered pairs of edges that share a record, of each class.
+        """The variance for a graph with these numbers of neighbouring edges.
 
-        Over all pairs of edges the products add up to 0, which tells their mean where S and T share no record.
+        Args: adjacent: for each class, the ordered pairs of edges that share a record.
         """
-        count, possible = _pairs(sizes), _possible(sizes)
-        apart = count * (count - 1.0) - sum(possible)
-        rest = -(count * self.same + np.dot(possible, self.shared)) / apart if apart else 0.0
+        count, possible = _pairs(sizes), _sharing_pairs(sizes)
+        # over all pairs of edges the products add up to 0, which gives their mean for disjoint ones
+        disjoint = count * (count - 1.0) - sum(possible)
+        products = count * self.same + np.dot(possible, self.shared)
+        rest = -products / disjoint if disjoint else 0.0
         total = (
             edges * self.same
             + np.dot(adjacent, self.shared)
@@ -79,17 +97,23 @@ class Moments:
         return max(0.0, float(total) / edges**2)
 
 
+def _ends(classes: int) -> int:
+    """An edge's records of one class: 2 without classes, 1 with two classes."""
+    return 3 - classes
+
+
 def _pairs(sizes: tuple[int, ...]) -> int:
+    """The number of all edges."""
     return sizes[0] * sizes[1] if len(sizes) == 2 else sizes[0] * (sizes[0] - 1) // 2
 
 
-def _possible(sizes: tuple[int, ...]) -> list[float]:
-    """Ordered pairs of all edges that share one record, of each class."""
+def _sharing_pairs(sizes: tuple[int, ...]) -> list[float]:
+    """For each class, the ordered pairs of all edges that share exactly one record of it."""
     others = [sizes[1] - 1, sizes[0] - 1] if len(sizes) == 2 else [2 * (sizes[0] - 2)]
     return [float(_pairs(sizes)) * each for each in others]
 
 
-def _adjacent(ends: int, vertices: int) -> float:
-    """Σ d (d − 1) of degrees that add up to `ends` and differ by at most 1."""
+def _sharing_in_graph(ends: int, vertices: int) -> float:
+    """Σ d·(d − 1) over degrees d that add up to `ends` and differ by at most 1."""
     each, more = divmod(ends, vertices)
     return float(vertices * each * (each - 1) + more * 2 * each)

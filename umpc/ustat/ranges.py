@@ -1,10 +1,12 @@
-"""The exact interval of a kernel, by interval arithmetic over its expression.
+"""The interval of a kernel's values, by interval arithmetic over its expression.
 
-From it follow the sensitivity Δf = hi − lo under replace-one adjacency (Kendall: 2, not 1)
-and the proof that sums fit the ring. Interval arithmetic never reports an interval that is too small; it may
-report one that is too large where a subexpression occurs twice. Known to be exact are squares, minimum and maximum
-(hence clamp), and whatever two equal operands decide: x − x, x < x, x = x. Where a kernel has few points,
-`enumeration.py` gives the exact interval.
+From this interval follow the sensitivity Δf = high − low under replace-one adjacency (2 for
+Kendall's tau, not 1) and the proof that sums fit the ring.
+
+Interval arithmetic never reports an interval that is too small. It may report one that is too large
+where a subexpression occurs twice. Some repetitions are exact nevertheless: squares, minimum and
+maximum (hence clamp), and whatever two equal operands decide: x − x, x < x, x = x. Where a kernel
+has few points, `enumeration.py` gives the exact interval.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ class Interval:
 
     @property
     def width(self) -> Fraction:
+        """high − low."""
         return self.high - self.low
 
     @property
@@ -34,12 +37,16 @@ class Interval:
 
 
 def interval_of(expression: Expression, schema: Schema) -> Interval:
-    """The interval of all values that the kernel takes on records of the schema."""
-    return interpret(interpret(expression, _Fold()), _Intervals(schema))
+    """An interval that holds all values of the kernel on records of the schema."""
+    folded = interpret(expression, _Fold())
+    return interpret(folded, _Intervals(schema))
 
 
 class _Fold(Rebuild):
-    """What equal operands decide, as numbers: intervals know what a value may be, not that two values are one."""
+    """Writes what two equal operands decide as a number.
+
+    Intervals know which values are possible. They do not know that two values are the same value.
+    """
 
     def subtract(self, left: Expression, right: Expression) -> Expression:
         return _ZERO if left == right else super().subtract(left, right)
@@ -57,7 +64,8 @@ class _Fold(Rebuild):
         return then if then == otherwise else super().select(condition, then, otherwise)
 
 
-_ZERO, _ONE = Constant(Fraction(0)), Constant(Fraction(1))
+_ZERO = Constant(Fraction(0))
+_ONE = Constant(Fraction(1))
 
 
 class _Intervals(Interpreter[Interval]):
@@ -81,36 +89,42 @@ class _Intervals(Interpreter[Interval]):
         corners = [x * y for x in (left.low, left.high) for y in (right.low, right.high)]
         return Interval(min(corners), max(corners))
 
-    def square(self, of: Interval) -> Interval:
-        root = self.absolute(of)
+    def square(self, operand: Interval) -> Interval:
+        root = self.absolute(operand)
         return Interval(root.low**2, root.high**2)
 
     def less(self, left: Interval, right: Interval) -> Interval:
         if left.high < right.low:
             return Interval(Fraction(1), Fraction(1))
-        return Interval(Fraction(0), Fraction(0 if left.low >= right.high else 1))
+        never = left.low >= right.high
+        return Interval(Fraction(0), Fraction(0 if never else 1))
 
     def equal(self, left: Interval, right: Interval) -> Interval:
         if left == right and left.width == 0:
             return Interval(Fraction(1), Fraction(1))
-        apart = left.high < right.low or right.high < left.low
-        return Interval(Fraction(0), Fraction(0 if apart else 1))
+        never = left.high < right.low or right.high < left.low
+        return Interval(Fraction(0), Fraction(0 if never else 1))
 
     def exclusive(self, left: Interval, right: Interval) -> Interval:
         if left.width and right.width:
             return Interval(Fraction(0), Fraction(1))
+        # one of the bits is known: it passes or inverts the other
         fixed, other = (right, left) if left.width else (left, right)
         return self.complement(other) if fixed.low == 1 else other
 
-    def absolute(self, of: Interval) -> Interval:
-        low = Fraction(0) if of.low <= 0 <= of.high else min(abs(of.low), abs(of.high))
-        return Interval(low, of.magnitude)
+    def absolute(self, operand: Interval) -> Interval:
+        if operand.low <= 0 <= operand.high:
+            return Interval(Fraction(0), operand.magnitude)
+        return Interval(min(abs(operand.low), abs(operand.high)), operand.magnitude)
 
     def select(self, condition: Interval, then: Interval, otherwise: Interval) -> Interval:
-        possible = ([then] if condition.high == 1 else []) + (
-            [otherwise] if condition.low == 0 else []
-        )
-        return Interval(min(i.low for i in possible), max(i.high for i in possible))
+        possible = []
+        if condition.high == 1:
+            possible.append(then)
+        if condition.low == 0:
+            possible.append(otherwise)
+        low = min(interval.low for interval in possible)
+        return Interval(low, max(interval.high for interval in possible))
 
     def minimum(self, left: Interval, right: Interval) -> Interval:
         return Interval(min(left.low, right.low), min(left.high, right.high))

@@ -1,7 +1,7 @@
-"""What values a field may hold: a fixed-point number with bounds and a resolution.
+"""The values that a field may hold: a fixed-point number with bounds and a resolution.
 
-A value x travels as the integer x / resolution, so all arithmetic is exact. A difference of two such
-integers needs only the bits of its own domain: age 0..127 is compared with 8 bits.
+A value x travels as the integer x / resolution, so all arithmetic is exact. A difference of two
+such integers needs only the bits of its own domain: age 0..127 is compared with 8 bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ MAX_UNITS = 1 << 52
 class FieldSchema:
     """One field: real values in [lower, upper], rounded to multiples of resolution.
 
-    categories: the labels of a field that has no order; a value is then the number of its label, from 0.
+    Args: categories: the labels of a field that has no order. A value is then the number of its
+    label, from 0.
+    Raises: RangeError where bounds, resolution and categories do not fit each other.
     """
 
     name: str
@@ -30,35 +32,41 @@ class FieldSchema:
     categories: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        where = f"field {self.name!r}"
-        if self.categories and (self.lower, self.upper, self.resolution) != (
-            0,
-            len(self.categories) - 1,
-            1,
-        ):
-            raise RangeError(
-                f"{where}: {len(self.categories)} categories are numbered from 0 in steps of 1"
+        self._check_categories()
+        if self.resolution <= 0:
+            raise self._unfit(f"resolution must be positive, got {self.resolution}")
+        if self.lower > self.upper:
+            raise self._unfit(
+                f"lower bound {self.lower} is above upper bound {self.upper}; swap them"
+            )
+        self._check_bound("lower", self.lower)
+        self._check_bound("upper", self.upper)
+
+    def _check_categories(self) -> None:
+        last = Fraction(len(self.categories) - 1)
+        numbered = (Fraction(0), last, Fraction(1))
+        if self.categories and (self.lower, self.upper, self.resolution) != numbered:
+            raise self._unfit(
+                f"{len(self.categories)} categories are numbered from 0 in steps of 1"
             )
         if len(set(self.categories)) != len(self.categories):
-            raise RangeError(f"{where}: a category is listed twice; list each once")
-        if self.resolution <= 0:
-            raise RangeError(f"{where}: resolution must be positive, got {self.resolution}")
-        if self.lower > self.upper:
-            raise RangeError(
-                f"{where}: lower bound {self.lower} is above upper bound {self.upper}; swap them"
+            raise self._unfit("a category is listed twice; list each once")
+
+    def _check_bound(self, label: str, bound: Fraction) -> None:
+        units = bound / self.resolution
+        if units.denominator != 1:
+            raise self._unfit(
+                f"{label} bound {bound} is not a multiple of the resolution {self.resolution}; "
+                f"round it outwards"
             )
-        for label, bound in (("lower", self.lower), ("upper", self.upper)):
-            units = bound / self.resolution
-            if units.denominator != 1:
-                raise RangeError(
-                    f"{where}: {label} bound {bound} is not a multiple of the resolution {self.resolution}; "
-                    f"round it outwards"
-                )
-            if abs(units) > MAX_UNITS:
-                raise RangeError(
-                    f"{where}: {label} bound is {abs(units)} steps of the resolution, at most {MAX_UNITS} "
-                    f"are possible; narrow the bounds or take a coarser resolution"
-                )
+        if abs(units) > MAX_UNITS:
+            raise self._unfit(
+                f"{label} bound is {abs(units)} steps of the resolution, at most {MAX_UNITS} "
+                f"are possible; narrow the bounds or take a coarser resolution"
+            )
+
+    def _unfit(self, reason: str) -> RangeError:
+        return RangeError(f"field {self.name!r}: {reason}")
 
     @property
     def lower_units(self) -> int:
@@ -78,10 +86,11 @@ class Schema:
         self._fields = {field.name: field for field in fields}
 
     def __getitem__(self, name: str) -> FieldSchema:
+        """The field of that name. Raises: UnknownField."""
         if name not in self._fields:
             raise UnknownField(
-                f"the kernel uses field {name!r}, but the study's schema has {sorted(self._fields)}; "
-                f"add the field to the schema or correct its name"
+                f"the kernel uses field {name!r}, but the study's schema has "
+                f"{sorted(self._fields)}; add the field to the schema or correct its name"
             )
         return self._fields[name]
 

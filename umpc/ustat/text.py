@@ -1,9 +1,9 @@
-"""Canonical text of a kernel, and the parser that reads it back.
+"""The canonical text of a kernel, and the parser that reads it back.
 
     sign(a.age - b.age) * sign(a.balance - b.balance)
 
-The text is what a study carries, a node shows and a hash covers. Reading uses Python's own parser for
-the syntax tree and accepts a closed list of node kinds: nothing is ever run.
+A study carries this text, a node shows it, and a hash covers it. Reading uses Python's own parser
+for the syntax tree and accepts a closed list of node kinds. Nothing is ever run.
 """
 
 from __future__ import annotations
@@ -12,84 +12,86 @@ import ast
 import json
 import keyword
 from fractions import Fraction
+from typing import TypeAlias
 
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
 
 MAX_TEXT = 16384
-"""Longest kernel text that is read, in characters."""
+"""The longest kernel text that is read, in characters."""
 MAX_DEPTH = 128
-"""Deepest nesting that is read: every interpreter recurses so deep."""
+"""The deepest nesting that is read. Every interpreter recurses as deep."""
 
-_FUNCTIONS = {"sign": (ex.Sign, 1), "abs": (ex.Absolute, 1), "select": (ex.Select, 3)}
+_ARGUMENTS = {"sign": 1, "abs": 1, "select": 3}
+"""The functions of kernel texts, with their numbers of arguments."""
 
-
-def to_text(expression: ex.Expression) -> str:
-    """The canonical text; equal expressions have equal text."""
-    return ex.interpret(expression, _Writer())[0]
-
-
+Part: TypeAlias = tuple[str, int]
+"""A text with its binding strength."""
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 
 
-class _Writer(ex.Interpreter[tuple[str, int]]):
-    """Text with its binding strength, so that brackets stand only where they are needed."""
+def to_text(expression: ex.Expression) -> str:
+    """The canonical text. Equal expressions have equal text."""
+    return ex.interpret(expression, _Writer())[0]
 
-    def field(self, record: int, name: str) -> tuple[str, int]:
+
+class _Writer(ex.Interpreter[Part]):
+    """Binding strengths let brackets stand only where they are needed."""
+
+    def field(self, record: int, name: str) -> Part:
         plain = name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
         access = f".{name}" if plain else f"[{json.dumps(name, ensure_ascii=False)}]"
         return ex.RECORD_NAMES[record] + access, _ATOM
 
-    def constant(self, value: Fraction) -> tuple[str, int]:
-        return (
-            (str(value), _ATOM) if value >= 0 and value.denominator == 1 else (f"({value})", _ATOM)
-        )
+    def constant(self, value: Fraction) -> Part:
+        plain = value >= 0 and value.denominator == 1
+        return str(value) if plain else f"({value})", _ATOM
 
-    def add(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def add(self, left: Part, right: Part) -> Part:
         return f"{_bracket(left, _SUM)} + {_bracket(right, _PRODUCT)}", _SUM
 
-    def subtract(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def subtract(self, left: Part, right: Part) -> Part:
         return f"{_bracket(left, _SUM)} - {_bracket(right, _PRODUCT)}", _SUM
 
-    def multiply(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def multiply(self, left: Part, right: Part) -> Part:
         return f"{_bracket(left, _PRODUCT)} * {_bracket(right, _ATOM)}", _PRODUCT
 
-    def less(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def less(self, left: Part, right: Part) -> Part:
         return f"({left[0]} < {right[0]})", _ATOM
 
-    def equal(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def equal(self, left: Part, right: Part) -> Part:
         return f"({left[0]} == {right[0]})", _ATOM
 
     same = equal
 
-    def sign(self, of: tuple[str, int]) -> tuple[str, int]:
-        return f"sign({of[0]})", _ATOM
+    def sign(self, operand: Part) -> Part:
+        return f"sign({operand[0]})", _ATOM
 
-    def absolute(self, of: tuple[str, int]) -> tuple[str, int]:
-        return f"abs({of[0]})", _ATOM
+    def absolute(self, operand: Part) -> Part:
+        return f"abs({operand[0]})", _ATOM
 
-    def select(self, condition, then, otherwise) -> tuple[str, int]:
+    def select(self, condition: Part, then: Part, otherwise: Part) -> Part:
         return f"select({condition[0]}, {then[0]}, {otherwise[0]})", _ATOM
 
-    def complement(self, of: tuple[str, int]) -> tuple[str, int]:
-        return f"(~{_bracket(of, _ATOM)})", _ATOM
+    def complement(self, bit: Part) -> Part:
+        return f"(~{_bracket(bit, _ATOM)})", _ATOM
 
-    def both(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def both(self, left: Part, right: Part) -> Part:
         return f"({left[0]} & {right[0]})", _ATOM
 
-    def either(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def either(self, left: Part, right: Part) -> Part:
         return f"({left[0]} | {right[0]})", _ATOM
 
-    def exclusive(self, left: tuple[str, int], right: tuple[str, int]) -> tuple[str, int]:
+    def exclusive(self, left: Part, right: Part) -> Part:
         return f"({left[0]} ^ {right[0]})", _ATOM
 
 
-def _bracket(part: tuple[str, int], strength: int) -> str:
+def _bracket(part: Part, strength: int) -> str:
     return part[0] if part[1] >= strength else f"({part[0]})"
 
 
 def from_text(text: str) -> ex.Expression:
-    """The expression that a text stands for.
+    """The expression for which a text stands.
 
     Raises: KernelError naming the offending part.
     """
@@ -111,15 +113,25 @@ def from_text(text: str) -> ex.Expression:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Levels of the syntax tree, counted without recursion."""
-    depth, level = 0, [tree]
+    """The levels of the syntax tree, counted without recursion."""
+    depth = 0
+    level = [tree]
     while level:
-        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
     return depth
 
 
-_NUMBERS = {ast.Add: ex.Add, ast.Sub: ex.Subtract, ast.Mult: ex.Multiply}
-_BITS = {ast.BitAnd: ex.And, ast.BitOr: ex.Or, ast.BitXor: ex.Xor}
+_NUMBERS: dict[type[ast.operator], type[ex.Binary]] = {
+    ast.Add: ex.Add,
+    ast.Sub: ex.Subtract,
+    ast.Mult: ex.Multiply,
+}
+_BITS: dict[type[ast.operator], type[ex.Binary]] = {
+    ast.BitAnd: ex.And,
+    ast.BitOr: ex.Or,
+    ast.BitXor: ex.Xor,
+}
 
 
 def _read(node: ast.expr) -> ex.Expression:
@@ -144,18 +156,20 @@ def _read(node: ast.expr) -> ex.Expression:
             return ex.Field(_record(record), name)
         case ast.Subscript(value=ast.Name(id=record), slice=ast.Constant(value=str(name))):
             return ex.Field(_record(record), name)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _ARGUMENTS:
             return _call(name, arguments)
     raise KernelError(f"a kernel's text may not contain {ast.unparse(node)[:80]!r}")
 
 
 def _call(name: str, arguments: list[ast.expr]) -> ex.Expression:
-    build, count = _FUNCTIONS[name]
+    count = _ARGUMENTS[name]
     if len(arguments) != count:
         raise KernelError(f"{name} takes {count} arguments, the kernel gives it {len(arguments)}")
-    if build is ex.Select:
-        return ex.Select(_read_bit(arguments[0]), _read(arguments[1]), _read(arguments[2]))
-    return build(_read(arguments[0]))
+    if name == "select":
+        condition, then, otherwise = arguments
+        return ex.Select(_read_bit(condition), _read(then), _read(otherwise))
+    operand = _read(arguments[0])
+    return ex.Sign(operand) if name == "sign" else ex.Absolute(operand)
 
 
 def _read_bit(node: ast.expr) -> ex.Expression:
@@ -176,13 +190,15 @@ def _integer(node: ast.expr) -> int:
         case ast.Constant(value=int(value)) if value and value is not True:
             return value
     raise KernelError(
-        f"an integer other than 0 is expected where the kernel's text has {ast.unparse(node)[:80]!r}"
+        f"an integer other than 0 is expected "
+        f"where the kernel's text has {ast.unparse(node)[:80]!r}"
     )
 
 
 def _record(name: str) -> int:
     if len(name) != 1 or name not in ex.RECORD_NAMES:
         raise KernelError(
-            f"a record is called {', '.join(ex.RECORD_NAMES[:3])}, …; the kernel's text says {name!r}"
+            f"a record is called {', '.join(ex.RECORD_NAMES[:3])}, …; "
+            f"the kernel's text says {name!r}"
         )
     return ex.RECORD_NAMES.index(name)

@@ -1,9 +1,10 @@
-"""From a Python function over records to an expression.
+"""The expression that a Python function over records computes.
 
     trace(lambda a, b: sign(a.age - b.age) * sign(a.balance - b.balance))
 
-The function runs once, here, on stand-ins that record what is done to them. It never travels: only the
-expression does. Whatever cannot be an expression is refused, with the file and line where the function does it.
+The function runs once, in this process, on stand-ins that record each operation. The function never
+travels; only the expression does. An operation that no expression has is refused, with the file and
+line of the function.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from umpc.ustat import expression as ex
 
 
 def _refuse(what: str, instead: str) -> Callable[..., NoReturn]:
-    """A method that Python calls for something that no kernel can do."""
+    """A method that refuses an operation that no kernel has.
+
+    Args: what: the end of a sentence that begins with "a kernel". instead: the advice.
+    """
 
     def method(self: object, *_: object) -> NoReturn:
         raise KernelError(f"a kernel {what}: this is done to {self!r}; {instead}")
@@ -32,8 +36,9 @@ def _refuse(what: str, instead: str) -> Callable[..., NoReturn]:
 
 _not_a_number_yet = _refuse(
     "cannot round or convert data, or apply a function of the math module to them",
-    "leave out int(), float() and round(): a field already is an exact number with a resolution; in place of a "
-    "function write +, -, *, abs, sign, select, minimum, maximum or clamp, or apply it to the released number",
+    "leave out int(), float() and round(): a field already is an exact number with a resolution; "
+    "in place of a function write +, -, *, abs, sign, select, minimum, maximum or clamp, "
+    "or apply it to the released number",
 )
 _not_a_list = _refuse(
     "holds single numbers, which have no length, no items and no loop",
@@ -45,12 +50,12 @@ _no_operator = _refuse(
 
 
 class Traced:
-    """A value inside a kernel while it is traced."""
+    """A value inside a kernel while the kernel is traced: the expression that computes it."""
 
-    __hash__ = None  # type: ignore[assignment]  # `==` builds an expression, so hashing would lie
-    __array_ufunc__ = (
-        None  # numpy's numbers leave their operators to this class, and its functions refuse it
-    )
+    # `==` builds an expression, so a hash would mislead sets and dicts
+    __hash__ = None  # type: ignore[assignment]  # Python's way to make a class unhashable
+    # numpy's numbers then leave their operators to this class, and numpy's functions refuse it
+    __array_ufunc__ = None
 
     __int__ = __float__ = __complex__ = __index__ = _not_a_number_yet
     __round__ = __trunc__ = __floor__ = __ceil__ = _not_a_number_yet
@@ -71,9 +76,10 @@ class Traced:
     def __bool__(self) -> bool:
         raise KernelError(
             f"a kernel may not branch on data: {self!r} was used as a condition; for `if` write "
-            f"select(condition, then, otherwise), for `and`, `or` and `not` write &, | and ~ of bracketed conditions, "
-            f"for `x < y < z` write (x < y) & (y < z), for min(x, y) and max(x, y) write minimum(x, y) and "
-            f"maximum(x, y), for `x in (1, 2)` write (x == 1) | (x == 2)"
+            f"select(condition, then, otherwise), for `and`, `or` and `not` write &, | and ~ of "
+            f"bracketed conditions, for `x < y < z` write (x < y) & (y < z), for min(x, y) and "
+            f"max(x, y) write minimum(x, y) and maximum(x, y), for `x in (1, 2)` write "
+            f"(x == 1) | (x == 2)"
         )
 
     def __add__(self, other: Any) -> Traced:
@@ -101,7 +107,8 @@ class Traced:
         divisor = lift(other)
         if not isinstance(divisor, ex.Constant) or divisor.value == 0:
             raise KernelError(
-                f"a kernel divides by numbers other than 0 only, not by {other!r}; divide after the release"
+                f"a kernel divides by numbers other than 0 only, not by {other!r}; "
+                f"divide after the release"
             )
         return Traced(ex.Multiply(self.node, ex.Constant(1 / divisor.value)))
 
@@ -133,6 +140,7 @@ class Traced:
     def __ge__(self, other: Any) -> Traced:
         return Traced(ex.Not(ex.Less(self.node, lift(other))))
 
+    # comparisons build expressions, where object's return a bool
     def __eq__(self, other: Any) -> Traced:  # type: ignore[override]
         return Traced(ex.Equal(self.node, lift(other)))
 
@@ -158,7 +166,7 @@ class Record:
     """The stand-in for one record: `a.age`, or `a["mean radius"]` where a name is no identifier."""
 
     __hash__ = object.__hash__
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse(  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse(
         "compares fields, not records", "write a.x == b.x, or sign(a.x - b.x)"
     )
 
@@ -180,7 +188,7 @@ class Record:
 
 
 def lift(value: Any) -> ex.Expression:
-    """A constant or traced value as an expression."""
+    """The expression of a traced value or of a number. Raises: KernelError for anything else."""
     if isinstance(value, Traced):
         return value.node
     if isinstance(value, float | Decimal) and not isfinite(value):
@@ -193,58 +201,70 @@ def lift(value: Any) -> ex.Expression:
 
 
 def bit(value: Any, operator: str) -> ex.Expression:
+    """The expression of a condition. Raises: KernelError, naming the operator, for a number."""
     node = lift(value)
     if not node.is_bit:
         raise KernelError(f"{operator} combines conditions such as a.x < b.x, got {Traced(node)!r}")
     return node
 
 
-def sign(of: Traced) -> Traced:
-    """−1, 0 or 1."""
-    return Traced(ex.Sign(lift(of)))
+def sign(value: Any) -> Traced:
+    """−1, 0 or 1: the sign of the value."""
+    return Traced(ex.Sign(lift(value)))
 
 
 def select(condition: Traced, then: Any, otherwise: Any) -> Traced:
-    """`then` where the condition holds, else `otherwise`; both are always computed."""
+    """`then` where the condition holds, else `otherwise`. Both are always computed."""
     return Traced(ex.Select(bit(condition, "select"), lift(then), lift(otherwise)))
 
 
 def minimum(left: Any, right: Any) -> Traced:
+    """The smaller of two values."""
     return Traced(ex.Select(ex.Less(lift(left), lift(right)), lift(left), lift(right)))
 
 
 def maximum(left: Any, right: Any) -> Traced:
+    """The larger of two values."""
     return Traced(ex.Select(ex.Less(lift(left), lift(right)), lift(right), lift(left)))
 
 
 def clamp(value: Any, low: Any, high: Any) -> Traced:
-    """The value, or low where it is below, or high where it is above: this is how a kernel's range is declared."""
-    bounds = lift(low), lift(high)
-    if all(isinstance(end, ex.Constant) for end in bounds) and bounds[0].value > bounds[1].value:
+    """The value, or `low` where the value is below it, or `high` where the value is above it.
+
+    A kernel declares its range with it. Raises: KernelError where both bounds are numbers and the
+    lower one is above the upper one.
+    """
+    least, most = lift(low), lift(high)
+    if (
+        isinstance(least, ex.Constant)
+        and isinstance(most, ex.Constant)
+        and (least.value > most.value)
+    ):
         raise KernelError(
-            f"clamp's lower bound {bounds[0].value} is above its upper bound {bounds[1].value}; swap them"
+            f"clamp's lower bound {least.value} is above its upper bound {most.value}; swap them"
         )
     return minimum(maximum(value, low), high)
 
 
 def trace(kernel: Callable[..., Any]) -> ex.Expression:
-    """The expression that a kernel function computes; its arguments are the k records of an edge.
+    """The expression that a kernel function computes. Its arguments are the k records of an edge.
 
-    Raises: KernelError saying what is wrong, in which file and line, and what to write instead.
+    Raises: KernelError with the fault, its file and line, and what to write instead.
     """
     values = trace_all(kernel)
     if len(values) != 1:
         raise KernelError(
-            f"the kernel {_name(kernel)} returns {len(values)} values where one is expected; return one number, or "
-            f"use it where a study takes several sums (trace_all){_place(kernel)}"
+            f"the kernel {_name(kernel)} returns {len(values)} values where one is expected; "
+            f"return one number, or use it where a study takes several sums (trace_all)"
+            f"{_place(kernel)}"
         )
     return values[0]
 
 
 def trace_all(kernel: Callable[..., Any]) -> tuple[ex.Expression, ...]:
-    """The expressions of a kernel that returns several values, one sum each; a single value is one.
+    """The expressions of a kernel that returns one or several values, one for each sum.
 
-    Raises: KernelError, as trace does.
+    Raises: KernelError, as `trace` does.
     """
     records = [Record(index) for index in range(arity(kernel))]
     try:
@@ -256,7 +276,8 @@ def trace_all(kernel: Callable[..., Any]) -> tuple[ex.Expression, ...]:
     except Exception as error:  # the user's own code may raise anything
         reason = f"{type(error).__name__}: {error}"
         raise KernelError(
-            f"the kernel's own code failed with {reason}, in {_name(kernel)}; correct it{_place(kernel, error)}"
+            f"the kernel's own code failed with {reason}, in {_name(kernel)}; "
+            f"correct it{_place(kernel, error)}"
         ).with_traceback(error.__traceback__) from error
     return _returned(kernel, returned)
 
@@ -269,13 +290,16 @@ def _returned(kernel: Callable[..., Any], returned: Any) -> tuple[ex.Expression,
         return tuple(lift(value) for value in values)
     except KernelError as error:
         raise KernelError(
-            f"{error.message}; let {_name(kernel)} return a number or several, as in return abs(a.x - b.x)"
-            f"{_place(kernel)}"
+            f"{error.message}; let {_name(kernel)} return a number or several, "
+            f"as in return abs(a.x - b.x){_place(kernel)}"
         ) from None
 
 
 def arity(kernel: Callable[..., Any]) -> int:
-    """How many records a kernel function takes: its arguments without a default. Raises: KernelError."""
+    """The number of records that a kernel function takes: its arguments without a default.
+
+    Raises: KernelError where it is no function of a fixed number of records, or takes too many.
+    """
     try:
         parameters = inspect.signature(kernel).parameters.values()
     except (TypeError, ValueError):
@@ -292,7 +316,8 @@ def arity(kernel: Callable[..., Any]) -> int:
         )
     if not 1 <= len(required) <= len(ex.RECORD_NAMES):
         raise KernelError(
-            f"a kernel takes 1 to {len(ex.RECORD_NAMES)} records, this one takes {len(required)}{_place(kernel)}"
+            f"a kernel takes 1 to {len(ex.RECORD_NAMES)} records, "
+            f"this one takes {len(required)}{_place(kernel)}"
         )
     return len(required)
 
@@ -302,10 +327,15 @@ def _name(kernel: Callable[..., Any]) -> str:
 
 
 def _place(kernel: Callable[..., Any], error: BaseException | None = None) -> str:
-    """Where in the kernel's file an error arose, or where the kernel begins, as " (kernels.py, line 3)"."""
+    """A place in the kernel's file, as " (kernels.py, line 3)".
+
+    It is the line at which the error arose, or the line at which the kernel begins. It is empty for
+    a kernel without code of its own.
+    """
     code = getattr(inspect.unwrap(kernel), "__code__", None)
     if code is None:  # an object with __call__, a functools.partial
         return ""
     frames = traceback.extract_tb(error.__traceback__) if error else []
     lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
-    return f" ({Path(code.co_filename).name}, line {lines[-1] if lines else code.co_firstlineno})"
+    line = lines[-1] if lines else code.co_firstlineno
+    return f" ({Path(code.co_filename).name}, line {line})"

@@ -1,13 +1,13 @@
-"""The library: each statistic a few lines of kernel, with its citation.
+"""The library of statistics: for each a few lines of kernel, and its citation.
 
 | file | what it is |
 |---|---|
-| `statistic.py` | what is said of a statistic: arguments, parameters, degree, sampling, estimator |
-| `spread.py` | of one column, and agreement of partitions: mean, variance, Gini, signed rank, skewness, collisions |
-| `dependence.py` | of two columns: covariance, Kendall, Goodman–Kruskal, Spearman, Bergsma–Dassios |
-| `classes.py` | of classes: AUC, Mann–Whitney, volume under the surface, losses over pairs |
+| `statistic.py` | the definition of a statistic: arguments, parameters, sampling, estimator |
+| `spread.py` | one column: mean, variance, Gini, signed rank, collisions; the Rand index |
+| `dependence.py` | two columns: covariance, Kendall, Goodman–Kruskal, Spearman, Bergsma–Dassios |
+| `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses over pairs |
 
-What is computed from the released means (a ratio, an entropy, a total) is in `estimators.py`.
+`umpc/ustat/estimators.py` computes ratios, entropies and totals from the released means.
 """
 
 from __future__ import annotations

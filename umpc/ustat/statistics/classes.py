@@ -1,18 +1,18 @@
-"""Statistics of classes: how well a score ranks them, and losses over pairs. Classes are public or a private label."""
+"""Statistics of classes: how well a score ranks them, and losses over pairs.
+
+A record's class is public, or it is a private label.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
 from operator import add, xor
 from typing import Any
 
-from umpc.ustat.statistics.statistic import Parameter, Statistic
+from umpc.ustat.statistics.statistic import KernelFunction, Parameter, Statistic
 from umpc.ustat.tracing import maximum, select, sign
-
-KernelFunction = Callable[..., Any]
 
 
 def _auc(score: str) -> KernelFunction:
@@ -20,12 +20,15 @@ def _auc(score: str) -> KernelFunction:
 
 
 def _auc_null_variance(first: int, second: int) -> Fraction:
-    """Mann & Whitney 1947, U's variance over (n0·n1)²."""
+    """The variance of U by Mann & Whitney 1947, divided by (n0·n1)²."""
     return Fraction(first + second + 1, 12 * first * second)
 
 
 def _auc_private(score: str, label: str) -> KernelFunction:
-    """Pairs of different label in the right order, ties half; and all pairs of different label."""
+    """Two sums: pairs of different labels in the right order, and all pairs of different labels.
+
+    Ties count half.
+    """
 
     def kernel(a: Any, b: Any) -> Any:
         first, second = a[label] == 1, b[label] == 1
@@ -37,15 +40,19 @@ def _auc_private(score: str, label: str) -> KernelFunction:
 
 
 def _vus(score: str, label: str) -> KernelFunction:
-    """Triples with labels 0, 1, 2 in the right order; and all triples with three different labels.
+    """Two sums: triples with labels 0, 1, 2 in the right order, and triples with all three labels.
 
-    A triple's share of right orders when ties are broken at random: 1 if its scores rise strictly, 1/2 with one tie,
-    1/6 if all are equal. As 1/6 + 1/3 + 1/2 of three conditions, each stronger than the one before, so that the range
-    is [0, 1]. At most one of the six permutations has the labels, hence the exclusive or.
+    A triple's value is its share of right orders when ties are broken at random: 1 if its scores
+    rise strictly, 1/2 with one tie, 1/6 if all are equal. It is written as 1/6, 1/3 and 1/2 of
+    three conditions, each stronger than the one before, so that the range is [0, 1]. At most one of
+    the six permutations has the labels, so the exclusive or adds them up.
     """
 
     def kernel(a: Any, b: Any, c: Any) -> Any:
-        level, rising, strict, different = [], [], [], []
+        level: list[Any] = []
+        rising: list[Any] = []
+        strict: list[Any] = []
+        different: list[Any] = []
         for p, q, r in permutations((a, b, c)):
             labels = (p[label] == 0) & (q[label] == 1) & (r[label] == 2)
             ordered = labels & (p[score] <= q[score]) & (q[score] <= r[score])
@@ -53,9 +60,8 @@ def _vus(score: str, label: str) -> KernelFunction:
             rising.append(ordered & (p[score] < r[score]))
             strict.append(labels & (p[score] < q[score]) & (q[score] < r[score]))
             different.append(labels)
-        return reduce(xor, level) / 6 + reduce(xor, rising) / 3 + reduce(xor, strict) / 2, reduce(
-            xor, different
-        )
+        in_order = reduce(xor, level) / 6 + reduce(xor, rising) / 3 + reduce(xor, strict) / 2
+        return in_order, reduce(xor, different)
 
     return kernel
 
@@ -67,22 +73,24 @@ def _ranking_hinge(*x: str, weights: tuple[Fraction, ...], margin: Fraction) -> 
 def _contrastive_loss(
     label: str, *x: str, weights: tuple[Fraction, ...], margin: Fraction
 ) -> KernelFunction:
-    """Of D = |w·(x − x')|: D² for pairs of one label, max(0, margin − D)² for others."""
+    """D² for pairs of one label and max(0, margin − D)² for others, with D = |w·(x − x')|."""
 
     def kernel(a: Any, b: Any) -> Any:
         difference = _difference(a, b, x, weights)
         near = (difference < margin) & (-margin < difference)
-        return select(
-            a[label] == b[label], difference**2, select(near, (margin - abs(difference)) ** 2, 0)
-        )
+        others = select(near, (margin - abs(difference)) ** 2, 0)
+        return select(a[label] == b[label], difference**2, others)
 
     return kernel
 
 
 def _difference(a: Any, b: Any, x: tuple[str, ...], weights: tuple[Fraction, ...]) -> Any:
     """w·(x − x')."""
-    differences = zip((a[name] - b[name] for name in x), weights, strict=True)
-    return reduce(add, (of if weight == 1 else weight * of for of, weight in differences))
+    parts = []
+    for name, weight in zip(x, weights, strict=True):
+        difference = a[name] - b[name]
+        parts.append(difference if weight == 1 else weight * difference)
+    return reduce(add, parts)
 
 
 _LINEAR = (
@@ -138,7 +146,8 @@ CLASSES = (
     ),
     Statistic(
         "contrastive_loss",
-        "Contrastive loss of a public linear projection D = |w·(x − x')|: D² or max(0, margin − D)²",
+        "Contrastive loss of a public linear projection D = |w·(x − x')|: "
+        "D² or max(0, margin − D)²",
         ("label", "x..."),
         "Hadsell, Chopra & LeCun 2006, without the factor 1/2",
         _contrastive_loss,

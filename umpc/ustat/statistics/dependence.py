@@ -1,18 +1,15 @@
-"""Statistics of two columns: how much one says about the other."""
+"""Statistics of two columns: how strongly one depends on the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
 from operator import add, xor
 from typing import Any
 
-from umpc.ustat.statistics.statistic import Statistic
+from umpc.ustat.statistics.statistic import KernelFunction, Statistic
 from umpc.ustat.tracing import sign
-
-KernelFunction = Callable[..., Any]
 
 
 def _covariance(x: str, y: str) -> KernelFunction:
@@ -24,7 +21,7 @@ def _kendall_tau(x: str, y: str) -> KernelFunction:
 
 
 def _kendall_null_variance(n: int) -> Fraction:
-    """Kendall 1938."""
+    """The variance of tau-a by Kendall 1938."""
     return Fraction(2 * (2 * n + 5), 9 * n * (n - 1))
 
 
@@ -39,29 +36,38 @@ def _goodman_kruskal_gamma(x: str, y: str) -> KernelFunction:
 def _spearman_rho(x: str, y: str) -> KernelFunction:
     """3·sign(x1 − x2)·sign(y1 − y3), averaged over the six ways to number three records.
 
-    It estimates Spearman's correlation of the population (the grade correlation) without bias. The correlation of n
-    ranks without ties is r = (n − 2)/(n + 1)·U + 3/(n + 1)·τ, with Kendall's τ-a (Hoeffding 1948, section 9b).
+    It estimates Spearman's correlation of the population (the grade correlation) without bias. The
+    correlation of n ranks without ties is r = (n − 2)/(n + 1)·U + 3/(n + 1)·τ, with Kendall's τ-a
+    (Hoeffding 1948, section 9b).
     """
 
     def kernel(a: Any, b: Any, c: Any) -> Any:
         orders = permutations((a, b, c))
-        return reduce(add, (sign(p[x] - q[x]) * sign(p[y] - r[y]) for p, q, r in orders)) / 2
+        signs = (sign(p[x] - q[x]) * sign(p[y] - r[y]) for p, q, r in orders)
+        # 3 times a mean of six
+        return reduce(add, signs) / 2
 
     return kernel
 
 
 def _spearman_null_variance(n: int) -> Fraction:
-    """From Var r = 1/(n − 1), Kendall's variance, and Cov(r, τ) = 2(n + 1)/(3n(n − 1))."""
+    """The variance of U above, which is a linear combination of r and τ.
+
+    It follows from Var r = 1/(n − 1), Kendall's variance of τ, and
+    Cov(r, τ) = 2(n + 1)/(3n(n − 1)).
+    """
     return Fraction(n * n - 3, n * (n - 1) * (n - 2))
 
 
 def _bergsma_dassios_tau_star(x: str, y: str) -> KernelFunction:
     """Whether x and y split four records into the same two halves.
 
-    Of the three ways to split four records into halves, x separates at most one: every value of one half is below
-    every value of the other. The paper's kernel averages a(x1, …, x4)·a(y1, …, y4) over 24 permutations, where
-    a = sign(|x1 − x2| + |x3 − x4| − |x1 − x3| − |x2 − x4|) is 1, −1 or 0 as one, another or none of the splits is
-    separated. The average is 2/3 if both separate the same split, −1/3 if different ones, else 0.
+    There are three ways to split four records into halves. A column separates a split if every
+    value of one half is below every value of the other; it separates at most one. The paper's
+    kernel averages a(x1, …, x4)·a(y1, …, y4) over 24 permutations, where
+    a = sign(|x1 − x2| + |x3 − x4| − |x1 − x3| − |x2 − x4|). This a is 1, −1 or 0: one split is
+    separated, another one is, or neither of the two is. The average is 2/3 if both columns separate
+    the same split, −1/3 if they separate different ones, and 0 if one separates none.
     """
 
     def kernel(a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -82,7 +88,10 @@ def _separates(x: str, a: Any, b: Any, c: Any, d: Any) -> Any:
 
 
 def _tau_star_null_variance(n: int) -> Fraction:
-    """Hoeffding 1948, 5.13, with ζ1 = 0 and ζ2, ζ3, ζ4 from all permutations of n = 4, 5, 6; 2/9 for n = 4."""
+    """The variance of a U-statistic by Hoeffding 1948, 5.13, with ζ1 = 0.
+
+    ζ2, ζ3 and ζ4 are computed from all permutations of n = 4, 5, 6. The variance is 2/9 for n = 4.
+    """
     return Fraction(8 * (3 * n * n + 5 * n - 18), 75 * n * (n - 1) * (n - 2) * (n - 3))
 
 

@@ -1,15 +1,12 @@
-"""Statistics of one column: where it lies, how it spreads, how often its values collide; and of two partitions."""
+"""Statistics of one column: its location, its spread, its collisions. Also the Rand index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from umpc.ustat.statistics.statistic import Parameter, Statistic
+from umpc.ustat.statistics.statistic import KernelFunction, Parameter, Statistic
 from umpc.ustat.tracing import sign
-
-KernelFunction = Callable[..., Any]
 
 
 def _mean(x: str) -> KernelFunction:
@@ -29,16 +26,18 @@ def _wilcoxon_signed_rank(x: str) -> KernelFunction:
 
 
 def _wilcoxon_null_variance(n: int) -> Fraction:
-    """Hoeffding 1948, 5.18, with ζ1 = 1/12 and ζ2 = 1/4."""
+    """The variance of a U-statistic by Hoeffding 1948, 5.18, with ζ1 = 1/12 and ζ2 = 1/4."""
     return Fraction(2 * n - 1, 6 * n * (n - 1))
 
 
 def _triples_skewness(x: str) -> KernelFunction:
-    """A triple leans right if its mean is above its median.
+    """1/3 for a triple that leans right, −1/3 for one that leans left, else 0.
 
-    The three signs of the paper's kernel, of a sum of two minus twice the third, are of numbers with the sum 0: two are
-    positive in a triple that leans right, two negative in one that leans left, else they cancel. Counting "at least
-    two" keeps the range at ±1/3, where a sum of three signs would seem to reach ±1, at three times the noise.
+    A triple leans right if its mean is above its median. The paper's kernel has three signs, each
+    of a sum of two values minus twice the third. These three numbers add up to 0. In a triple that
+    leans right two of them are positive, in one that leans left two are negative, and else the
+    signs cancel. Counting "at least two" keeps the range at ±1/3. A sum of three signs would seem
+    to reach ±1, at three times the noise.
     """
 
     def kernel(a: Any, b: Any, c: Any) -> Any:
@@ -69,8 +68,9 @@ def _uniformity_null_variance(n: int, cells: Fraction) -> Fraction:
 
 def _rand_index(x: str, y: str) -> KernelFunction:
     def kernel(a: Any, b: Any) -> Any:
-        together, also = a[x] == b[x], a[y] == b[y]
-        return (together & also) | (~together & ~also)
+        together_in_x = a[x] == b[x]
+        together_in_y = a[y] == b[y]
+        return (together_in_x & together_in_y) | (~together_in_x & ~together_in_y)
 
     return kernel
 
@@ -137,7 +137,8 @@ SPREAD = (
         "rand_index",
         "Rand index of two clusterings",
         ("x", "y"),
-        "Rand 1971: pairs on which both clusterings agree (not Sinh & Ramon 2025, A.5.4, see docs/papers.md)",
+        "Rand 1971: pairs on which both clusterings agree "
+        "(not Sinh & Ramon 2025, A.5.4, see docs/papers.md)",
         _rand_index,
     ),
 )

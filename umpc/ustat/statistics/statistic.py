@@ -1,4 +1,4 @@
-"""What is said of a statistic: the columns and numbers it takes, its kernel, and how its sums become one number."""
+"""The definition of a statistic: its columns, parameters, kernel, sampling and estimator."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from umpc.errors import KernelError
 from umpc.ustat.expression import Expression
 from umpc.ustat.tracing import trace_all
 
+KernelFunction: TypeAlias = Callable[..., Any]
+"""A Python function over the records of an edge, which `tracing.py` turns into expressions."""
+
 MAX_NUMBER = 40
-"""Characters of a parameter's number, and its decimal exponent, at most."""
+"""The most characters of a parameter's number, and its largest decimal exponent."""
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A public number of a statistic.
 
-    default: None where it must be given. per_column: a list with one number for each feature column; a single
-    number stands for all of them. positive, whole: what else is asked of it.
+    Args:
+        default: None where the number must be given.
+        per_column: whether it is a list with one number for each feature column. A single number
+            then stands for all of them.
+        positive, whole: whether it must be above 0, and whether it must be a whole number.
     """
 
     name: str
@@ -31,55 +37,64 @@ class Parameter:
     whole: bool = False
 
     def read(self, given: Any, columns: int) -> Fraction | tuple[Fraction, ...]:
-        """The parameter's number, or for per_column as many as there are feature columns. Raises: KernelError."""
+        """The parameter's number; with per_column, one number for each feature column.
+
+        Args: given: as a study document has it. columns: the number of feature columns.
+        Raises: KernelError where it is no such number, or there are too many or too few.
+        """
         if not self.per_column:
             return self._number(given)
-        numbers = tuple(
-            map(self._number, given if isinstance(given, list | tuple) else [given] * columns)
-        )
+        listed = given if isinstance(given, list | tuple) else [given] * columns
+        numbers = tuple(self._number(number) for number in listed)
         if len(numbers) != columns:
             raise KernelError(
-                f"{self.name}: one number for each of the {columns} feature columns was expected, or a single number "
-                f"for all of them; {len(numbers)} were given"
+                f"{self.name}: one number for each of the {columns} feature columns was expected, "
+                f"or a single number for all of them; {len(numbers)} were given"
             )
         return numbers
 
     def _number(self, given: Any) -> Fraction:
         number = _exact(given)
-        if (
-            number is None
-            or (self.positive and number <= 0)
-            or (self.whole and number.denominator != 1)
-        ):
-            kind = ("a positive " if self.positive else "a ") + (
-                "whole number" if self.whole else "number"
-            )
-            raise KernelError(
-                f'{self.name} must be {kind}, as a whole number or as text such as "0.5" or "1/3"; got '
-                f"{str(given)[:MAX_NUMBER]!r}"
-            )
-        return number
+        if number is not None and self._allows(number):
+            return number
+        sign = "a positive" if self.positive else "a"
+        kind = "whole number" if self.whole else "number"
+        raise KernelError(
+            f"{self.name} must be {sign} {kind}, as a whole number or as text such as "
+            f'"0.5" or "1/3"; got {str(given)[:MAX_NUMBER]!r}'
+        )
+
+    def _allows(self, number: Fraction) -> bool:
+        if self.positive and number <= 0:
+            return False
+        return not self.whole or number.denominator == 1
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A named statistic of means over edges: `build(*columns, **parameters)` gives its kernel over a table's columns.
+    """A named statistic: one or several means over edges, and the number made of them.
 
-    arguments: names of the columns; "x..." at the end stands for one or more feature columns.
-    build: the kernel returns one value, or a tuple of values: several sums over the same edges.
-    degree: records of an edge. estimator: what is made of the sums' means, see `estimators.py`.
-    sampling: "balanced", edges of any records and a symmetric kernel; or "two_sample", the kernel's first record is of
-    the first class and the second of the second, who is in which is public, and the kernel need not be symmetric.
-    null_variance: of the first sum's mean over all edges, from the number of records (two_sample: both numbers) and the
-    statistic's parameters, for continuous columns under the null hypothesis that the statistic tests; None: not known,
-    or it depends on the distribution.
+    Args:
+        arguments: the names of the columns; "x..." at the end stands for one or more feature
+            columns.
+        build: `build(*columns, **parameters)` gives the kernel over a table's columns. The kernel
+            returns one value, or a tuple of values for several sums over the same edges.
+        degree: the records of an edge.
+        estimator: the name of the number that is made of the sums' means, see `estimators.py`.
+        sampling: "balanced" for edges of any records and a symmetric kernel. With "two_sample" the
+            kernel's first record is of the first class and its second record of the second. The
+            classes are public, and the kernel need not be symmetric.
+        null_variance: the variance of the first sum's mean over all edges, for continuous columns
+            under the null hypothesis that the statistic tests. It is computed from the number of
+            records (both classes' numbers for two_sample) and the parameters. None where it is not
+            known or depends on the distribution.
     """
 
     name: str
     title: str
     arguments: tuple[str, ...]
     citation: str
-    build: Callable[..., Callable[..., Any]]
+    build: Callable[..., KernelFunction]
     degree: int = 2
     estimator: str = "mean"
     sampling: str = "balanced"
@@ -94,22 +109,33 @@ class Statistic:
     def expressions(
         self, columns: Sequence[str], parameters: Mapping[str, Any] | None = None
     ) -> tuple[Expression, ...]:
-        """The kernel of each sum over these columns. Raises: KernelError for wrong columns or parameters."""
-        return trace_all(self.build(*columns, **self.read_parameters(columns, parameters)))
+        """The kernel of each sum over these columns.
+
+        Raises: KernelError for wrong columns or parameters.
+        """
+        numbers = self.read_parameters(columns, parameters)
+        return trace_all(self.build(*columns, **numbers))
 
     def expression(self, columns: Sequence[str]) -> Expression:
-        """The kernel of a statistic that is the mean of one kernel. Raises: KernelError for any other."""
+        """The kernel of a statistic that is the mean of one kernel.
+
+        Raises: KernelError for any other statistic.
+        """
         expressions = self.expressions(columns)
         if len(expressions) > 1 or self.estimator != "mean":
             raise KernelError(
-                f"{self.name} is not the mean of one kernel, but a {self.estimator} of {len(expressions)}"
+                f"{self.name} is not the mean of one kernel, "
+                f"but a {self.estimator} of {len(expressions)}"
             )
         return expressions[0]
 
     def read_parameters(
         self, columns: Sequence[str], parameters: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """All parameters, exact: the given ones and the defaults of the others. Raises: KernelError."""
+        """All parameters as exact numbers: the given ones and the defaults of the others.
+
+        Raises: KernelError for wrong columns, and for missing, unknown or wrong parameters.
+        """
         self._check_columns(columns)
         given = dict(parameters or {})
         features = len(columns) - len(self.arguments) + 1
@@ -131,14 +157,18 @@ class Statistic:
     def _check_columns(self, columns: Sequence[str]) -> None:
         expected, got = len(self.arguments), len(columns)
         if got < expected or (got > expected and not self.is_variadic):
+            least = "at least " if self.is_variadic else ""
             raise KernelError(
-                f"{self.name} takes {'at least ' if self.is_variadic else ''}{expected} field(s) "
-                f"({', '.join(self.arguments)}), got {got}: {', '.join(columns)}"
+                f"{self.name} takes {least}{expected} field(s) ({', '.join(self.arguments)}), "
+                f"got {got}: {', '.join(columns)}"
             )
 
 
 def _exact(given: Any) -> Fraction | None:
-    """An exact number from a whole number, a decimal, or text such as "0.5" and "1/3"; None if it is neither."""
+    """The number in a whole number, a fraction, a decimal, or a text such as "0.5" and "1/3".
+
+    None if it is none of these, or too long.
+    """
     if isinstance(given, Fraction | int) and not isinstance(given, bool):
         return Fraction(given)
     if not isinstance(given, str | Decimal) or len(str(given)) > MAX_NUMBER:
@@ -148,8 +178,8 @@ def _exact(given: Any) -> Fraction | None:
         if slash:
             return Fraction(int(numerator), int(denominator))
         value = Decimal(given)
-        return (
-            Fraction(value) if value.is_finite() and abs(value.adjusted()) <= MAX_NUMBER else None
-        )
+        if not value.is_finite() or abs(value.adjusted()) > MAX_NUMBER:
+            return None
+        return Fraction(value)
     except (InvalidOperation, ValueError, ZeroDivisionError):
         return None

@@ -1,0 +1,33 @@
+"""Uniform numbers from the joint seed's stream, equal at every process that holds the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words: TypeAlias = Callable[[int], NDArray[np.uint64]]
+"""Number of words → (words,) uint64, uniform, from the joint seed's stream."""
+
+
+def below(bound: int | NDArray[np.integer], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Uniform integers in [0, bound) from 64-bit words, by multiply and shift (Lemire 2019).
+
+    Only the upper half of each word is used, so each probability is off by less than 2^-32.
+
+    Args:
+        bound: 0 < bound ≤ 2^32, one number or one for each word.
+        words: (n,) uint64.
+
+    Returns: (n,) int64.
+    """
+    upper_half = words >> np.uint64(32)
+    product = upper_half * np.asarray(bound, dtype=np.uint64)
+    return (product >> np.uint64(32)).astype(np.int64)
+
+
+def random_order(size: int, words: Words) -> NDArray[np.int64]:
+    """A random permutation of 0..size − 1: (size,) int64. It takes `size` words."""
+    return np.argsort(words(size), kind="stable").astype(np.int64, copy=False)
