@@ -8,7 +8,7 @@ the record.
 
 | law | a pair's value | a record's δ, besides the composition's |
 |---|---|---|
-| `PairLaplace` | f + discrete Laplace noise of finite bits | k·(1 + e^ε)·(distance from the exact law) |
+| `PairLaplace` | f + discrete Laplace of finite bits | k·(1 + e^ε)·(distance from the exact law) |
 | `PairResponse` | f with probability p, else one of the m − 1 others, equally likely | 0 |
 
 The mean over m pairs has a noise variance of (pair's variance)/m. `theorem_5` is the whole error.
