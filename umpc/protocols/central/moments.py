@@ -89,8 +89,8 @@ def pair_moments(terms: Terms) -> PairMoments:
     """The moments of a table, from one pass over all pairs and a second one for the squares.
 
     Let N be the number of pairs. The sum over all S and T of (f_S-U)(f_T-U) is
-    0 = N (same + 2(n-2) adjacent + C(n-2, 2) apart). The sum over i of (the sum over all S with i of
-    (f_S-U))² is N (2 same + 2(n-2) adjacent).
+    0 = N (same + 2(n-2) adjacent + C(n-2, 2) apart). Take for each record i the square of the sum
+    of (f_S-U) over all S with i: these squares add up to N (2 same + 2(n-2) adjacent).
 
     Raises:
         StudyError: the degree is not 2, or there are fewer than four records.

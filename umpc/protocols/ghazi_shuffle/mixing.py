@@ -1,4 +1,4 @@
-"""δ of a heap of messages that nobody can tell apart: the privacy cost of a statistical distance."""
+"""δ of a heap of indistinguishable messages: the privacy cost of a statistical distance."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ with
     ρ = (Σ s_e²/σ_Δ² + Σ t_i²/σ_η²)/2.
 
 On a complete graph the best flow is known. It is v·a over each of the h-1 edges at r, where
-a = q/(1 + q h) and q = σ_Δ²/σ_η², and nothing over the other edges. Rounded to integers it satisfies,
-for every |v| <= steps,
+a = q/(1 + q h) and q = σ_Δ²/σ_η², and nothing over the other edges. Rounded to integers it
+satisfies, for every |v| <= steps,
 
     |s_e| <= steps·a + 1/2,     |t_j| <= steps·a + 1/2 for j ≠ r,
     |t_r| <= steps (1 - (h-1) a) + (h-1)/2.
