@@ -25,8 +25,8 @@ over the family differs from the mean over all sets by a variance of at most
   values of two disjoint sets have a covariance of at most λ v. λ is the second of the nonnegative
   eigenvalues of Kneser's graph over its degree (Lovász 1979; it needs n >= 2k).
 
-All sets of a random part of n' records do no worse than n' // k disjoint sets, because the mean over
-all sets is the expectation of the mean over disjoint sets, given the part.
+All sets of a random part of n' records do no worse than n' // k disjoint sets. Given the part, the
+mean over all its sets is the expectation of the mean over disjoint sets.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024.
 """

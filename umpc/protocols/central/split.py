@@ -1,9 +1,9 @@
 """The local Hájek estimator for kernels of wide range whose values lie close together.
 
 1. A random half of the records: `naive` gives θ~, a coarse private mean of f.
-2. The other half: f is cut to θ~ ± r, where r is the width of all its values around θ plus the
-   error of θ~. The local Hájek estimator runs with the cut function, whose range is 2r in place of C, and
-   with ξ for sub-Gaussian H_i.
+2. The other half: f is cut to θ~ ± r, and the local Hájek estimator runs with the cut function. Its
+   range is 2r in place of C, and ξ is that of sub-Gaussian H_i. Here r is the width of all values
+   of f around θ plus the error of θ~.
 
 *Privacy.* The halves are random and depend on no value. A replaced record of the first half changes
 θ~ only. θ~ is epsilon-DP, and the second part uses θ~ and the other records. A replaced record of
