@@ -49,7 +49,7 @@ def told_side(study: Study, message: bytes) -> int:
 
 def told_sign(study: Study, message: bytes) -> int:
     """One level, so a leaf of one bit: with index 0 both leaves have sign +, with index 1 the leaf's own."""
-    (_, _, index), *_ = protocol_of(study).protocol._questions(message[:32], 1)
+    (_, _, index), *_ = protocol_of(study).protocol.questions(message[:32], 1)
     return int(index[0]) * (2 * message[32] - 1)
 
 

@@ -1,4 +1,7 @@
-"""umpc.protocols.bell_2pc.pair_mechanisms: what a pair's law costs, exactly, what k of them cost a record, and theorem 5 by enumeration."""
+"""The laws of a pair's noise: their exact cost for a pair and for a record, and theorem 5.
+
+Theorem 5 is checked by enumeration.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,17 @@ def power(epsilon: Fraction) -> Decimal:
     return (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
 
 
-# --- randomised response --------------------------------------------------------------------------------------
+# --- randomised response -----------------------------------------------------------------------
 
 EPSILONS = [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)]
 by_law = pytest.mark.parametrize("width", [1, 2, 5, MOST_VALUES - 1])
 
 
 def law_of(response: PairResponse, value: int) -> dict[int, Fraction]:
-    """Of one value, from the thresholds: the shift's length is how many of them are above the number."""
+    """The law of one value's response, from the thresholds.
+
+    The shift is the number of thresholds above the random number.
+    """
     steps = [0, *sorted(response.thresholds), WHOLE]
     shifts = {
         response.width - i: Fraction(steps[i + 1] - steps[i], WHOLE)
@@ -106,7 +112,7 @@ def test_a_kernel_of_too_many_values_is_refused():
 
 
 def test_a_response_tells_something_of_the_value_or_is_refused():
-    """Rounding towards more noise may leave nothing: no sum can be estimated from that."""
+    """Rounding towards more noise may remove all dependence on the value."""
     for digits, width in product((9, 12, 13, 14, 15, 20, 30), (1, 2, 3, 7, MOST_VALUES - 1)):
         try:
             response = PairResponse(Fraction(1, 10**digits), 0, width, 1)
@@ -118,7 +124,7 @@ def test_a_response_tells_something_of_the_value_or_is_refused():
             )
 
 
-# --- discrete Laplace -----------------------------------------------------------------------------------------
+# --- discrete Laplace --------------------------------------------------------------------------
 
 
 def coin_law(law: PairLaplace) -> dict[int, Fraction]:
@@ -162,7 +168,7 @@ def test_the_distance_bounds_that_from_the_exact_law(epsilon, width):
 @pytest.mark.parametrize("pairs_of_a_record", [1, 2])
 @pytest.mark.parametrize(("epsilon", "width"), LAWS[:2], ids=str)
 def test_delta_bounds_what_a_records_pairs_lose_beyond_epsilon(epsilon, width, pairs_of_a_record):
-    """The hockey stick of the exact laws of k independent values, each shifted by the whole range."""
+    """The hockey stick of exact laws: k independent values, each shifted by the whole range."""
     k = pairs_of_a_record
     law = PairLaplace(epsilon, width, k, k, epsilon * k)
     masses = coin_law(law)
@@ -182,7 +188,7 @@ def test_delta_bounds_what_a_records_pairs_lose_beyond_epsilon(epsilon, width, p
 
 
 def grouped(both: list[tuple[Fraction, Fraction]]) -> list[tuple[tuple[Fraction, Fraction], int]]:
-    """Pairs of outcomes in any order: the product of their probabilities, and how often it occurs."""
+    """Unordered pairs of outcomes: products of probabilities, and the number of orders of each."""
     return [
         ((p * p2, q * q2), 1 if i == j else 2)
         for (i, (p, q)), (j, (p2, q2)) in combinations_with_replacement(list(enumerate(both)), 2)
@@ -190,7 +196,7 @@ def grouped(both: list[tuple[Fraction, Fraction]]) -> list[tuple[tuple[Fraction,
 
 
 def test_without_the_tail_epsilon_is_lost_and_only_with_delta_kept():
-    """Power of the above: of a law whose ε0 is twice the claimed one the hockey stick is far above δ."""
+    """Power: for a law with twice the claimed ε0, the hockey stick is far above δ."""
     law, claimed = (
         PairLaplace(Fraction(2), 1, 1, 1, Fraction(2)),
         PairLaplace(Fraction(1), 1, 1, 1, Fraction(1)),
@@ -220,7 +226,7 @@ def test_the_sums_deviation_is_that_of_independent_pairs(epsilon, width):
     assert law.unbiased(-3) == -3 and law.tail_bound() == 25 * law.coins.tail_bound()
 
 
-# --- composition ----------------------------------------------------------------------------------------------
+# --- composition -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=str)
@@ -246,7 +252,7 @@ def test_advanced_composition_allows_more_and_certainly_not_too_much(epsilon, de
 
 
 def test_where_advanced_composition_allows_less_the_epsilons_add():
-    """Of few pairs, k < 2 ln(1/δ), or of large ε."""
+    """This holds for few pairs, k < 2 ln(1/δ), and for large ε."""
     assert epsilon_of_pair(Fraction(1), Fraction(1, 10**6), 27) == Fraction(1, 27)
     assert epsilon_of_pair(Fraction(400), Fraction(1, 10**6), 100) == 4
 
@@ -269,7 +275,7 @@ def test_more_epsilon_more_delta_and_fewer_pairs_allow_more():
 
 @pytest.mark.parametrize("degree", [40, 200])
 def test_the_exact_loss_of_k_responses_is_within_epsilon_and_delta(degree):
-    """Σ of losses ±ε0 is binomial: its hockey stick, computed here, is at most δ, and would not be for ε0·1.5."""
+    """The sum of losses ±ε0 is binomial. Its hockey stick is at most δ, but not for 1.5·ε0."""
     epsilon, delta = Fraction(1), Fraction(1, 10**4)
     each = float(epsilon_of_pair(epsilon, delta, degree))
     assert losses_beyond(each, degree, 1.0) <= float(delta) < losses_beyond(1.5 * each, degree, 1.0)
@@ -287,12 +293,12 @@ def losses_beyond(each: float, degree: int, epsilon: float) -> float:
     return total
 
 
-# --- theorem 5 ------------------------------------------------------------------------------------------------
+# --- theorem 5 ---------------------------------------------------------------------------------
 
 LAW = {0: Fraction(1, 2), 1: Fraction(1, 3), 3: Fraction(1, 6)}
-"""Of one record, i.i.d."""
+"""The law of one record; records are independent."""
 KERNELS = {"Gini": lambda x, y: Fraction(abs(x - y), 3), "a sum": lambda x, y: Fraction(x + y, 6)}
-"""With values in [0, 1]. Of a sum ζ2 = 2ζ1."""
+"""Kernels with values in [0, 1]. For the sum, ζ2 = 2ζ1."""
 
 
 def pairings_of(records: tuple[int, ...]) -> list[tuple[tuple[int, int], ...]]:
@@ -317,7 +323,7 @@ def zetas(kernel) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def enumerated(kernel, records: int, pairings: int, noise: Fraction) -> Fraction:
-    """The mean squared error, over all tables, all P-tuples of pairings and noise of ±`noise` on each pair."""
+    """The mean squared error over all tables, all P pairings, and ±`noise` on each pair."""
     mean, total, pairs = zetas(kernel)[0], Fraction(0), pairings * records // 2
     choices = list(product(pairings_of(tuple(range(records))), repeat=pairings))
     signs = [sum(each) for each in product((-1, 1), repeat=pairs)] if noise else [0]
@@ -352,7 +358,10 @@ def test_theorem_5_by_enumeration_of_all_tables_and_pairings(name, records, pair
     ("records", "pairings", "epsilon"), [(4, 1, 1), (4, 2, 2), (2, 3, Fraction(1, 2))], ids=str
 )
 def test_the_noise_term_is_4p_and_the_papers_own_is_half_of_it(records, pairings, epsilon):
-    """Laplace noise of scale P/ε has variance 2(P/ε)², so has ±√2·P/ε; only variances matter. The paper: 2P/(nε²)."""
+    """Laplace noise of scale P/ε has variance 2(P/ε)², and so has ±√2·P/ε.
+
+    Only variances matter here. The paper has 2P/(nε²).
+    """
     scale = Fraction(pairings) / epsilon
     silent = enumerated(KERNELS["Gini"], records, pairings, Fraction(0))
     rational = Fraction(7, 5) * scale  # ±1.4·P/ε in place of ±√2·P/ε
@@ -366,7 +375,7 @@ def test_the_noise_term_is_4p_and_the_papers_own_is_half_of_it(records, pairings
 
 
 def test_a_pair_law_gives_the_variance_that_theorem_5_takes():
-    """Discrete Laplace of scale P/ε in units of a fine resolution: 2(P/ε)² times the square of f's range."""
+    """Discrete Laplace of scale P/ε in fine units: 2(P/ε)² times the square of f's range."""
     units, epsilon, pairings = 10**6, Fraction(1), 3
     law = PairLaplace(epsilon / pairings, units, 1, pairings, epsilon)
     assert (law.std / units) ** 2 == pytest.approx(2 * pairings**2, rel=1e-9)
@@ -374,5 +383,8 @@ def test_a_pair_law_gives_the_variance_that_theorem_5_takes():
 
 @pytest.mark.parametrize("epsilon", [BITS - 1, BITS, 10**18])
 def test_a_large_epsilon_leaves_the_least_odds_of_a_wrong_value_at_once(epsilon):
-    """Exactly what the formula says: 1 from BITS·ln 2 on. It was computed in all its digits, 10^18 in no memory."""
+    """From BITS·ln 2 on the odds are 1, as the formula says.
+
+    A former version computed all digits of e^ε, for which 10^18 needed too much memory.
+    """
     assert PairResponse(Fraction(epsilon), 0, 2, 1).wrong == Fraction(1, 1 << BITS)

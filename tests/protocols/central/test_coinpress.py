@@ -1,4 +1,4 @@
-"""CoinPress, and on it the naive, all-tuples and subsampled estimates: laws, predictions, clipping, ε."""
+"""CoinPress, and the naive, all-tuples and subsampled estimates: laws, predictions, ε."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from umpc.dp.mechanisms import laplace
 from umpc.errors import InvalidEpsilon, StudyError
 from umpc.protocols.central.adaptations import (
     PrivateTuples,
-    _clipped_mean,
     all_tuples,
+    clipped_mean,
     naive,
     subsampled,
 )
@@ -40,10 +40,10 @@ NEAR = np.random.default_rng(1).integers(120, 124, 500)
 
 
 def clipped(found: np.ndarray):
-    return lambda low, high: _clipped_mean(found, low, high)
+    return lambda low, high: clipped_mean(found, low, high)
 
 
-# --- the private mean ---------------------------------------------------------------------------------------
+# --- the private mean --------------------------------------------------------------------------
 
 
 def test_narrowing_leaves_the_noise_of_the_last_interval():
@@ -64,12 +64,12 @@ def test_it_beats_one_step_in_a_wide_range_and_not_in_a_narrow_one():
 
 def test_clipping_is_exact_and_terms_far_away_reach_no_further():
     found = np.array([-5, 0, 1, 7])
-    assert _clipped_mean(found, Fraction(-1, 2), Fraction(3, 2)) == Fraction(2, 4)
+    assert clipped_mean(found, Fraction(-1, 2), Fraction(3, 2)) == Fraction(2, 4)
     assert (
-        _clipped_mean(found, Fraction(1, 3), Fraction(1, 2))
+        clipped_mean(found, Fraction(1, 3), Fraction(1, 2))
         == (2 * Fraction(1, 3) + 2 * Fraction(1, 2)) / 4
     )
-    assert _clipped_mean(found, Fraction(-5), Fraction(7)) == Fraction(3, 4)
+    assert clipped_mean(found, Fraction(-5), Fraction(7)) == Fraction(3, 4)
 
 
 def test_answers_are_multiples_of_the_grid():
@@ -79,7 +79,7 @@ def test_answers_are_multiples_of_the_grid():
 
 
 def test_the_loss_of_all_steps_is_at_most_epsilon():
-    """Two terms, of which one jumps: and the same with three times the budget is found out."""
+    """One of two terms jumps. The audit detects a run with four times the budget."""
     few = replace(WIDE, low=Fraction(0), high=Fraction(8), steps=2)
     first, second = np.array([8, 0]), np.array([8, 8])
     loss = []
@@ -89,7 +89,7 @@ def test_the_loss_of_all_steps_is_at_most_epsilon():
     assert loss[0] <= 1 < loss[1], loss
 
 
-# --- U-statistics -------------------------------------------------------------------------------------------
+# --- U-statistics ------------------------------------------------------------------------------
 
 
 def exact_mean(kernel, table) -> float:
@@ -100,7 +100,10 @@ def exact_mean(kernel, table) -> float:
 
 @pytest.mark.parametrize("family", ["disjoint", "all", "subsampled"])
 def test_the_error_on_a_table_is_what_was_predicted(family):
-    """The variance of drawing the sets (0 for all) plus the noise; no clipping, as the widths are ample."""
+    """The error is the variance of drawing the sets (0 for all sets) plus the noise.
+
+    Nothing is clipped, because the widths are ample.
+    """
     table, n, count = random_columns(60, 1), 60, 400
     protocol = PrivateTuples(
         GINI, Fraction(8), SPREAD, family, count if family == "subsampled" else 0
@@ -115,7 +118,7 @@ def test_the_error_on_a_table_is_what_was_predicted(family):
 
 
 def test_the_error_towards_the_parameter_is_what_was_predicted():
-    """Independent records, uniform on 0 .. 3, a new table each time."""
+    """Every run has a new table of independent records, uniform on 0 .. 3."""
     f = np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
     zetas, rng = (float(f.mean(axis=1).var()), float(f.var())), np.random.default_rng(2)
     protocols = naive(GINI, Fraction(4), SPREAD), subsampled(GINI, Fraction(4), SPREAD, 300)
@@ -156,7 +159,10 @@ def test_the_loss_over_drawn_tuples_is_at_most_epsilon(family):
 
 
 def test_noise_for_a_smaller_share_than_the_families_loses_more_than_epsilon():
-    """Power for the share: noise for 1/M, as if sets were independent, where a record is in half of them."""
+    """Power for the share: the noise is for 1/M, as if sets were independent.
+
+    A record is in half of the sets.
+    """
     tables = [kernel_terms(PRODUCT, columns([3, 3, 3, last])) for last in (0, 3)]
     family = CompleteFamily(4, 2)
     exact = [Fraction(total(terms, family), 6) for terms in tables]

@@ -1,4 +1,4 @@
-"""Raw records as a node sends them: as many bits as the bounds need, nothing beside them, malformed ones by class."""
+"""Records as a node sends them: their bits, the fields that leave, and malformed messages."""
 
 from __future__ import annotations
 

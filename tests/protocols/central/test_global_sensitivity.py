@@ -54,7 +54,7 @@ def test_the_predicted_error_is_the_measured_one(kernel):
 
 
 def test_its_loss_on_the_worst_neighbours_is_at_most_epsilon():
-    """All of one record's pairs move from one end of the range to the other."""
+    """All pairs of one record move from one end of the range to the other."""
     first, second = columns([3, 3, 3, 3, 3, 0]), columns([3, 3, 3, 3, 3, 3])
     protocol, loud = GlobalSensitivity(PRODUCT, EPSILON), GlobalSensitivity(PRODUCT, 3 * EPSILON)
     runs = []

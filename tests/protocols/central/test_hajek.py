@@ -1,4 +1,4 @@
-"""The local Hájek estimator and the median of means: laws, predictions, the clipped kernel, ε."""
+"""The local Hájek estimator and the median of means: laws, predictions, ε."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from umpc.protocols.central.terms import CompleteFamily, kernel_terms, sums, val
 
 ONE, GRID = Fraction(1), Fraction(1, 1 << 16)
 EVEN = columns([0, 1, 2, 3] * 10)
-"""Every value as often: all H_i are equal, as for a degenerate statistic."""
+"""Every value occurs equally often, so all H_i are equal, as for a degenerate statistic."""
 
-# --- the estimator ------------------------------------------------------------------------------------------
+# --- the estimator -----------------------------------------------------------------------------
 
 
 def test_on_a_table_that_fits_its_error_is_the_predicted_noise():
@@ -54,7 +54,10 @@ def test_on_a_table_that_fits_its_error_is_the_predicted_noise():
 
 
 def test_subsampled_its_error_is_the_noise_of_the_family_drawn():
-    """Section 4.5: around the mean over the family, which has the variance of drawing sets; L and q, p are its own."""
+    """Section 4.5: the error is around the mean over the family.
+
+    That mean has the variance of drawing sets. L, q and p are those of the family.
+    """
     protocol = LocalHajek(EQUAL, Fraction(4), Fraction(1, 2), count=600, grid=GRID)
     terms, family = kernel_terms(EQUAL, EVEN), protocol.family(40, SeededBits("family"))
     exact = Fraction(int(values(terms, family).sum()), 600)
@@ -87,7 +90,7 @@ def test_outlying_records_raise_the_noise_and_move_the_estimate():
 
 
 def test_it_beats_the_global_sensitivity_where_the_statistic_is_degenerate_and_only_there():
-    """5000 records, 200 values: ξ from Bernstein; and a kernel of which nothing is known, ξ = C."""
+    """5000 records of 200 values: ξ from Bernstein, and ξ = C where nothing is known."""
     n, epsilon = 5000, ONE
     xi = bernstein_concentration(n, 2, ONE, Fraction(1, 200), Fraction(1, 20))
     family = CompleteFamily(n, 2)
@@ -98,7 +101,7 @@ def test_it_beats_the_global_sensitivity_where_the_statistic_is_degenerate_and_o
 
 
 def test_bernsteins_concentration_holds_for_all_records():
-    """Uniform over 10 values: the H_i of 300 records, 40 tables, and it is not ten times too wide."""
+    """The H_i of 300 records, uniform over 10 values, in 40 tables; ξ is not 4 times too wide."""
     xi, rng, farthest = (
         bernstein_concentration(300, 2, ONE, Fraction(1, 10), Fraction(1, 20)),
         np.random.default_rng(5),
@@ -121,7 +124,7 @@ def test_tuning_is_the_least_noise_among_its_choices():
 
 @pytest.mark.parametrize("epsilon", ["1e-3", "1e-30"])
 def test_an_epsilon_of_any_size_leaves_a_slope(epsilon):
-    """To 20 bits of its own size: not 0, and with the noise of an ε so many times larger."""
+    """The slope keeps 20 significant bits, so it is not 0. Half of ε gives four times the noise."""
     family = CompleteFamily(40, 2)
     small, half = (
         LocalHajek(EQUAL, Fraction(epsilon) / k, ONE).noise_variance(family) for k in (1, 2)
@@ -132,7 +135,7 @@ def test_an_epsilon_of_any_size_leaves_a_slope(epsilon):
 
 
 def test_its_loss_is_at_most_epsilon():
-    """Neighbours of which one has an outlying record: both the mean and the scale differ."""
+    """One of the neighbours has an outlying record, so the means and the scales differ."""
     tables = columns([1] * 7 + [0]), columns([1] * 7 + [3])
     protocol = LocalHajek(PRODUCT, Fraction(2), Fraction(1, 2), grid=GRID)
     assert audited(*(lambda b, t=t: protocol.estimate(t, b) for t in tables), 250, "hajek") <= 2
@@ -145,7 +148,7 @@ def test_its_loss_is_at_most_epsilon():
 
 
 def test_noise_of_the_local_sensitivity_alone_loses_more():
-    """Power: scaled to how far these two differ, divided by six, the loss shows."""
+    """Power: the audit detects noise scaled to a sixth of the difference of two tables."""
     tables = [kernel_terms(PRODUCT, columns([1] * 7 + [last])) for last in (0, 3)]
     family = CompleteFamily(8, 2)
     bound = tuning_of(tables[0], family, Fraction(1, 2), Fraction(2)).bound
@@ -172,12 +175,12 @@ def test_hajek_refuses(change):
         LocalHajek(EQUAL, 1.0, ONE)
 
 
-# --- the median of means ------------------------------------------------------------------------------------
+# --- the median of means -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Plain:
-    """The mean of x with normal-like noise: something to take medians of."""
+    """An estimator for medians: the mean of x with nearly normal noise."""
 
     event = PureEvent(ONE)
 
@@ -189,7 +192,7 @@ class Plain:
 
 @pytest.mark.parametrize("chunks", [1, 9])
 def test_the_median_has_the_predicted_error(chunks):
-    """Runs with nearly normal errors of variance 1: within the bound for any law, near the normal's."""
+    """Runs with nearly normal errors of variance 1 satisfy the bound for all laws."""
     protocol = MedianOfMeans(Plain(), chunks)
     found = draws(lambda bits: protocol.estimate(columns([1] * 45), bits), 2000, f"median {chunks}")
     accept_moments(found, 1.0, protocol.mse_normal(1.0))
@@ -218,7 +221,7 @@ def test_so_many_chunks_make_failure_as_rare_as_wanted():
 
 
 def test_the_medians_loss_is_at_most_epsilon():
-    """The record may be in any of three chunks; three times the budget in the chunks is found out."""
+    """The record may be in any of three chunks. The audit detects a much larger budget."""
     tables = columns([3] * 6 + [0] * 2), columns([3] * 7 + [0])
     inner = GlobalSensitivity(GINI, ONE)
     assert (

@@ -1,7 +1,8 @@
 """The bound on the local sensitivity, tried on every neighbour of every table.
 
-For all sets, Ã depends on how often each value occurs only, so all tables of 24 records are 325 counts of three
-values. For listed families, all tables of 5 records.
+Over all sets, Ã depends only on the number of occurrences of each value. All tables of 24 records
+are therefore 325 counts of three values. For listed families the test tries all tables of 5
+records.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import pytest
 
 from tests.support.curated import EQUAL, GINI, SCHEMA, TRIPLE, SeededBits, columns
 from umpc.errors import StudyError
-from umpc.protocols.central import smooth
 from umpc.protocols.central.hajek import least_level, reweight
 from umpc.protocols.central.smooth import LocalBound, smooth_estimates
 from umpc.protocols.central.terms import CompleteFamily, kernel_terms, share, subsampled_family
@@ -28,7 +28,7 @@ CHOICES = [
     (Fraction(1, 10), Fraction(1)),
     (Fraction(1, 2), Fraction(3)),
 ]
-"""ξ, in parts of the range, and η."""
+"""Pairs of ξ, as a part of the range, and η."""
 
 
 def bound_of(terms, family, xi: Fraction, slope: Fraction) -> LocalBound:
@@ -38,7 +38,7 @@ def bound_of(terms, family, xi: Fraction, slope: Fraction) -> LocalBound:
 
 
 def check_all(found: dict, neighbours, bound: LocalBound, records: int) -> tuple[float, int]:
-    """Every pair of neighbours; the greatest part of the bound that was seen, and the largest L."""
+    """Check every pair of neighbours; return the largest part of the bound, and the largest L."""
     beta = Fraction(1, 5)
     smooth = [bound.smooth(level, beta, records) for level in range(records + 1)]
     grown, most, levels = math.exp(beta) * (1 + 1e-12), 0.0, 0
@@ -79,7 +79,7 @@ def test_every_neighbour_of_every_table_over_all_pairs(kernel, xi, slope):
     ("kernel", "listed"), [(GINI, True), (TRIPLE, False), (TRIPLE, True), (OWN, False), (OWN, True)]
 )
 def test_every_neighbour_of_every_small_table(kernel, listed, xi, slope):
-    """Over a subsample with repetitions and uneven M_i (section 4.5), over triples, and of single records."""
+    """Subsamples with repetitions and uneven M_i (section 4.5), triples, and single records."""
     n, domain = 5, (0, 1, 3) if kernel is GINI else (0, 3)
     family = (
         subsampled_family(n, kernel.degree, 9, SeededBits("listed"))
@@ -100,7 +100,7 @@ def test_every_neighbour_of_every_small_table(kernel, listed, xi, slope):
 
 
 def test_no_constant_can_be_smaller():
-    """Power: one record moves H_i from -ξ to ξ, and a bound of 0.9 times ours would be broken."""
+    """Power: one record moves H_i from -ξ to ξ, which violates 0.9 times our bound."""
     n, family = 200, CompleteFamily(200, 2)
     kernel = Kernel.from_text("sign(a.x - 1) + sign(b.x - 1)", SCHEMA)
     tables = [kernel_terms(kernel, columns([1] * (n - 1) + [last])) for last in (0, 3)]
@@ -111,7 +111,7 @@ def test_no_constant_can_be_smaller():
 
 
 def test_a_table_that_fits_is_left_alone():
-    """L = 0: the plain mean, and noise for q(2ξ + d + qC) where s <= ξ."""
+    """L = 0 gives the plain mean, and a bound of q(2ξ + d + qC) where s <= ξ."""
     family = CompleteFamily(24, 2)
     terms = kernel_terms(EQUAL, columns([0, 1, 2, 3] * 6))
     bound = bound_of(terms, family, Fraction(1, 10), Fraction(4))
@@ -135,7 +135,7 @@ def test_smooth_is_the_largest_discounted_future():
 
 
 def test_a_huge_beta_makes_no_endless_fractions():
-    """e^-β of β = 10^12 has as many digits; so does no bound, which is that of L alone."""
+    """e^-β has about 10^12 digits for β = 10^12. The bound has few: it is that of L alone."""
     bound = LocalBound(Fraction(1), Fraction(1), Fraction(1, 4), Fraction(2, 50), Fraction(1, 49))
     found = bound.smooth(0, Fraction(10**12), 50)
     assert found == bound.at(0) and found.denominator < 1 << 200
@@ -158,18 +158,15 @@ def test_refusals(numbers):
 
 
 @pytest.mark.parametrize("within", [2, 7, 10**6])
-def test_levels_beyond_reach_do_not_count_and_the_rest_is_smooth_both_ways(within, monkeypatch):
-    """Also with a reach so short that it changes the bound: K levels prove as much as all n."""
-    bound, beta, n = (
-        LocalBound(Fraction(100), Fraction(1), Fraction(1, 2), Fraction(1, 400), Fraction(1, 399)),
-        1,
-        120,
+def test_levels_beyond_reach_do_not_count_and_the_rest_is_smooth_both_ways(within):
+    """A short reach changes the bound, but it remains smooth: K levels prove as much as all n."""
+    bound = LocalBound(
+        Fraction(100), Fraction(1), Fraction(1, 2), Fraction(1, 400), Fraction(1, 399)
     )
-    usual = [bound.smooth(level, Fraction(beta), n) for level in range(n + 1)]
-    monkeypatch.setattr(smooth, "reach", lambda beta: within)
-    smooth._smooth.cache_clear()
-    found = [bound.smooth(level, Fraction(beta), n) for level in range(n + 1)]
-    smooth._smooth.cache_clear()
+    beta = Fraction(1)
+    n = 120
+    usual = [bound.smooth(level, beta, n) for level in range(n + 1)]
+    found = [bound.smooth(level, beta, n, within) for level in range(n + 1)]
     assert all(bound.at(level) <= found[level] for level in range(n + 1))
     for here, there in pairwise(found):
         assert here <= there <= math.e * (1 + 1e-12) * here
@@ -177,7 +174,7 @@ def test_levels_beyond_reach_do_not_count_and_the_rest_is_smooth_both_ways(withi
 
 
 def test_a_table_of_any_size_takes_a_moment():
-    """Of all levels of 10^12 records no computer ever came to the end; it took 40 s for 10^6."""
+    """Computing all levels took 40 s for 10^6 records, and would not end for 10^12."""
     bound = LocalBound(
         Fraction(100), Fraction(100), Fraction(1, 200), Fraction(1, 10**12), Fraction(0)
     )

@@ -24,7 +24,7 @@ SPLIT = SplitHajek(WIDE, Fraction(4), ONE, grid=Fraction(1, 1 << 10))
 
 
 def test_it_gains_in_a_wide_range():
-    """Values within a few units of a range of 100,000: far less noise than its global sensitivity asks for."""
+    """Values lie within a few units of a range of 100,000: far less noise than the global one."""
     records = 4000
     assert SPLIT.cut_units(records) < 1000
     assert (
@@ -35,7 +35,7 @@ def test_it_gains_in_a_wide_range():
 
 
 def test_its_noise_is_the_predicted_one():
-    """All records equal: every half is, and all of the error is noise."""
+    """All records are equal, so both halves are, and the whole error is noise."""
     table, protocol = (
         columns([7] * 16),
         replace(SPLIT, epsilon=Fraction(1000), grid=Fraction(1, 1 << 14)),
@@ -47,7 +47,7 @@ def test_its_noise_is_the_predicted_one():
 def test_the_cut_is_around_the_coarse_mean_and_inside_the_range():
     length = SPLIT.cut_units(4000)
     for centre in (-50, 0, 500, 50_000, 99_999, 10**6):
-        low, high = SPLIT._cut(Fraction(centre), 4000)
+        low, high = SPLIT.cut_interval(Fraction(centre), 4000)
         assert 0 <= low < high <= 100_000 and high - low == length
         assert low <= min(max(centre, 0), 100_000) <= high
     assert SplitHajek(GINI, ONE, Fraction(100)).cut_units(40) == 3

@@ -42,8 +42,12 @@ from umpc.ustat.kernel import Kernel
 def by_hand(family, records: int) -> tuple[list[int], Fraction]:
     sets = [tuple(column) for chunk in family.chunks() for column in chunk.T.tolist()]
     at = [sum(i in s for s in sets) for i in range(records)]
-    both = [Fraction(sum(i in s and j in s for s in sets), at[i]) for i in range(records) for j in range(records)
-            if i != j and at[i]]  # fmt: skip
+    both = [
+        Fraction(sum(i in s and j in s for s in sets), at[i])
+        for i in range(records)
+        for j in range(records)
+        if i != j and at[i]
+    ]
     return at, max(both)
 
 
@@ -91,7 +95,7 @@ def test_sums_are_those_of_a_loop(kernel):
 
 
 def test_values_outside_their_bounds_count_as_the_bound():
-    """Else a record could move the sum by more than the kernel's range says."""
+    """Otherwise a record could move the sum by more than the length of the kernel's range."""
     inside, outside = (kernel_terms(GINI, columns([0, 1, big])) for big in (3, 1000))
     assert (
         values(inside, CompleteFamily(3, 2)).tolist()

@@ -1,5 +1,4 @@
-"""Split and mix, and the noisy sums on top of it: exact sums, the law of the noise, moments, guarantee, bad
-messages."""
+"""Split and mix, and noisy sums over it: exact sums, noise, moments, guarantee, bad messages."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ SMALL = make_cells("abs(a.x - b.x)", Bins.equal(SCHEMA["x"], 3))
 def run(
     protocol: GhaziShuffle, columns: dict[str, np.ndarray], bits: SeededBits, *cuts: int
 ) -> float:
-    """cuts: where one node's records end and the next one's begin."""
+    """The estimate of several nodes, whose records begin at 0 and at each cut."""
     ends = [0, *cuts, len(columns["x"])]
     parts = [part(columns, *ends[number : number + 2]) for number in range(len(cuts) + 1)]
     messages = [protocol.randomise(mine, bits) for mine in parts]
@@ -75,14 +74,17 @@ def test_mixing_is_a_permutation_of_each_row_of_its_own():
 
 
 def test_a_row_whose_words_tie_gets_new_ones():
-    """Left in place, equal words would keep the order that they came in."""
+    """Without new words, records with equal words would keep their order."""
     words = Scripted(5, 1, 5, 2, 9, 0, 7, 7, 3, 8, 4, 6)
     mixed = mix(np.array([[10, 11, 12], [20, 21, 22]], dtype=np.uint64), words)
     assert mixed.tolist() == [[12, 10, 11], [21, 22, 20]]
 
 
 def test_the_number_of_shares_is_the_papers():
-    """10^4 numbers of 32 bits at 2^-40: 12 messages. More records need fewer; below 19 there is no theorem."""
+    """10^4 numbers of 32 bits at 2^-40 need 12 messages.
+
+    More records need fewer messages. Below 19 records there is no theorem.
+    """
     assert shares_needed(10**4, 32, 40) == 12
     assert shares_needed(10**6, 32, 40) < 12 < shares_needed(100, 32, 40)
     assert shares_needed(10**12, 2, 1) == 4
@@ -115,10 +117,10 @@ def test_the_estimate_has_the_stated_mean_and_variance(name, cells, vectors, hon
 
 
 def test_the_noise_of_honest_records_alone_is_discrete_laplace():
-    """40 of 60 records, in two nodes: the sum of what they add has the law that epsilon is claimed for."""
+    """40 of 60 records, in two nodes: the sum of their noise has the law that epsilon needs."""
     protocol, bits = GhaziShuffle(Fraction(1), SMALL, 60, 40, kappa=8), SeededBits("noise")
     drawn = np.concatenate(
-        [protocol._draw_noise(25, bits) + protocol._draw_noise(15, bits) for _ in range(500)]
+        [protocol.draw_noise(25, bits) + protocol.draw_noise(15, bits) for _ in range(500)]
     )
     edges = np.array([-6, -4, -2, -1, 0, 1, 3, 5])
     for scale in (1.0, 0.7, 1.3):
@@ -131,7 +133,10 @@ def test_the_noise_of_honest_records_alone_is_discrete_laplace():
 
 
 def test_replacing_a_record_is_within_epsilon_and_some_replacement_is_at_it():
-    """The odds of any noisy sum change by exp(log_ratio · difference) at most; the largest difference is L."""
+    """The odds of each noisy sum change by at most exp(log_ratio · difference).
+
+    The largest difference is L.
+    """
     for vectors in ("histogram", "factors"):
         protocol = GhaziShuffle(Fraction(1), kendall_cells(), 60, 40, vectors=vectors)
         table = protocol.embedding.vectors

@@ -1,4 +1,4 @@
-"""umpc.protocols.gopa.calibration: its ρ is that of the library's complete graph, integers included, and calibration reaches epsilon."""
+"""GOPA's calibration: ρ equals that of the library's complete graph, and epsilon is reached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 1 << 24
 
 
 def complete(noise: PairwiseNoise) -> Gopa:
-    """The same by the library, which knows any graph and looks for its flows in floating point."""
+    """This noise in the library, which takes any graph and finds its flows in floating point."""
     edges = tuple((i, j) for i in range(noise.nodes) for j in range(i))
     colluding = frozenset(range(noise.nodes - noise.honest))
     own, pairwise = Fraction(noise.own), Fraction(noise.pairwise)
@@ -35,7 +35,10 @@ def complete(noise: PairwiseNoise) -> Gopa:
 @pytest.mark.parametrize(("nodes", "honest"), [(2, 1), (2, 2), (5, 2), (8, 7), (12, 12)])
 @pytest.mark.parametrize("steps", [1, 50, STEPS])
 def test_rho_is_the_librarys(nodes, honest, steps):
-    """Or less: where its solver finds a flow of 10^-12 instead of none, the library allows for its rounding too."""
+    """Our ρ may also be smaller.
+
+    Where the library's solver finds a flow of 10^-12 instead of none, it also allows for rounding.
+    """
     noise = PairwiseNoise(steps, nodes, honest, 1 << 30)
     library = float(complete(noise).rho)
     assert float(noise.rho) <= library * (1 + 1e-6)
@@ -57,7 +60,7 @@ def test_rho_is_not_below_the_normal_laws_and_near_it_for_fine_steps(nodes, hone
 @pytest.mark.parametrize("honest", [1, 2, 3, 5])
 @pytest.mark.parametrize("steps", [1, 7, 100])
 def test_every_change_has_integers_that_prove_it(honest, steps):
-    """The proof, taken literally: for each v the rounded flow moves the messages as v does, within the bounds."""
+    """The proof, literally: for each v the rounded flow moves the messages as v does."""
     flow = Fraction(RATIO, 1 + RATIO * honest)
     for change in range(-steps, steps + 1):
         along = round(change * flow)
@@ -71,7 +74,7 @@ def test_every_change_has_integers_that_prove_it(honest, steps):
 @pytest.mark.parametrize(("nodes", "honest"), [(2, 1), (4, 3), (10, 5), (64, 64)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(8)])
 def test_calibration_reaches_epsilon_with_nearly_the_least_noise(nodes, honest, epsilon):
-    """Nearly nodes/honest times the variance that a curator takes, and no less than epsilon needs."""
+    """The variance is near nodes/honest times a curator's, and not below what epsilon needs."""
     noise = calibrate_pairwise(epsilon, DELTA, STEPS, nodes, honest)
     assert epsilon * Fraction(999, 1000) < noise.epsilon(DELTA) <= epsilon
     assert replace(noise, own=noise.own * 99 // 100).epsilon(DELTA) > epsilon

@@ -1,4 +1,4 @@
-"""The AUC from a tree of counts: followed and discarded nodes, both ways to split, the stated error, theorem 3."""
+"""The AUC from a tree of counts: followed and discarded nodes, both splits, the stated error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def auc(negatives: np.ndarray, positives: np.ndarray, ties: float = 0.5) -> floa
 
 
 def run(protocol: BellAuc, bits: SeededBits, *cuts: int) -> float:
-    """cuts: where one node's records of a class end and the next one's begin."""
+    """The estimate of several nodes, whose records of a class begin at 0 and at each cut."""
     received = []
     for columns in (NEGATIVES, POSITIVES):
         ends = [0, *cuts, len(columns["x"])]
@@ -68,7 +68,7 @@ def test_nodes_with_few_records_are_taken_for_half_or_for_nothing():
 
 @pytest.mark.parametrize("split, ties", [("users", 0.0), ("users", 0.5), ("budget", 0.5)])
 def test_the_estimate_has_the_stated_mean_and_variance(split, ties):
-    """Two levels and large counts: every node is followed in every run, so the prediction is exact."""
+    """With two levels and large counts every run follows every node, so the prediction is exact."""
     protocol = BellAuc(Fraction(6), X, 2, split, constant=1.01, ties=ties)
     leaves = [protocol.leaves(columns) for columns in (NEGATIVES, POSITIVES)]
     prediction = protocol.predicted_mse(NEGATIVES, POSITIVES)
@@ -89,10 +89,13 @@ def test_the_coordinator_estimates_its_own_error(split):
 
 @pytest.mark.parametrize("variant", ["half", "zero"])
 def test_discarded_nodes_have_the_stated_error(variant):
-    """A constant that follows the root and neither child; two nodes. A scale of ×0.7 or ×1.3 is off by 50 % or more."""
+    """The constant follows the root and neither of its two children.
+
+    A scale of ×0.7 or ×1.3 would be off by 50 % or more.
+    """
     protocol = BellAuc(Fraction(6), X, 3, "users", variant, constant=60.0)
     (root, below) = list(
-        protocol._tree(
+        protocol.tree(
             (400, 300), *(exact_levels(protocol.leaves(c), 3) for c in (NEGATIVES, POSITIVES))
         ).steps()
     )[:2]
@@ -107,7 +110,7 @@ def test_discarded_nodes_have_the_stated_error(variant):
 
 @pytest.mark.parametrize("split, levels", [("users", 1), ("budget", 4)])
 def test_a_record_is_within_epsilon_and_some_are_near_it(split, levels):
-    """Given the public index, all odds of what a record sends: one bit, or one for each level."""
+    """Given the public index, the odds of a record's bit, or of its bits for all levels."""
     epsilon = Fraction(3, 2)
     protocol = BellAuc(epsilon, X, levels, split)
     gain = Fraction(protocol.threshold, 1 << 64)
@@ -117,17 +120,17 @@ def test_a_record_is_within_epsilon_and_some_are_near_it(split, levels):
 
 def test_questions_are_public_and_even():
     protocol = BellAuc(Fraction(1), X, 3)
-    asked = protocol._questions(bytes(32), 10)
+    asked = protocol.questions(bytes(32), 10)
     assert sorted(np.concatenate([records for records, _, _ in asked])) == list(range(10))
     assert sorted(len(records) for records, _, _ in asked) == [3, 3, 4]
     assert all(np.all(index < 1 << level) for _, level, index in asked)
-    levels = [len(protocol._questions(bytes([seed]) + bytes(31), 1)[0][0]) for seed in range(200)]
+    levels = [len(protocol.questions(bytes([seed]) + bytes(31), 1)[0][0]) for seed in range(200)]
     assert 40 < sum(levels) < 95, "one record has each level with odds 1/3"
 
 
 @pytest.mark.parametrize("split, size", [("users", 32 + 1), ("budget", 32 + 2)])
 def test_a_malformed_message_is_refused(split, size):
-    """Five records: five bits, or fifteen."""
+    """Five records send five bits, or fifteen."""
     protocol = BellAuc(Fraction(1), X, 3, split)
     good = protocol.randomise(part(NEGATIVES, 0, 5), SeededBits("malformed"))
     assert len(good) == protocol.message_bytes(5) == size
@@ -152,7 +155,7 @@ def test_scores_out_of_bounds_are_refused():
 
 
 def test_theorem_3_holds_where_it_applies():
-    """Its levels are independent: the budget is split."""
+    """The budget is split, so the levels are independent."""
     protocol = BellAuc(Fraction(6), X, 3, "budget")
     for variant, bound in (("half", theorem_3), ("zero", theorem_3_zero)):
         a = best_constant(400, 300, protocol.variance_per_record, variant)
@@ -171,10 +174,11 @@ def test_the_constant_makes_the_printed_bound_least():
 
 
 def test_theorem_3_as_printed_rests_on_a_step_that_fails():
-    """E(h², discarded) <= 4 v: an unbiased estimate of variance v = 1, low by x = 1/2 with odds 1/(1 + x²), a near 1.
+    """A counterexample to E(h², discarded) <= 4 v.
 
-    Discarded means estimates below c = 2 √(a v). At the true count c + x, it is 4 a + 1 times v, as the corrected
-    constant has it.
+    An unbiased estimate of variance v = 1 is low by x = 1/2 with probability 1/(1 + x²), and a is
+    near 1. Estimates below c = 2 √(a v) are discarded. At the true count c + x, E(h², discarded) is
+    4 a + 1 times v, as the corrected constant has it.
     """
     a, x = 1.0, 0.5
     low, high = -x, 1 / x
@@ -187,7 +191,10 @@ def test_theorem_3_as_printed_rests_on_a_step_that_fails():
 
 
 def test_the_error_towards_an_auc_without_quantisation_has_its_bias():
-    """Two bins of 32 values; `value` of exact counts is what the estimate is on average, with every node followed."""
+    """Two bins of 32 values, where the walk follows every node.
+
+    `value` of exact counts is then the mean of the estimate.
+    """
     protocol = BellAuc(Fraction(6), X, 1, constant=1.01)
     sides = [columns["x"] for columns in (NEGATIVES, POSITIVES)]
     mean = protocol.value(*(exact_levels(protocol.leaves({"x": side}), 1) for side in sides))

@@ -1,4 +1,4 @@
-"""Randomised response on cells: exact odds, unbiased, the stated variance, and the paper's bounds."""
+"""Randomised response on cells: exact odds, mean, stated variance, and the paper's bounds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DATA = records(60)
 def run(
     protocol: BellLdp, columns: dict[str, np.ndarray], bits: SeededBits, cut: int = 20
 ) -> float:
-    """Two nodes, of `cut` and of all other records."""
+    """The estimate of two nodes: one has `cut` records, the other one has the rest."""
     n = len(columns["x"])
     parts = part(columns, 0, cut), part(columns, cut, n)
     return protocol.aggregate(
@@ -48,7 +48,7 @@ def run(
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
 def test_every_pair_of_records_is_within_epsilon_and_some_is_near_it(epsilon):
-    """All odds of what is sent, from the code that sends it: rows are true cells, columns told ones."""
+    """All odds, from the code that sends: rows are true cells, columns are sent cells."""
     protocol = BellLdp(epsilon, kendall_cells())
     t, threshold = protocol.cells.size, protocol.threshold
     odds = [[Fraction(0)] * t for _ in range(t)]
@@ -82,7 +82,7 @@ def test_a_node_may_have_one_record_or_none():
 
 
 def test_a_constant_kernel_is_estimated_exactly():
-    """Pairs of a record with itself would give (n+1)/(n-1), as in the public code that counts them."""
+    """Pairs of a record with itself would give (n+1)/(n-1), as in the authors' public code."""
     protocol = BellLdp(Fraction(1), make_cells("1 + 0*(a.x + b.x)", Bins.equal(SCHEMA["x"], 4)))
     assert run(protocol, DATA, SeededBits("constant")) == pytest.approx(1, rel=1e-9)
 
@@ -108,7 +108,7 @@ def test_the_coordinator_estimates_its_own_error():
 
 
 def test_the_variance_is_that_of_all_outcomes():
-    """Three records, three cells: every told combination with its odds, against the closed form."""
+    """Three records and cells: all sent combinations with their odds, against the closed form."""
     cells, columns = make_cells("abs(a.x - b.x)", Bins.equal(SCHEMA["x"], 3)), part(DATA, 0, 3)
     protocol = BellLdp(Fraction(1), cells)
     rows, weights = cells.laws(columns)
@@ -121,7 +121,7 @@ def test_the_variance_is_that_of_all_outcomes():
                 for a, b in zip(told, truth, strict=True)
             ]
         )
-        value = protocol._estimate(np.bincount(told, minlength=3).astype(float), 3)
+        value = protocol.value(np.bincount(told, minlength=3).astype(float), 3)
         first, second = first + odds * value, second + odds * value**2
     assert first == pytest.approx(cells.quantised(columns))
     assert second - first**2 == pytest.approx(
@@ -139,7 +139,7 @@ def test_the_variance_is_that_of_all_outcomes():
     ],
 )
 def test_a_malformed_message_is_refused(message, broken):
-    """Seven records of three bits: 21 of 24 bits, cells 0 to 5."""
+    """Seven records of three bits take 21 of 24 bits; the cells are 0 to 5."""
     with pytest.raises(EncodingError, match=broken):
         BellLdp(Fraction(1), kendall_cells()).aggregate([message], [7])
 
@@ -156,7 +156,10 @@ def test_costs_are_measured_ones():
 
 
 def test_theorem_1_holds_and_its_form_for_small_epsilon_is_near_it():
-    """Its width is that of the kernel's range: 2 for Kendall's. Variance over responses alone is below it."""
+    """The width is that of the kernel's range, which is 2 for Kendall's.
+
+    The variance over responses alone is below the bound.
+    """
     for epsilon in (Fraction(1, 2), Fraction(2)):
         protocol = BellLdp(epsilon, kendall_cells(4, 4))
         assert protocol.predicted_mse(records(500)) < theorem_1(500, protocol.truth, width=2)
@@ -170,7 +173,10 @@ def test_theorem_1_holds_and_its_form_for_small_epsilon_is_near_it():
 
 
 def test_theorem_2_has_the_terms_that_its_proofs_give():
-    """f = (x + y)/2 in k bins, all records at 1: the error 1/(2k) is L/k, more than the paper's L/(k √2)."""
+    """f = (x + y)/2 in k bins, with all records at 1.
+
+    The error 1/(2k) is L/k, more than the paper's L/(k √2).
+    """
     k, lipschitz = 5, 0.5
     squared = (1.0 - (2 * k - 1) / (2 * k)) ** 2
     assert (
@@ -185,7 +191,10 @@ def test_theorem_2_has_the_terms_that_its_proofs_give():
 
 
 def test_the_variance_of_many_records_is_not_too_large_for_whole_numbers():
-    """From 55,109 records on n^4 does not fit 64 bits. The variance falls at least as 1/n, and here hardly faster."""
+    """From 55,109 records on, n^4 does not fit 64 bits.
+
+    The variance falls at least as 1/n, and here hardly faster.
+    """
     protocol = BellLdp(Fraction(4), kendall_cells())
     rows, weights = protocol.cells.laws(DATA)
     few, many = (

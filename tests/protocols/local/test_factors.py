@@ -62,7 +62,7 @@ def test_projections_are_right_on_average_with_the_stated_variance():
 
 
 def test_a_bit_with_its_direction_is_an_unbiased_vector_of_fixed_second_moment():
-    """Vectors of three norms; also W against sign flips ×0.7 and ×1.3 of the right scale, which fail."""
+    """Vectors of three norms. A mean of 0.7 times the right scale fails the same test."""
     vectors = np.array([[1.0, 0, 0, 0], [0.3, -0.4, 0, 0], [0, 0, 0, 0.1]])
     n, threshold = 40_000, truth_threshold(2, 2)
     gain = threshold / 2.0**64
@@ -82,7 +82,7 @@ def test_a_bit_with_its_direction_is_an_unbiased_vector_of_fixed_second_moment()
 
 
 def test_every_pair_of_cells_is_within_epsilon_and_some_is_near_it():
-    """All odds of what is sent, from the code that sends it: cells of different norms, by public directions."""
+    """All odds, from the code that sends: cells of different norms, by public directions."""
     vectors, epsilon = (
         np.array([[1.0, 0, 0], [0.3, -0.4, 0], [-0.6, 0.8, 0], [0, 0, 0]]),
         Fraction(3, 2),

@@ -1,5 +1,4 @@
-"""Pair kernels from one-bit vectors, in one round and in two: unbiased, the stated variance, exact odds, bad
-messages."""
+"""Pair kernels from one-bit vectors, in one round and in two: moments, odds, bad messages."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ def test_a_record_is_within_epsilon_and_near_it():
 
 
 def test_what_is_sent_depends_on_the_record_through_the_side_only():
-    """The same randomness, records whose vectors lie on the same side: the same bits."""
+    """With equal randomness, records whose vectors lie on the same side send equal bits."""
     protocol = GhaziLdp(Fraction(1), kendall_cells())
     first, second = ({"x": np.full(200, x), "y": np.full(200, y)} for x, y in ((0, -8), (3, -7)))
     assert protocol.cells.draw(first, None)[0] == protocol.cells.draw(second, None)[0]
@@ -82,7 +81,7 @@ def test_the_coordinator_estimates_its_own_error():
 
 
 def test_a_projection_adds_the_error_that_theory_says():
-    """A projection of nine dimensions, which saves no byte and is no exact factorisation either."""
+    """A projection of nine dimensions saves no byte, and it is no exact factorisation either."""
     cells, columns = kendall_cells(3, 3), records(3000)
     exact = GhaziLdp(Fraction(2), cells)
     mean = np.bincount(cells.draw(columns, None), minlength=9) / 3000
@@ -116,21 +115,24 @@ def test_bounds_and_costs():
     assert sinh_ramon_bytes(4521, 1.0, 64, 5) > 1e5 * protocol.message_bytes(4521)
 
 
-# --- two rounds ---------------------------------------------------------------------------------------------
+# --- two rounds --------------------------------------------------------------------------------
 
 
 def test_the_interactive_estimate_is_unbiased_with_about_the_stated_variance():
-    """The largest answer is random and its entries depend on each other: the variance is right to some percent."""
+    """The variance is right to some percent.
+
+    The largest number of the question is random, and its numbers depend on each other.
+    """
     protocol, columns = GhaziRounds(GhaziLdp(Fraction(3), kendall_cells())), records(400)
     mean, variance = protocol.vectors.expected(columns), protocol.predicted_mse(columns)
     accept_moments(lambda bits: run_rounds(protocol, columns, bits), mean, variance, "rounds", 300)
 
 
 def test_for_many_records_the_factorisation_no_longer_matters():
-    """Sixteen bins a field: in one round the error follows gamma_2(A), in two it does not."""
+    """With 16 bins a field, the error of one round follows gamma_2(A), that of two does not."""
     rows, weights = np.eye(256), np.ones(256) * 1e7
     one = GhaziLdp(Fraction(1), kendall_cells(16, 16))
-    assert GhaziRounds(one)._variance(rows, weights) * 256e7 < 3 * 4 * 4 / one.truth**2
+    assert GhaziRounds(one).variance(rows, weights) * 256e7 < 3 * 4 * 4 / one.truth**2
 
 
 def test_groups_are_even_and_public():
@@ -167,7 +169,7 @@ def test_malformed_messages_of_either_round_are_refused():
 
 
 def test_an_empty_group_is_refused():
-    """A seed that puts three records into the third group: nothing is known for a question."""
+    """A seed puts all three records into the third group, so nobody can compute a question."""
     protocol = GhaziRounds(GhaziLdp(Fraction(1), kendall_cells()))
     seeds = (seed.to_bytes(32, "little") for seed in range(10_000))
     with pytest.raises(TooFewRecords):

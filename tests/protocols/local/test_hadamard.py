@@ -1,4 +1,4 @@
-"""The frequency oracle: its transform, its odds for every record, and the variance that lemma 5 misses."""
+"""The frequency oracle: its transform, all odds of a record, and the variance of lemma 5."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def test_the_transform_is_the_hadamard_matrix():
 
 
 def test_counts_are_unbiased_and_have_the_variance_of_all_outcomes():
-    """One record's contribution over all indices and answers: mean, variance, and no covariance between values."""
+    """One record's contribution over all indices and answers.
+
+    It has the stated mean and variance, and values have no covariance.
+    """
     for value in (0, 5):
         outcomes, odds = [], []
         for index in range(8):
@@ -48,7 +51,7 @@ def test_counts_are_unbiased_and_have_the_variance_of_all_outcomes():
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3)])
 def test_every_pair_of_values_is_within_epsilon_and_some_is_near_it(epsilon):
-    """All odds of what is sent, from the code that sends it: values by indices."""
+    """All odds, from the code that sends: values by indices."""
     threshold = truth_threshold(epsilon, 2)
     ratios = []
     for index in range(8):

@@ -1,13 +1,15 @@
-"""Noise of every pair's value by itself: the two-party protocol of Bell, Bellet, Gascón & Kulkarni 2020, section 5.
+"""Noise on every pair's value separately: the two-party protocol of Bell et al. 2020.
 
-A record is in at most k pairs, each pair's noisy value is ε0-DP in each of its records, and all values are released:
-so a record costs k·ε0 (basic composition), or with δ what advanced composition proves. The relation is replace-one; the
-k pairs are fixed before any data, and the values of other pairs do not depend on the record.
+Paper: Bell, Bellet, Gascón & Kulkarni 2020, section 5. A record is in at most k pairs. Each pair's
+noisy value is ε0-DP in each of its records, and all values are released. A record therefore costs
+k·ε0 by basic composition, or with δ the ε that advanced composition proves. The relation is
+replace-one. The k pairs are fixed before any data, and the values of other pairs do not depend on
+the record.
 
-| law | a pair's value | a record's δ, beside the composition's |
+| law | a pair's value | a record's δ, besides the composition's |
 |---|---|---|
 | `PairLaplace` | f + discrete Laplace of finite bits | k·(1 + e^ε)·(distance from the exact law) |
-| `PairResponse` | f with probability p, else one of the other m − 1 values, equally likely | 0 |
+| `PairResponse` | f with probability p, else one of the m − 1 others, equally likely | 0 |
 
 The mean over m pairs has a noise variance of (pair's variance)/m. `theorem_5` is the whole error.
 """
@@ -28,18 +30,26 @@ from umpc.dp.committee import CommitteeLaplace, cost_of_distance
 from umpc.errors import InvalidEpsilon
 
 BITS = 46
-"""Bits of a random number inside a pair's circuit: each costs an AND gate. δ of a pair is about 2^-40 for ε = 1."""
+"""Bits of a random number inside a pair's circuit.
+
+Each bit costs an AND gate. A pair's δ is about 2^-40 for ε = 1.
+"""
 STEPS = 40
-"""ε0 is a multiple of ε/k·2^-STEPS where advanced composition decides."""
+"""Where advanced composition decides, ε0 is a multiple of ε/k·2^-STEPS."""
 MOST_VALUES = 64
-"""Randomised response is for kernels of at most so many values: each takes a comparison."""
+"""The largest number of values of a kernel with randomised response: each takes a comparison."""
 
 
 @dataclass(frozen=True)
 class PairLaplace:
-    """Discrete Laplace noise of each of `pairs` values, ε0-DP each.
+    """Discrete Laplace noise on each of `pairs` values, ε0-DP for each value.
 
-    Args: epsilon: ε0. width: s, the range of a value in units; 0 says that it is public. total: ε of a record's pairs.
+    Args:
+        epsilon: ε0.
+        width: s, the length of a value's range in units; 0 says that the value is public.
+        pairs: the number of values.
+        degree: k, the largest number of pairs that hold one record.
+        total: ε of all pairs of one record.
     """
 
     epsilon: Fraction
@@ -55,8 +65,13 @@ class PairLaplace:
 
     @property
     def delta(self) -> Fraction:
-        """What finite bits cost: the values of a record's k pairs are within k·distance of the exact law's."""
-        return min(Fraction(1), cost_of_distance(self.total, self.degree * self.coins.distance))
+        """The cost of finite bits.
+
+        The noisy values of a record's k pairs are within statistical distance k·distance of values
+        with the exact law.
+        """
+        distance = self.degree * self.coins.distance
+        return min(Fraction(1), cost_of_distance(self.total, distance))
 
     @property
     def std(self) -> float:
@@ -64,7 +79,7 @@ class PairLaplace:
         return self.coins.std * sqrt(self.pairs)
 
     def tail_bound(self) -> int:
-        """An integer that the sum's noise never exceeds in magnitude."""
+        """An integer that the magnitude of the sum's noise never exceeds."""
         return self.pairs * self.coins.tail_bound()
 
     def unbiased(self, total: int) -> Fraction:
@@ -74,10 +89,22 @@ class PairLaplace:
 
 @dataclass(frozen=True)
 class PairResponse:
-    """Randomised response of each of `pairs` values over the m = width + 1 values low .. low + width, ε0-DP each.
+    """Randomised response on each of `pairs` values, ε0-DP for each value.
 
-    A wrong value has probability w = ⌈2^BITS·(1 − p)/(m − 1)⌉/2^BITS with p = e^ε0/(e^ε0 + m − 1), rounded towards
-    more noise: so the odds of the true value are at most e^ε0, exactly.
+    A value is one of the m = width + 1 integers low .. low + width. A wrong value has probability
+    w = ⌈2^BITS·(1 − p)/(m − 1)⌉/2^BITS with p = e^ε0/(e^ε0 + m − 1). It is rounded towards more
+    noise, so the odds of the true value are at most e^ε0, exactly.
+
+    Args:
+        epsilon: ε0.
+        low: the least value, in units.
+        width: m − 1.
+        pairs: the number of values.
+        degree: k, the largest number of pairs that hold one record.
+
+    Raises:
+        InvalidEpsilon: the kernel has more than `MOST_VALUES` values, or ε0 is so small that the
+            response would not depend on the value.
     """
 
     epsilon: Fraction
@@ -90,39 +117,48 @@ class PairResponse:
     def __post_init__(self) -> None:
         if self.width >= MOST_VALUES:
             raise InvalidEpsilon(
-                f"randomised response is for kernels of at most {MOST_VALUES} values, this one has {self.width + 1}; "
-                f'take a coarser resolution, or noise = "pair_laplace"'
+                f"randomised response is for kernels of at most {MOST_VALUES} values, "
+                f"this one has {self.width + 1}; "
+                'take a coarser resolution, or noise = "pair_laplace"'
             )
         if self.contrast <= 0:
             raise InvalidEpsilon(
-                f"epsilon {float(self.epsilon):.3g} a pair leaves nothing of one of {self.width + 1} values; ask for a "
-                f"larger epsilon"
+                f"with epsilon {float(self.epsilon):.3g} for each pair, the response would not "
+                f"depend on the value (one of {self.width + 1}); ask for a larger epsilon"
             )
 
     @cached_property
     def wrong_odds(self) -> int:
-        """2^BITS·w."""
+        """2^BITS·w, an integer."""
         return _wrong_odds(self.epsilon, self.width) if self.width else 0
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """Of the shift's steps: [r < j·2^BITS·w] for j = m − 1 .. 1, of which as many are 1 as the shift is long."""
+        """Thresholds of the circuit's comparisons with a uniform r: j·2^BITS·w for j = m − 1 .. 1.
+
+        The shift of the value is the number of thresholds that exceed r.
+        """
         return tuple(step * self.wrong_odds for step in range(self.width, 0, -1))
 
     @property
     def wrong(self) -> Fraction:
+        """w, the probability of each wrong value."""
         return Fraction(self.wrong_odds, 1 << BITS)
 
     @property
     def contrast(self) -> Fraction:
-        """By how much the true value is likelier than another: what is left of it."""
+        """The probability of the true value minus that of another value."""
         return 1 - (self.width + 1) * self.wrong
 
     @property
     def std(self) -> float:
-        """Standard deviation of the unbiased sum's noise, in units, at most: of the value for which it is largest."""
+        """Upper bound on the standard deviation of the unbiased sum's noise, in units.
+
+        It is the standard deviation for the value whose response has the largest variance.
+        """
         values = range(self.width + 1)
-        total, squares = sum(values), sum(v * v for v in values)
+        total = sum(values)
+        squares = sum(v * v for v in values)
         means = (self.contrast * v + self.wrong * total for v in values)
         spread = max(
             self.contrast * v * v + self.wrong * squares - m * m
@@ -131,7 +167,7 @@ class PairResponse:
         return sqrt(spread * self.pairs) / float(self.contrast)
 
     def tail_bound(self) -> int:
-        """Values stay in the kernel's range."""
+        """0, because noisy values stay in the kernel's range."""
         return 0
 
     def unbiased(self, total: int) -> Fraction:
@@ -142,12 +178,22 @@ class PairResponse:
 
 @lru_cache(maxsize=64)
 def epsilon_of_pair(epsilon: Fraction, delta: Fraction, degree: int) -> Fraction:
-    """ε0 of which k releases cost at most ε: by basic or, with δ > 0, advanced composition, whatever allows more."""
+    """The ε0 at which k releases cost at most ε.
+
+    It is the larger one of basic composition's ε/k and, with δ > 0, advanced composition's ε0.
+
+    Args:
+        epsilon: ε > 0, exact.
+        delta: exact; 0 allows basic composition only.
+        degree: k.
+    """
     check_epsilon(epsilon)
     if not delta or degree < 2:
         return epsilon / max(1, degree)
     unit = epsilon / degree / (1 << STEPS)
-    fits, too_much = 1 << STEPS, degree << STEPS
+    # Bisection between basic composition's ε/k and ε.
+    fits = 1 << STEPS
+    too_much = degree << STEPS
     while too_much - fits > 1:
         middle = (fits + too_much) // 2
         if advanced_composition({unit * middle: degree}, delta) <= epsilon:
@@ -159,8 +205,9 @@ def epsilon_of_pair(epsilon: Fraction, delta: Fraction, degree: int) -> Fraction
 
 @lru_cache(maxsize=64)
 def _wrong_odds(epsilon: Fraction, width: int) -> int:
-    """⌈2^BITS/(e^ε0 + m − 1)⌉."""
-    if epsilon >= BITS:  # e^ε0 > 2^BITS; and a large ε0 takes memory that nobody has
+    """2^BITS·w = ⌈2^BITS/(e^ε0 + m − 1)⌉."""
+    # e^ε0 > 2^BITS, and a large ε0 would take more memory than any machine has.
+    if epsilon >= BITS:
         return 1
     with ctx.workprec(PRECISION):
         return int(above((arb(1) * (1 << BITS)) / (ball(epsilon).exp() + width), 0))
@@ -169,16 +216,20 @@ def _wrong_odds(epsilon: Fraction, width: int) -> int:
 def theorem_5(
     records: int, pairings: int, zeta_1: float, zeta_2: float, noise_variance: float
 ) -> float:
-    """Mean squared error of the mean over P random pairings of n records, n even, against the population's mean.
+    """Mean squared error of the mean over P random pairings, against the population's mean.
 
-    Paper: theorem 5 and appendix C.1. Its noise term 2P/(nε²) is half of what it derives: the mean of Pn/2 Laplace
-    variables of scale P/ε has variance 2(P/ε)²/(Pn/2) = 4P/(nε²).
+    Paper: Bell et al. 2020, theorem 5 and appendix C.1. The theorem's noise term 2P/(nε²) is half
+    of the term that its proof derives: the mean of Pn/2 Laplace variables of scale P/ε has variance
+    2(P/ε)²/(Pn/2) = 4P/(nε²).
 
     Args:
         records: n, even.
-        zeta_1, zeta_2: variances of E[f(x, X)] over x, and of f(X, Y).
-        noise_variance: of one pair; 2(P/ε)² for Laplace noise and f in [0, 1].
+        pairings: P.
+        zeta_1: the variance of E[f(x, X)] over x.
+        zeta_2: the variance of f(X, Y).
+        noise_variance: the noise variance of one pair; 2(P/ε)² for Laplace noise and f in [0, 1].
     """
-    n, p = records, pairings
+    n = records
+    p = pairings
     sampling = 2 * (p - 1) * (1 - 1 / (n - 1)) * zeta_1 + (1 + (p - 1) / (n - 1)) * zeta_2
     return 2 / (p * n) * (sampling + noise_variance)

@@ -6,17 +6,21 @@
 | `all_tuples` | all C(n, k) | k/n | Var U |
 | `subsampled` | M uniform sets | max M_i/M, of the family drawn | (1 - 1/M) Var U + ζ_k/M |
 
-Privacy: given the family, which depends on no record, `coinpress` is epsilon-DP for the share that this very family
-has. The paper bounds max M_i/M with high probability; taking it from the family drawn needs no such event.
+*Privacy.* The family depends on no record. Given the family, `coinpress` is epsilon-DP for the
+share that this very family has. The paper bounds max M_i/M with high probability. Taking it from
+the family that was drawn needs no such event.
 
-Widths. If f is τ-sub-Gaussian around its mean θ (of a range C: τ = C/2), then with chance 1 - γ all M terms lie within
-τ√(2 log(2M/γ)) of θ, the mean of m = n // k independent blocks, and so the complete U-statistic (Hoeffding 1963,
-section 5; paper 002, Lemma A.3), within τ√(2 log(2/γ)/m); a subsample's mean moves from the complete one by τ_γ√(2
-log(2/γ)/M) more, τ_γ the first width. These are for accuracy only.
+*Widths.* Let f be τ-sub-Gaussian around its mean θ; a range C gives τ = C/2. With probability
+1 - γ all M terms lie within τ√(2 log(2M/γ)) of θ. The mean of m = n // k independent blocks lies
+within τ√(2 log(2/γ)/m) of θ, and so does the complete U-statistic (Hoeffding 1963, section 5; paper
+002, Lemma A.3). A subsample's mean lies within τ_γ√(2 log(2/γ)/M) of the complete one, where τ_γ is
+the first width. The widths affect accuracy only.
 
-MSE, predicted: the non-private variance of `moments`, plus the last step's noise; up to what clipping may add.
+*Predicted mean squared error.* It is the non-private variance of `moments` plus the last step's
+noise. Clipping may add to it.
 
-Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 3.1, Definitions 1-3, Propositions 1-3, appendices A.2.3-A.2.5.
+Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 3.1, Definitions 1-3, Propositions 1-3,
+appendices A.2.3-A.2.5.
 """
 
 from __future__ import annotations
@@ -25,13 +29,13 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
-
-import numpy as np
+from typing import TypedDict, Unpack
 
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
 from umpc.dp.events import PureEvent
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
+from umpc.protocols.arrays import Integers
 from umpc.protocols.central.coinpress import CoinPress
 from umpc.protocols.central.moments import complete_variance, disjoint_variance, subsampled_variance
 from umpc.protocols.central.terms import (
@@ -50,18 +54,33 @@ from umpc.ustat.kernel import Kernel
 FAMILIES = ("disjoint", "all", "subsampled")
 
 
+class CoinPressOptions(TypedDict, total=False):
+    """Parameters of `PrivateTuples` that have usual values."""
+
+    steps: int
+    last: Fraction
+    failure: Fraction
+
+
 @dataclass(frozen=True)
 class PrivateTuples:
-    """epsilon-DP, replace-one. Made by `naive`, `all_tuples` and `subsampled`.
+    """CoinPress over a family of sets, epsilon-DP for replace-one.
+
+    The functions `naive`, `all_tuples` and `subsampled` make it.
 
     Args:
         kernel: symmetric, of degree k.
         epsilon: > 0, exact.
-        spread: τ, sub-Gaussian parameter of f, exact, in values; a guess that the data need not fulfil.
+        spread: τ, the sub-Gaussian parameter of f, exact, in values. It is a guess that the data
+            need not fulfil.
         family: one of `FAMILIES`.
-        count: M of a subsampled family.
-        steps, last: as of `CoinPress`.
-        failure: γ, of each of the three events that the widths allow for.
+        count: M of a subsampled family, else 0.
+        steps, last: the parameters of `CoinPress`.
+        failure: γ, for each of the three events that the widths allow for.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact or not above 0.
+        StudyError: another parameter is out of its range.
     """
 
     kernel: Kernel
@@ -85,78 +104,105 @@ class PrivateTuples:
                 f"the family must be one of {', '.join(FAMILIES)}, but {self.family!r} came"
             )
         if (self.family == "subsampled") != (is_integer(self.count) and self.count > 0):
-            raise StudyError("a subsampled family, and only that, needs its number of sets")
+            raise StudyError("a subsampled family needs its number of sets, and no other does")
         object.__setattr__(self, "event", PureEvent(self.epsilon))
 
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction:
-        """The noisy mean, in the kernel's values. Reveals: this number; the family may be public."""
+        """The noisy mean, in the kernel's values.
+
+        Reveals: this number; the family may be public.
+        """
         terms = kernel_terms(self.kernel, columns)
         family = self.draw(terms.records, bits)
-        found, unit = values(terms, family), terms.unit
+        found = values(terms, family)
+        unit = terms.unit
         part = share(family)
-        return self.coinpress(terms.records, part).mean(
-            lambda low, high: _clipped_mean(found, low / unit, high / unit) * unit, part, bits
-        )
+
+        def mean(low: Fraction, high: Fraction) -> Fraction:
+            return clipped_mean(found, low / unit, high / unit) * unit
+
+        return self.coinpress(terms.records, part).mean(mean, part, bits)
 
     def coinpress(self, records: int, part: Fraction) -> CoinPress:
-        """The private mean over this family. part: the family's share of one record; it sets the grid only."""
-        interval, (term, mean) = self.kernel.interval, self.widths(records)
-        low, high = interval.low, max(interval.high, interval.low + self.kernel.unit)
+        """The private mean over a family.
+
+        Args:
+            records: n.
+            part: the family's share of one record, which sets the grid only.
+        """
+        interval = self.kernel.interval
+        term, mean = self.widths(records)
+        low = interval.low
+        high = max(interval.high, interval.low + self.kernel.unit)
         return CoinPress(
             low,
             high,
-            term,
-            mean,
-            self.epsilon,
-            self.steps,
-            self.last,
-            self.failure,
-            (high - low) * part / (1 << 16),
+            term_width=term,
+            mean_width=mean,
+            epsilon=self.epsilon,
+            steps=self.steps,
+            last=self.last,
+            failure=self.failure,
+            grid=(high - low) * part / (1 << 16),
         )
 
     def widths(self, records: int) -> tuple[Fraction, Fraction]:
-        """Of a term and of the mean around θ, in values."""
-        blocks, failure = records // self.kernel.degree, float(self.failure)
+        """The distances of a term and of the mean from θ, in values; see the module's docstring."""
+        blocks = records // self.kernel.degree
+        failure = float(self.failure)
         terms = {
             "disjoint": blocks,
             "all": comb(records, self.kernel.degree),
             "subsampled": self.count,
         }[self.family]
+        # √(2 log(2M/γ)) for a term, √(2 log(2/γ)/m) for the mean.
         term = math.sqrt(2 * math.log(2 * terms / failure))
         mean = math.sqrt(2 * math.log(2 / failure) / blocks)
         if self.family == "subsampled":
             mean += term * math.sqrt(2 * math.log(2 / failure) / terms)
-        return tuple(
-            self.spread * Fraction(width).limit_denominator(1 << 20) for width in (term, mean)
-        )
+        return self._in_values(term), self._in_values(mean)
+
+    def _in_values(self, width: float) -> Fraction:
+        """τ times a width, as a short fraction."""
+        return self.spread * Fraction(width).limit_denominator(1 << 20)
 
     def noise_variance(self, records: int) -> float:
-        """Of the answer, squared values. For a subsample with the share that is expected: see `_typical_share`."""
+        """Noise variance of the answer, in squared values.
+
+        A subsample has the share that is expected; see `_typical_share`.
+        """
         part = self._typical_share(records)
         return self.coinpress(records, part).noise_variance(part)
 
     def mse(self, records: int, zetas: tuple[float, ...]) -> float:
-        """Towards the parameter, for independent records with these ζ_1 .. ζ_k; clipping not counted."""
+        """Mean squared error towards the parameter; the error of clipping is left out.
+
+        Args:
+            records: n, independent records.
+            zetas: ζ_1 .. ζ_k, squared values.
+        """
+        noise = self.noise_variance(records)
         if self.family == "subsampled":
-            return subsampled_variance(records, self.count, zetas) + self.noise_variance(records)
-        variance = {"disjoint": disjoint_variance, "all": complete_variance}[self.family](
-            records, zetas
-        )
-        return variance + self.noise_variance(records)
+            return subsampled_variance(records, self.count, zetas) + noise
+        if self.family == "disjoint":
+            return disjoint_variance(records, zetas) + noise
+        return complete_variance(records, zetas) + noise
 
     def draw(self, records: int, bits: RandomBits) -> Family:
-        """The sets; `estimate` begins with it."""
+        """The family of sets. `estimate` draws it before all else."""
         k = self.kernel.degree
         if self.family == "disjoint":
             return disjoint_family(records, k, bits)
-        return (
-            CompleteFamily(records, k)
-            if self.family == "all"
-            else subsampled_family(records, k, self.count, bits)
-        )
+        if self.family == "all":
+            return CompleteFamily(records, k)
+        return subsampled_family(records, k, self.count, bits)
 
     def _typical_share(self, records: int) -> Fraction:
-        """max M_i/M. Of a subsample: M_i is binomial of mean μ = kM/n, the greatest of n near μ + √(2 μ log n)."""
+        """max M_i/M, or for a subsample its usual value.
+
+        Each M_i is binomial with mean μ = kM/n. The largest of n such numbers is near
+        μ + √(2 μ log n).
+        """
         k = self.kernel.degree
         if self.family == "disjoint":
             return Fraction(1, records // k)
@@ -167,29 +213,43 @@ class PrivateTuples:
         return Fraction(most, self.count)
 
 
-def naive(kernel: Kernel, epsilon: Fraction, spread: Fraction, **others) -> PrivateTuples:
-    """Definition 1: CoinPress on disjoint sets."""
-    return PrivateTuples(kernel, epsilon, spread, "disjoint", **others)
+def naive(
+    kernel: Kernel, epsilon: Fraction, spread: Fraction, **options: Unpack[CoinPressOptions]
+) -> PrivateTuples:
+    """CoinPress on disjoint sets (Definition 1)."""
+    return PrivateTuples(kernel, epsilon, spread, "disjoint", **options)
 
 
-def all_tuples(kernel: Kernel, epsilon: Fraction, spread: Fraction, **others) -> PrivateTuples:
-    """Definition 2: on all sets."""
-    return PrivateTuples(kernel, epsilon, spread, "all", **others)
+def all_tuples(
+    kernel: Kernel, epsilon: Fraction, spread: Fraction, **options: Unpack[CoinPressOptions]
+) -> PrivateTuples:
+    """CoinPress on all sets (Definition 2)."""
+    return PrivateTuples(kernel, epsilon, spread, "all", **options)
 
 
 def subsampled(
-    kernel: Kernel, epsilon: Fraction, spread: Fraction, count: int, **others
+    kernel: Kernel,
+    epsilon: Fraction,
+    spread: Fraction,
+    count: int,
+    **options: Unpack[CoinPressOptions],
 ) -> PrivateTuples:
-    """Definition 3: on M independent sets."""
-    return PrivateTuples(kernel, epsilon, spread, "subsampled", count, **others)
+    """CoinPress on M independent sets (Definition 3)."""
+    return PrivateTuples(kernel, epsilon, spread, "subsampled", count, **options)
 
 
-def _clipped_mean(found: np.ndarray, low: Fraction, high: Fraction) -> Fraction:
-    """Exact mean of integers after clipping to [low, high]."""
+def clipped_mean(found: Integers, low: Fraction, high: Fraction) -> Fraction:
+    """The exact mean of integers after clipping to [low, high].
+
+    Args:
+        found: (count,) int64.
+        low, high: in the unit of the integers.
+    """
     total = Fraction(0)
     for start in range(0, len(found), CHUNK):
         some = found[start : start + CHUNK]
-        under, over = some <= math.floor(low), some >= math.ceil(high)
+        under = some <= math.floor(low)
+        over = some >= math.ceil(high)
         inside = int(some[~(under | over)].sum())
         total += inside + int(under.sum()) * low + int(over.sum()) * high
     return total / len(found)

@@ -1,4 +1,6 @@
-"""Each mechanism by its name, with parameters from what is public alone: kernel, ε, numbers of records and sets.
+"""Each central mechanism by its name, with parameters from public knowledge alone.
+
+Public are the kernel, ε, and the numbers of records and sets.
 
 | name | protocol | parameters, C the kernel's range |
 |---|---|---|
@@ -7,17 +9,24 @@
 | `hajek`, `hajek_subsampled` | `LocalHajek` | ξ = C |
 | `hajek_split` | `SplitHajek` | τ = C/2 |
 
-A variable in a range C is C/2-sub-Gaussian (Hoeffding 1963), and no H_i is farther than C from A: both hold for every
-table. So nothing is ever clipped, cut or weighted down, every estimate is the mean over its family plus noise, and the
-noise has exactly the predicted variance, whatever the records are (CoinPress besides rounds to 1/2^16 of what one
-record moves). The price: these mechanisms gain only from knowing more than the range (that values or H_i lie close
-together), so here `laplace` is the best of them. Who knows more calls the protocols themselves, with a smaller τ or ξ.
+A variable in a range C is C/2-sub-Gaussian (Hoeffding 1963), and no H_i is farther than C from A.
+Both facts hold for every table. So nothing is ever clipped, cut or weighted down: every estimate is
+the mean over its family plus noise. The noise has exactly the predicted variance for all records,
+except that CoinPress also rounds to 1/2^16 of one record's largest effect. The price is that these
+mechanisms improve on `laplace` only with more knowledge than the range, for example that the values
+or the H_i lie close together. Here, `laplace` is therefore the best of them. A user with more
+knowledge calls the protocols themselves, with a smaller τ or ξ.
 
-Taking sets. The mean over the family misses that over all sets by a variance of at most, with v <= C²/4 that of f over
-all sets of this table: v/M for M independent sets; for m disjoint ones v (1/m + λ), λ = C(n-k-2, k-2)/C(n-k, k) (0 for
-k = 1), as the values of two disjoint sets have a covariance of at most λ v: the second of the nonnegative eigenvalues
-of Kneser's graph, over its degree (Lovász 1979; needs n >= 2k). All sets of a random part of n' records do no worse
-than n' // k disjoint ones, of which they are the mean given the part.
+*The error of taking sets.* Let v <= C²/4 be the variance of f over all sets of this table. The mean
+over the family differs from the mean over all sets by a variance of at most
+
+- v/M for M independent sets,
+- v (1/m + λ) for m disjoint sets, where λ = C(n-k-2, k-2)/C(n-k, k), and λ = 0 for k = 1. The
+  values of two disjoint sets have a covariance of at most λ v. λ is the second of the nonnegative
+  eigenvalues of Kneser's graph over its degree (Lovász 1979; it needs n >= 2k).
+
+All sets of a random part of n' records do no worse than n' // k disjoint sets. Given the part, the
+mean over all its sets is the expectation of the mean over disjoint sets.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024.
 """
@@ -25,6 +34,7 @@ Paper: Chaudhuri, Loh, Pandey, Sarkar 2024.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -37,7 +47,7 @@ from umpc.protocols.central.adaptations import PrivateTuples, all_tuples, naive,
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
 from umpc.protocols.central.hajek import LocalHajek
 from umpc.protocols.central.split import SplitHajek
-from umpc.protocols.central.terms import CompleteFamily, Family, share
+from umpc.protocols.central.terms import SUM_BITS, CompleteFamily, Family, share
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 
@@ -51,18 +61,29 @@ NAMES = (
     "hajek_split",
 )
 MOST_SETS = 1 << 30
-"""Of all sets of records: minutes of work."""
+"""The largest number of sets of records: they take minutes."""
 MOST_VALUES = 1 << 27
-"""Of values that CoinPress holds at once: a gibibyte."""
-MOST_BITS = 62
-"""Of a sum, as in `terms`."""
+"""The largest number of values that CoinPress holds at once: they take a gibibyte."""
+MOST_BITS = SUM_BITS
+"""The largest number of bits of a sum, as in `terms`."""
+
+CentralProtocol = GlobalSensitivity | PrivateTuples | LocalHajek | SplitHajek
+"""The protocols behind the names."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """epsilon-DP, replace-one.
+    """A mechanism with its parameters, epsilon-DP for replace-one.
 
-    Args: name: of `NAMES`. kernel: symmetric. epsilon: exact, > 0. count: M of a subsampled family, else 0.
+    Args:
+        name: one of `NAMES`.
+        kernel: symmetric.
+        epsilon: > 0, exact.
+        count: M of a subsampled family, else 0.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact or not above 0.
+        StudyError: another parameter is out of its range.
     """
 
     name: str
@@ -76,10 +97,13 @@ class Choice:
         _ = self.protocol
 
     @cached_property
-    def protocol(self) -> GlobalSensitivity | PrivateTuples | LocalHajek | SplitHajek:
-        kernel, epsilon, width = self.kernel, self.epsilon, self.kernel.interval.width
+    def protocol(self) -> CentralProtocol:
+        """The protocol, with the parameters of the module's table."""
+        kernel = self.kernel
+        epsilon = self.epsilon
+        width = kernel.interval.width
         spread = max(width, kernel.unit) / 2
-        makers = {
+        makers: dict[str, Callable[[], CentralProtocol]] = {
             "laplace": lambda: GlobalSensitivity(kernel, epsilon),
             "coinpress_naive": lambda: naive(kernel, epsilon, spread),
             "coinpress_all": lambda: all_tuples(kernel, epsilon, spread),
@@ -91,52 +115,65 @@ class Choice:
         return makers[self.name]()
 
     def check_records(self, records: int) -> None:
-        """Raises: TooFewRecords, RangeError: before anything leaves a node."""
+        """Check the number of records, before anything leaves a node.
+
+        Raises:
+            TooFewRecords: there are too few records for this mechanism.
+            RangeError: there are too many sets, or a sum may not fit 62 bits.
+        """
         k = self.kernel.degree
-        least = 4 * k if self.name == "hajek_split" else max(2, k)
+        least = 4 * k if self.splits else max(2, k)
         if records < least:
             raise TooFewRecords(
                 f'"{self.name}" over sets of {k} needs at least {least} records, {records} came'
             )
-        sets, most = (
-            self.sets(records),
-            MOST_VALUES if self.name.startswith("coinpress") else MOST_SETS,
-        )
+        sets = self.sets(records)
+        most = MOST_VALUES if self.name.startswith("coinpress") else MOST_SETS
         if sets > most:
             raise RangeError(
-                f'"{self.name}" over {records:,} records averages {sets:,} sets, at most {most:,} are possible; take '
-                f"fewer records, or so many sets with a subsampled mechanism"
+                f'"{self.name}" over {records:,} records averages {sets:,} sets, '
+                f"at most {most:,} are possible; take fewer records, "
+                "or a subsampled mechanism with at most this number of sets"
             )
         if sets * self.kernel.magnitude_units >= 1 << MOST_BITS:
             raise RangeError(
-                f"the sum of {sets:,} values of the kernel may not fit {MOST_BITS} bits; take coarser resolutions of "
-                f"its fields"
+                f"the sum of {sets:,} values of the kernel may not fit {MOST_BITS} bits; "
+                "take coarser resolutions of its fields"
             )
 
+    @property
+    def splits(self) -> bool:
+        """Whether the estimate averages sets of a half of the records."""
+        return self.name == "hajek_split"
+
+    def averaged_records(self, records: int) -> int:
+        """The number of records whose sets the estimate averages."""
+        return records - records // 2 if self.splits else records
+
     def sets(self, records: int) -> int:
-        """How many the estimate is the mean of."""
+        """The number of sets that the estimate averages."""
         k = self.kernel.degree
         if self.name == "coinpress_naive":
             return records // k
-        return self.count or comb(
-            records - records // 2 if self.name == "hajek_split" else records, k
-        )
+        return self.count or comb(self.averaged_records(records), k)
 
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction:
-        """The noisy mean, in the kernel's values. Reveals: this number."""
+        """The noisy mean, in the kernel's values.
+
+        Reveals: this number.
+        """
         return self.protocol.estimate(columns, bits)
 
     def family(self, records: int, bits: RandomBits) -> Family:
-        """The sets that `estimate` averages if it is given the same bits."""
-        k = self.kernel.degree
+        """The sets that `estimate` averages when it is given the same bits."""
         if isinstance(self.protocol, PrivateTuples):
             return self.protocol.draw(records, bits)
         if isinstance(self.protocol, LocalHajek):
             return self.protocol.family(records, bits)
-        return CompleteFamily(records - records // 2 if self.name == "hajek_split" else records, k)
+        return CompleteFamily(self.averaged_records(records), self.kernel.degree)
 
     def noise_std(self, records: int, family: Family) -> float:
-        """Of the answer, exactly, in values: whatever the records are."""
+        """Standard deviation of the answer's noise, in values; it is exact for all tables."""
         if isinstance(self.protocol, PrivateTuples):
             part = share(family)
             return math.sqrt(self.protocol.coinpress(records, part).noise_variance(part))
@@ -145,20 +182,21 @@ class Choice:
         return math.sqrt(self.protocol.noise_variance(records))
 
     def sampling_bound(self, records: int) -> float:
-        """Standard deviation from taking the family instead of all sets, at most, in values."""
-        k, half = self.kernel.degree, float(self.kernel.interval.width) / 2
+        """Upper bound on the standard deviation of taking a family, not all sets, in values."""
+        k = self.kernel.degree
+        half = float(self.kernel.interval.width) / 2
         if self.name in ("laplace", "coinpress_all", "hajek"):
             return 0.0
         if self.count:
             return half / math.sqrt(self.count)
-        taken = (records - records // 2 if self.name == "hajek_split" else records) // k
-        shared = (
-            comb(records - k - 2, k - 2) / comb(records - k, k)
-            if k >= 2 and 2 * k <= records
-            else 0.0
-        )
+        taken = self.averaged_records(records) // k
+        # λ, the bound on the covariance of two disjoint sets.
+        shared = 0.0
+        if k >= 2 and 2 * k <= records:
+            shared = comb(records - k - 2, k - 2) / comb(records - k, k)
         return half * math.sqrt(min(1.0, 1 / taken + shared))
 
     @property
     def event(self) -> PureEvent:
+        """The privacy event that the accountant charges."""
         return self.protocol.event

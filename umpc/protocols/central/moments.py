@@ -1,10 +1,12 @@
 """Variances without privacy: of the complete, the disjoint and the subsampled mean.
 
-Two kinds. `*_variance` are for independent records, from Hoeffding's ζ_c, the variance of f given c of its records'
-values (paper 002, equations 2 and 3). `PairMoments` are for one fixed table and degree 2: how far the disjoint and the
-subsampled mean fall from the complete one because sets were drawn, exactly.
+There are two kinds. `*_variance` are for independent records. They follow from Hoeffding's ζ_c, the
+variance of f given c of its records' values (paper 002, equations 2 and 3). `PairMoments` are for
+one fixed table and degree 2. They give the exact distance of the disjoint and the subsampled mean
+from the complete mean, which arises because sets were drawn.
 
-Paper: Hoeffding 1948; Chaudhuri, Loh, Pandey, Sarkar 2024, sections 2.1 and A.2; Lee 1990, chapter 4.
+Paper: Hoeffding 1948; Chaudhuri, Loh, Pandey, Sarkar 2024, sections 2.1 and A.2; Lee 1990,
+chapter 4.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from umpc.protocols.central.terms import CompleteFamily, Terms, sums
 
 
 def complete_variance(records: int, zetas: Sequence[float]) -> float:
-    """Of the U-statistic: sum over c of C(k, c) C(n-k, k-c) ζ_c / C(n, k).
+    """Variance of the U-statistic: the sum over c of C(k, c) C(n-k, k-c) ζ_c / C(n, k).
 
     Args:
+        records: n.
         zetas: ζ_1 .. ζ_k, squared values.
+
+    Raises:
+        StudyError: there are no ζ, or more than records.
     """
     k = len(zetas)
     if not 1 <= k <= records:
@@ -33,20 +39,30 @@ def complete_variance(records: int, zetas: Sequence[float]) -> float:
 
 
 def disjoint_variance(records: int, zetas: Sequence[float]) -> float:
-    """Of the mean of n // k independent values: ζ_k / (n // k)."""
+    """Variance of the mean of n // k independent values: ζ_k / (n // k)."""
     return zetas[-1] / (records // len(zetas))
 
 
 def subsampled_variance(records: int, count: int, zetas: Sequence[float]) -> float:
-    """Of the mean over M independent sets: (1 - 1/M) Var U + ζ_k / M (paper 002, Lemma A.5)."""
+    """Variance of the mean over M independent sets: (1 - 1/M) Var U + ζ_k / M.
+
+    Paper: 002, Lemma A.5.
+    """
     return (1 - 1 / count) * complete_variance(records, zetas) + zetas[-1] / count
 
 
 @dataclass(frozen=True)
 class PairMoments:
-    """Of one table, degree 2, in squared values of f: means over pairs of sets {S, T} of (f_S - U)(f_T - U).
+    """Moments of one table with a kernel of degree 2, in squared values of f.
 
-    same: S = T. adjacent: one record in common. apart: none.
+    They are means of (f_S - U)(f_T - U) over pairs of sets {S, T}.
+
+    Args:
+        records: n.
+        mean: U, in values.
+        same: the mean for S = T.
+        adjacent: the mean over S and T with one record in common.
+        apart: the mean over S and T with no record in common.
     """
 
     records: int
@@ -61,29 +77,36 @@ class PairMoments:
         return self.same / taken + (1 - 1 / taken) * self.apart
 
     def subsampled(self, count: int) -> float:
-        """The same for `count` independent pairs."""
+        """Mean squared distance of the mean over `count` independent pairs from U."""
         return self.same / count
 
     def zetas(self) -> tuple[float, float]:
-        """Estimates of ζ_1 and ζ_2, good to O(1/n): as Hoeffding's formula wants them."""
+        """Estimates of Hoeffding's ζ_1 and ζ_2, with an error of O(1/n)."""
         return max(0.0, self.adjacent), self.same
 
 
 def pair_moments(terms: Terms) -> PairMoments:
-    """By one pass over all pairs.
+    """The moments of a table, from one pass over all pairs and a second one for the squares.
 
-    With N pairs, sum over all S, T of (f_S-U)(f_T-U) is 0 = N (same + 2(n-2) adjacent + C(n-2, 2) apart), and
-    sum over i of (sum over S with i of (f_S-U))² is N (2 same + 2(n-2) adjacent).
+    Let N be the number of pairs. The sum over all S and T of (f_S-U)(f_T-U) is
+    0 = N (same + 2(n-2) adjacent + C(n-2, 2) apart). Take for each record i the square of the sum
+    of (f_S-U) over all S with i: these squares add up to N (2 same + 2(n-2) adjacent).
+
+    Raises:
+        StudyError: the degree is not 2, or there are fewer than four records.
     """
     if terms.degree != 2 or terms.records < 4:
         raise StudyError("moments of pairs need a kernel of two records and at least four records")
-    n, family = terms.records, CompleteFamily(terms.records, 2)
+    n = terms.records
+    family = CompleteFamily(n, 2)
     whole, at = sums(terms, family)
-    pairs, unit = family.count, float(terms.unit)
+    pairs = family.count
+    unit = float(terms.unit)
     mean = whole / pairs
     squares = sum(float(((terms.evaluate(sets) - mean) ** 2).sum()) for sets in family.chunks())
     same = squares / pairs
     around = float(((at - (n - 1) * mean) ** 2).sum()) / pairs
     adjacent = (around - 2 * same) / (2 * (n - 2))
     apart = -(same + 2 * (n - 2) * adjacent) / comb(n - 2, 2)
-    return PairMoments(n, mean * unit, *(np.array([same, adjacent, apart]) * unit**2).tolist())
+    same, adjacent, apart = (np.array([same, adjacent, apart]) * unit**2).tolist()
+    return PairMoments(n, mean * unit, same, adjacent, apart)

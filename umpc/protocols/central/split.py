@@ -1,19 +1,24 @@
-"""The local Hájek estimator for kernels of wide range whose values lie close together: half the records find where.
+"""The local Hájek estimator for kernels of wide range whose values lie close together.
 
-1. A random half: `naive`, a coarse private mean θ~ of f.
-2. The other half: f is cut to θ~ ± r, where r is the width of all its values around θ and the error of θ~ together,
-   and the local Hájek estimator runs with the cut function, of range 2r in place of C, and ξ for sub-Gaussian H_i.
+1. A random half of the records: `naive` gives θ~, a coarse private mean of f.
+2. The other half: f is cut to θ~ ± r, and the local Hájek estimator runs with the cut function. Its
+   range is 2r in place of C, and ξ is that of sub-Gaussian H_i. Here r is the width of all values
+   of f around θ plus the error of θ~.
 
-Privacy. The halves are random and depend on no value. A replaced record of the first half changes θ~ only, which is
-epsilon-DP, and what follows uses θ~ and the other records. One of the second half leaves θ~ as it is, and the
-estimator is epsilon-DP for any interval. So all is epsilon-DP with epsilon, not epsilon/2, for each part: parallel
-composition, adaptive.
+*Privacy.* The halves are random and depend on no value. A replaced record of the first half changes
+θ~ only. θ~ is epsilon-DP, and the second part uses θ~ and the other records. A replaced record of
+the second half leaves θ~ unchanged, and the estimator is epsilon-DP for every interval. The result
+is therefore epsilon-DP although each part uses epsilon, not epsilon/2: adaptive parallel
+composition.
 
-Widths, for a τ-sub-Gaussian f (paper 002, Lemma 5: H_i is τ-sub-Gaussian too), n records in the second half, m = n //
-k: values within τ√(2 log(2 C(n,k)/γ)), H_i within τ√(2 log(2n/γ)), their mean within τ√(2 log(2/γ)/m) of θ; θ~ within
-its noise's reach and τ√(2 log(2/γ)/m'). Accuracy only: where the data are otherwise, the cut adds bias.
+*Widths.* Let f be τ-sub-Gaussian; then so is H_i (paper 002, Lemma 5). Let the second half have n
+records and m = n // k blocks, and the first half m' blocks. All values lie within
+τ√(2 log(2 C(n,k)/γ)) of θ, all H_i within τ√(2 log(2n/γ)), and their mean within τ√(2 log(2/γ)/m).
+θ~ lies within the reach of its noise plus τ√(2 log(2/γ)/m'). The widths affect accuracy only. Where
+the data differ, the cut adds a bias.
 
-MSE, predicted at L = 0 and where nothing is cut: the complete variance for n/2 records plus the noise.
+*Predicted mean squared error*, at L = 0 and where nothing is cut: the complete variance for n/2
+records plus the noise.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 4.3, Lemma 5, Corollary 1.
 """
@@ -24,13 +29,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from umpc.dp.checks import check_epsilon, is_exact
 from umpc.dp.events import PureEvent
 from umpc.dp.heavy_tail import GRID
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
+from umpc.protocols.arrays import Integers
 from umpc.protocols.central.adaptations import PrivateTuples, naive
 from umpc.protocols.central.hajek import private_mean, tune
 from umpc.protocols.central.moments import complete_variance
@@ -41,14 +45,18 @@ from umpc.ustat.kernel import Kernel
 
 @dataclass(frozen=True)
 class SplitHajek:
-    """epsilon-DP, replace-one.
+    """The local Hájek estimator around a coarse mean, epsilon-DP for replace-one.
 
     Args:
         kernel: symmetric, of degree k.
         epsilon: > 0, exact.
-        spread: τ, exact, in values; a guess that the data need not fulfil.
-        failure: γ, of each width.
-        grid: granularity of the release, in values.
+        spread: τ, exact, in values. It is a guess that the data need not fulfil.
+        failure: γ, for each width; exact.
+        grid: granularity of the release, in values; exact.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact or not above 0.
+        StudyError: another parameter is not exact or out of its range.
     """
 
     kernel: Kernel
@@ -65,64 +73,93 @@ class SplitHajek:
             raise StudyError("spread and grid must be above 0, failure between 0 and 1")
 
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction:
-        """The noisy mean, in the kernel's values. Reveals: this number, and θ~ were it shown."""
+        """The noisy mean, in the kernel's values.
+
+        Reveals: this number; the guarantee also covers θ~.
+
+        Raises:
+            TooFewRecords: there are fewer than 4k records.
+        """
         records = len(next(iter(columns.values())))
-        if records < 4 * self.kernel.degree:
-            raise TooFewRecords(
-                f"expected at least {4 * self.kernel.degree} records, {records} came"
-            )
+        least = 4 * self.kernel.degree
+        if records < least:
+            raise TooFewRecords(f"expected at least {least} records, {records} came")
         order = permutation(records, bits)
         first, second = (
-            {name: c[part] for name, c in columns.items()} for part in self._halves(order)
+            {name: column[half] for name, column in columns.items()} for half in _halves(order)
         )
+        # Section 4.3: the coarse mean θ~ of the first half.
         centre = self.coarse.estimate(first, bits)
+        # Section 4.3: f projected to the interval around θ~.
         terms = kernel_terms(self.kernel, second)
-        low, high = self._cut(centre, records)
-        cut = terms.clipped(low, high)
+        cut = terms.clipped(*self.cut_interval(centre, records))
+        # Section 4.3: Algorithm 3 on the second half.
         family = CompleteFamily(terms.records, terms.degree)
-        return private_mean(
-            cut, family, self.concentration(terms.records), self.epsilon, bits, self.grid
-        )
+        xi = self.concentration(terms.records)
+        return private_mean(cut, family, xi, self.epsilon, bits, self.grid)
 
     @property
     def coarse(self) -> PrivateTuples:
-        """The mean of the first half."""
+        """The private mean of the first half (Definition 1)."""
         return naive(self.kernel, self.epsilon, self.spread, failure=self.failure)
 
-    def _halves(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        half = len(order) // 2
-        return order[:half], order[half:]
+    def cut_interval(self, centre: Fraction, records: int) -> tuple[int, int]:
+        """θ~ ± r in units, inside the kernel's range.
 
-    def _cut(self, centre: Fraction, records: int) -> tuple[int, int]:
-        """θ~ ± r in units, inside the kernel's range, always as long."""
-        unit, reach = self.kernel.unit, self.cut_units(records)
-        bottom = math.floor(self.kernel.interval.low / unit)
-        top = math.ceil(self.kernel.interval.high / unit)
-        low = max(bottom, min(math.floor(centre / unit) - reach // 2, top - reach))
+        Args:
+            centre: θ~, in values.
+            records: n of both halves together, on which alone the length depends.
+        """
+        reach = self.cut_units(records)
+        bottom, top = self._range_units()
+        around = math.floor(centre / self.kernel.unit) - reach // 2
+        low = max(bottom, min(around, top - reach))
         return low, low + reach
 
     def cut_units(self, records: int) -> int:
-        """2r in units, whatever the data are; at most the kernel's range."""
+        """2r in units for all data; at most the length of the kernel's range.
+
+        Args:
+            records: n of both halves together.
+        """
         half = records // 2
-        pairs = math.comb(records - half, self.kernel.degree)
-        wide = math.sqrt(2 * math.log(2 * pairs / float(self.failure)))
-        noise = math.sqrt(self.coarse.noise_variance(half) / 2) * math.log(1 / float(self.failure))
-        near = math.sqrt(2 * math.log(2 / float(self.failure)) / (half // self.kernel.degree))
+        failure = float(self.failure)
+        sets = math.comb(records - half, self.kernel.degree)
+        # The width of all values around θ.
+        wide = math.sqrt(2 * math.log(2 * sets / failure))
+        # The reach of θ~'s noise, and the distance of the first half's mean from θ.
+        noise = math.sqrt(self.coarse.noise_variance(half) / 2) * math.log(1 / failure)
+        near = math.sqrt(2 * math.log(2 / failure) / (half // self.kernel.degree))
         radius = float(self.spread) * (wide + near) + noise
-        whole = math.ceil(self.kernel.interval.high / self.kernel.unit)
-        whole -= math.floor(self.kernel.interval.low / self.kernel.unit)
-        return min(whole, 2 * math.ceil(radius / float(self.kernel.unit)) + 1)
+        bottom, top = self._range_units()
+        return min(top - bottom, 2 * math.ceil(radius / float(self.kernel.unit)) + 1)
+
+    def _range_units(self) -> tuple[int, int]:
+        """The kernel's range in units, rounded outwards."""
+        interval = self.kernel.interval
+        unit = self.kernel.unit
+        return math.floor(interval.low / unit), math.ceil(interval.high / unit)
 
     def concentration(self, records: int) -> Fraction:
-        """ξ for so many records in the second half, in values."""
-        at_record = math.sqrt(2 * math.log(2 * records / float(self.failure)))
-        mean = math.sqrt(2 * math.log(2 / float(self.failure)) / (records // self.kernel.degree))
+        """ξ in values (Lemma 5).
+
+        Args:
+            records: n of the second half.
+        """
+        failure = float(self.failure)
+        at_record = math.sqrt(2 * math.log(2 * records / failure))
+        mean = math.sqrt(2 * math.log(2 / failure) / (records // self.kernel.degree))
         return self.spread * Fraction(at_record + mean).limit_denominator(1 << 20)
 
     def noise_variance(self, records: int) -> float:
-        """At L = 0, squared values."""
+        """Noise variance at L = 0, in squared values.
+
+        Args:
+            records: n of both halves together.
+        """
         rest = records - records // 2
-        family, unit = CompleteFamily(rest, self.kernel.degree), self.kernel.unit
+        family = CompleteFamily(rest, self.kernel.degree)
+        unit = self.kernel.unit
         width = self.cut_units(records)
         if not width:
             return 0.0
@@ -137,9 +174,20 @@ class SplitHajek:
         return float(tuning.scale(0, rest) * unit) ** 2 + float(self.grid) ** 2 / 12
 
     def mse(self, records: int, zetas: tuple[float, ...]) -> float:
-        """Towards the parameter, for independent records with these ζ_1 .. ζ_k; cuts not counted."""
+        """Mean squared error towards the parameter; the error of the cut is left out.
+
+        Args:
+            records: n of both halves together, independent records.
+            zetas: ζ_1 .. ζ_k, squared values.
+        """
         return complete_variance(records - records // 2, zetas) + self.noise_variance(records)
 
     @property
     def event(self) -> PureEvent:
+        """The privacy event that the accountant charges."""
         return PureEvent(self.epsilon)
+
+
+def _halves(order: Integers) -> tuple[Integers, Integers]:
+    half = len(order) // 2
+    return order[:half], order[half:]

@@ -1,29 +1,41 @@
-"""Any pair kernel from noisy sums of vectors, added up by split and mix: the error of a trusted curator, nearly.
+"""Any pair kernel from noisy sums of vectors, added up by split and mix.
 
-Paper: Sinh & Ramon 2025, section 5 (GhaziSM): the sums of `ghazi_ldp` in the shuffle model, after Balle, Bell, Gascón,
-Nissim 2020. With S = sum over records of an integer vector p_i, a form F and a term of single records,
+The error is close to that of a trusted curator.
 
-    n(n-1) U = S' F S - sum_i p_i' F p_i;      (S + Z)' F (S + Z) - s^2 tr F - ...      is unbiased for it
+Paper: Sinh & Ramon 2025, section 5 (GhaziSM): the sums of `ghazi_ldp` in the shuffle model, after
+Balle, Bell, Gascón, Nissim 2020. Let S be the sum over records of an integer vector p_i. Let F be
+a form and `single` a term of single records. Then n(n-1) U = S' F S - sum_i p_i' F p_i. With
+independent noise Z of variance s^2 in each coordinate,
 
-with independent noise Z of variance s^2 in each coordinate. Two kinds of vectors:
-- `histogram`: p = e_cell, F = A, the single records' term is the diagonal of A times S.
-- `factors`: p = 2^f V_cell rounded, F = G 2^-2f (`factors`). Their term is known if the diagonal of A is constant, else
-  it is one more coordinate.
+    (S + Z)' F (S + Z) - s^2 tr F - (the term of single records)
 
-*Noise.* Replacing a record changes S by at most L in the sum of absolute values (2 for the histogram), so discrete
-Laplace noise P(z) ~ exp(-epsilon |z|/L) on each coordinate makes S epsilon-DP: the exponents add up. The public code of
-Sinh & Ramon has epsilon on every coordinate, and a scale 140 times too small. Each record adds Polya(1/h) - Polya(1/h)
-of it, so any h records have all of it and n of them n/h times the variance; a node draws the sum for its records.
+is unbiased for it. There are two kinds of vectors:
 
-*Guarantee.* (epsilon, delta), delta = (1 + e^epsilon) 2^-kappa, against a coordinator that sees shuffled messages and
-holds all but h records. The vector's d coordinates are mixed one by one, each at distance 2^-kappa/d of ideal.
+- `histogram`: p = e_cell and F = A. The term of single records is the diagonal of A times S.
+- `factors`: p = 2^f V_cell rounded, and F = G 2^-2f (`factors`). The term of single records is
+  known if the diagonal of A is constant; else it is one more coordinate.
 
-*Variance*, with l = 2 F S - (the single records' coefficients), s^2 and k4 the variance and the fourth cumulant of Z:
-s^2 |l|^2 + 2 s^4 |F|^2 + k4 sum_c F_cc^2, over (n(n-1))^2. Which vectors are better depends on the kernel: to first
-order 8 |A S|^2 against 2 L^2 |F S|^2, with L up to 2 r sqrt(d). For Kendall's the histogram is, by a fifth of the
-error; for smooth kernels, such as a sum, factors are.
+*Noise.* Replacing a record changes S by at most L in the sum of absolute values (2 for the
+histogram). Discrete Laplace noise P(z) ~ exp(-epsilon |z|/L) on each coordinate therefore makes S
+epsilon-DP, because the exponents add up. The public code of Sinh & Ramon spends epsilon on every
+coordinate, and has a scale that is 140 times too small. Each record adds Polya(1/h) - Polya(1/h).
+Any h records together add the whole noise, and n records add n/h times its variance. A node draws
+the sum for its records.
 
-LocalCost: two rounds; d r w bits a record.
+*Guarantee.* (epsilon, delta) with delta = (1 + e^epsilon) 2^-kappa, against a coordinator that sees
+shuffled messages and holds all but h records. The vector's d coordinates are mixed one by one, each
+at distance 2^-kappa/d from ideal mixing.
+
+*Variance.* Let l = 2 F S - (the single records' coefficients), and let s^2 and k4 be the variance
+and the fourth cumulant of Z. The variance of U is
+
+    [ s^2 |l|^2 + 2 s^4 |F|^2 + k4 sum_c F_cc^2 ] / (n(n-1))^2.
+
+The kernel decides which vectors are better. To first order it is 8 |A S|^2 against 2 L^2 |F S|^2,
+with L up to 2 r sqrt(d). For Kendall's kernel the histogram's error is smaller by a fifth. For
+smooth kernels, such as a sum, factors are better.
+
+Cost: two rounds; d r w bits for each record.
 """
 
 from __future__ import annotations
@@ -42,6 +54,7 @@ from umpc.dp.exact_sampling import ShakeStream, draw_seed
 from umpc.dp.polya import sample_polya
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError
+from umpc.protocols.arrays import Floats, Integers, Words
 from umpc.protocols.ghazi_shuffle.mixing import KAPPA, delta_of_mixing
 from umpc.protocols.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
 from umpc.protocols.local.bell_ldp import response_variance
@@ -51,33 +64,49 @@ from umpc.protocols.local.quantisation import Quantiser
 from umpc.ustat.clear import Columns
 
 FRACTION_BITS = 16
-"""Of the coordinates of factors."""
+"""Fractional bits of the coordinates of factors."""
+NOISE_FAILURE_BITS = 64
+"""All coordinates fit w bits except with probability 2^-64 together."""
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """vectors: (t, d) int64, of each cell. form: (d, d). single: (d,), coefficients of S in the single records' term.
-    constant: what each record adds to that term besides."""
+    """Each cell's integer vector, and the quadratic form that turns their sum into the statistic.
 
-    vectors: np.ndarray
-    form: np.ndarray
-    single: np.ndarray
+    Args:
+        vectors: (t, d) int64, one row for each cell.
+        form: F, (d, d) float64.
+        single: (d,) float64, the coefficients of S in the single records' term.
+        constant: a further summand of that term for each record.
+    """
+
+    vectors: Integers
+    form: Floats
+    single: Floats
     constant: float
 
     @cached_property
     def sensitivity(self) -> int:
-        """L: most by which two cells' vectors differ, in the sum of absolute values."""
+        """L: the largest sum of absolute differences between two cells' vectors."""
         return max(int(np.abs(self.vectors - row).sum(axis=1).max()) for row in self.vectors)
 
 
 @dataclass(frozen=True)
 class GhaziShuffle:
-    """epsilon: > 0, exact. cells: the kernel and its bins. records: n, of all nodes. honest: h of them, at least.
+    """A pair kernel from shuffled sums, (epsilon, delta)-DP.
 
-    kappa: the statistical security. vectors: histogram or factors.
+    Args:
+        epsilon: > 0, exact.
+        cells: the kernel and its bins.
+        records: n, the records of all nodes.
+        honest: h, the least number of honest records.
+        kappa: statistical security in bits.
+        vectors: `histogram` or `factors`.
 
-    Raises: StudyError, InvalidEpsilon for parameters out of range; TooFewRecords for h below 19; RangeError where the
-    sum does not fit 64 bits.
+    Raises:
+        StudyError, InvalidEpsilon: a parameter is out of its range.
+        TooFewRecords: h is below 19.
+        RangeError: the sum does not fit 64 bits.
     """
 
     epsilon: Fraction
@@ -88,22 +117,27 @@ class GhaziShuffle:
     vectors: str = "histogram"
 
     def __post_init__(self) -> None:
-        if self.vectors not in ("histogram", "factors") or self.kappa < 1:
-            raise StudyError("vectors is histogram or factors, kappa at least 1")
+        if self.vectors not in ("histogram", "factors"):
+            raise StudyError(f"vectors must be histogram or factors, but {self.vectors!r} came")
+        if self.kappa < 1:
+            raise StudyError(f"kappa must be at least 1, but {self.kappa} came")
         object.__setattr__(self, "epsilon", self.noise.epsilon)
         _ = self.shares
 
     @cached_property
     def embedding(self) -> Embedding:
+        """The vectors, their form, and the single records' term."""
         matrix = self.cells.matrix
         diagonal = matrix.diagonal()
         if self.vectors == "histogram":
             return Embedding(np.eye(len(matrix), dtype=np.int64), matrix, diagonal, 0.0)
-        exact, unit = factor(matrix), 1 << FRACTION_BITS
+        exact = factor(matrix)
+        unit = 1 << FRACTION_BITS
         rounded = np.rint(exact.vectors * unit).astype(np.int64)
         form = exact.form / unit**2
         if np.ptp(diagonal) == 0:
             return Embedding(rounded, form, np.zeros(len(form)), float(diagonal[0]))
+        # The diagonal is one more coordinate, with no part in the form.
         own = np.rint(diagonal * unit).astype(np.int64)[:, None]
         single = np.append(np.zeros(len(form)), 1 / unit)
         return Embedding(np.concatenate([rounded, own], axis=1), np.pad(form, (0, 1)), single, 0.0)
@@ -111,29 +145,35 @@ class GhaziShuffle:
     @property
     def dimension(self) -> int:
         """d."""
-        return self.embedding.vectors.shape[1]
+        return len(self.embedding.form)
 
     @cached_property
     def noise(self) -> DistributedLaplace:
-        """Of each coordinate; its n shares are the records'."""
+        """The noise of each coordinate; its n shares belong to the records."""
         return DistributedLaplace(
             self.epsilon, self.embedding.sensitivity, self.records, self.honest
         )
 
     @cached_property
     def width(self) -> int:
-        """w: the sum and the noise, but for odds of 2^-64 in all, fit w bits with a sign."""
+        """w: the sum and the noise fit w bits with a sign, except with probability 2^-64 in all.
+
+        Raises:
+            RangeError: w exceeds 64.
+        """
         largest = self.records * int(np.abs(self.embedding.vectors).max())
-        width = (largest + self.noise.tail_bound(64 + self.dimension.bit_length())).bit_length() + 1
+        tail = self.noise.tail_bound(NOISE_FAILURE_BITS + self.dimension.bit_length())
+        width = (largest + tail).bit_length() + 1
         if width > 64:
             raise RangeError(
-                f"the sums need {width} bits, 64 are possible; take a larger epsilon or fewer records"
+                f"the sums need {width} bits, 64 are possible; "
+                "take a larger epsilon or fewer records"
             )
         return width
 
     @cached_property
     def shares(self) -> int:
-        """r."""
+        """r, for a distance of 2^-kappa/d in each coordinate."""
         return shares_needed(self.honest, self.width, self.kappa + ceil(log2(self.dimension)))
 
     @property
@@ -141,25 +181,30 @@ class GhaziShuffle:
         """(1 + e^epsilon) 2^-kappa, rounded up."""
         return delta_of_mixing(self.epsilon, self.kappa)
 
-    # --- the node ---------------------------------------------------------------------------------------------
+    # --- the node ------------------------------------------------------------------------------
 
     def randomise(self, columns: Columns, bits: RandomBits) -> bytes:
-        """What a node sends to the shufflers: r shares of each record's vector, coordinate by coordinate."""
+        """A node's message to the shufflers.
+
+        It holds r shares of each record's vector, coordinate by coordinate.
+        """
         return pack(self.split_records(columns, bits).reshape(-1), self.width)
 
-    def split_records(self, columns: Columns, bits: RandomBits) -> np.ndarray:
-        """(d, records r) uint64 below 2^w: the same, unpacked."""
+    def split_records(self, columns: Columns, bits: RandomBits) -> Words:
+        """The numbers in a node's message, unpacked: (d, records r) uint64 below 2^w."""
         stream = ShakeStream(draw_seed(bits), "ghazi-shuffle")
         vectors = self.embedding.vectors[self.cells.draw(columns, stream)].T.astype(np.int64)
         count = vectors.shape[1]
         if count:
-            vectors[:, 0] += self._draw_noise(count, bits)
+            # The first record carries the noise of all of the node's records.
+            vectors[:, 0] += self.draw_noise(count, bits)
         mask = np.uint64((1 << self.width) - 1)
         return split(vectors.astype(np.uint64) & mask, self.shares, self.width, stream)
 
-    def _draw_noise(self, count: int, bits: RandomBits) -> np.ndarray:
-        """(d,) int64: what `count` records add together."""
-        shape, ratio = Fraction(count, self.honest), self.noise.log_ratio
+    def draw_noise(self, count: int, bits: RandomBits) -> Integers:
+        """The noise that `count` records add together: (d,) int64."""
+        shape = Fraction(count, self.honest)
+        ratio = self.noise.log_ratio
         return np.array(
             [
                 sample_polya(shape, ratio, bits) - sample_polya(shape, ratio, bits)
@@ -167,10 +212,14 @@ class GhaziShuffle:
             ]
         )
 
-    # --- the shufflers ----------------------------------------------------------------------------------------
+    # --- the shufflers -------------------------------------------------------------------------
 
     def shuffle(self, messages: Sequence[bytes], counts: Sequence[int], bits: RandomBits) -> bytes:
-        """All nodes' messages as one heap for each coordinate. Raises: EncodingError for one that does not decode."""
+        """All nodes' messages as one heap for each coordinate, in a random order.
+
+        Raises:
+            EncodingError: a message does not decode.
+        """
         check_counts(messages, counts)
         heaps = [
             self._decode(message, count) for message, count in zip(messages, counts, strict=True)
@@ -178,57 +227,77 @@ class GhaziShuffle:
         mixed = mix(np.concatenate(heaps, axis=1), ShakeStream(draw_seed(bits), "shuffle"))
         return pack(mixed.reshape(-1), self.width)
 
-    def _decode(self, message: bytes, count: int) -> np.ndarray:
-        return unpack(message, self.dimension * count * self.shares, self.width).reshape(
-            self.dimension, -1
-        )
+    def _decode(self, message: bytes, count: int) -> Words:
+        """The shares of `count` records: (d, count r) uint64."""
+        numbers: Words = unpack(message, self.dimension * count * self.shares, self.width)
+        return numbers.reshape(self.dimension, -1)
 
-    # --- the coordinator --------------------------------------------------------------------------------------
+    # --- the coordinator -----------------------------------------------------------------------
 
     def aggregate(self, mixed: bytes) -> LocalEstimate:
-        """The estimate from the shuffled messages of all n records. Raises: EncodingError."""
+        """The estimate from the shuffled messages of all n records.
+
+        Raises:
+            EncodingError: the messages do not decode.
+        """
         return self.estimate(self._decode(mixed, self.records))
 
-    def estimate(self, heap: np.ndarray) -> LocalEstimate:
-        """The same of (d, n r) uint64 below 2^w."""
+    def estimate(self, heap: Words) -> LocalEstimate:
+        """The estimate from the unpacked heap: (d, n r) uint64 below 2^w."""
         total = add_up(heap, self.width).astype(np.float64)
-        embedding, n = self.embedding, self.records
-        value = total @ embedding.form @ total - self.noise.variance * float(
-            np.trace(embedding.form)
-        )
+        embedding = self.embedding
+        n = self.records
+        # (S + Z)' F (S + Z) - s^2 tr F, less the single records' term.
+        noise = self.noise.variance * float(np.trace(embedding.form))
+        value = total @ embedding.form @ total - noise
         value -= embedding.single @ total + n * embedding.constant
         return LocalEstimate(float(value) / (n * (n - 1)), sqrt(self._variance(total)), n)
 
-    # --- theory -----------------------------------------------------------------------------------------------
+    # --- theory --------------------------------------------------------------------------------
 
     def predicted_mse(self, columns: Columns, exact: float | None = None) -> float:
-        """Mean squared error on these records. exact: the statistic; None leaves out the error of cells."""
+        """Mean squared error on these records.
+
+        Args:
+            exact: the statistic without quantisation; None leaves the error of quantisation out.
+        """
         rows, weights = self.cells.laws(columns)
         variance = self._variance(weights @ rows @ self.embedding.vectors)
         variance += response_variance(self.cells.matrix, rows, weights, 1.0)
-        return (
-            variance if exact is None else variance + (self.cells.quantised(columns) - exact) ** 2
-        )
+        if exact is None:
+            return variance
+        return variance + (self.cells.quantised(columns) - exact) ** 2
 
-    def _variance(self, total: np.ndarray) -> float:
-        form, n, square = self.embedding.form, self.records, self.noise.variance
+    def _variance(self, total: Floats) -> float:
+        """The variance of U for this sum S; the formula stands in the module's docstring."""
+        form = self.embedding.form
+        n = self.records
+        square = self.noise.variance
         linear = 2 * form @ total - self.embedding.single
         variance = square * linear @ linear + 2 * square**2 * np.sum(form**2)
         variance += self._fourth_cumulant() * np.sum(form.diagonal() ** 2)
         return float(variance) / (n * (n - 1)) ** 2
 
     def _fourth_cumulant(self) -> float:
-        """Of the noise: n/h times 2 q (1 + 4 q + q^2)/(1 - q)^4, twice a geometric's."""
+        """k4 of the noise: n/h times 2 q (1 + 4 q + q^2)/(1 - q)^4, twice a geometric law's."""
         ratio = float(min(self.noise.log_ratio, Fraction(700)))
         q = exp(-ratio)
         return self.records / self.honest * 2 * q * (1 + 4 * q + q * q) / expm1(-ratio) ** 4
 
     def message_bytes(self, records: int) -> int:
-        """Of a node with so many records, and in all from the shufflers for n."""
+        """Bytes of the message of a node with this many records.
+
+        For n records it is the total that the shufflers send.
+        """
         return packed_bytes(self.dimension * records * self.shares, self.width)
 
     def cost(self, records_per_node: Sequence[int]) -> LocalCost:
-        """Bytes to the shufflers and from them."""
-        sent = sum(map(self.message_bytes, records_per_node)) + self.message_bytes(self.records)
+        """Cost of a run with these numbers of records; bytes to the shufflers and from them."""
+        to_shufflers = sum(map(self.message_bytes, records_per_node))
         numbers = self.dimension * self.records * self.shares
-        return LocalCost(sent, 2, numbers, numbers + self.dimension**2)
+        return LocalCost(
+            message_bytes=to_shufflers + self.message_bytes(self.records),
+            rounds=2,
+            node_operations=numbers,
+            coordinator_operations=numbers + self.dimension**2,
+        )

@@ -1,4 +1,4 @@
-"""δ of a heap of messages that nobody can tell apart: what a statistical distance costs in privacy."""
+"""δ of a heap of indistinguishable messages: the privacy cost of a statistical distance."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from flint import ctx
 from umpc.dp.balls import PRECISION, above, ball
 
 KAPPA = 40
-"""The usual statistical security: heaps of equal sums are within 2^-KAPPA of each other."""
+"""The usual statistical security: heaps of equal sums are within distance 2^-KAPPA."""
 
 
 def delta_of_mixing(epsilon: Fraction, kappa: int = KAPPA) -> Fraction:
-    """(1 + e^epsilon) 2^-kappa, rounded up, and at most 1: then it promises nothing.
+    """(1 + e^epsilon) 2^-kappa, rounded up, and at most 1, where it promises nothing.
 
-    With d the distance of either table's heap from one that follows from the noisy sums alone, P* and Q* of those:
-    P(S) <= P*(S) + d <= e^epsilon Q*(S) + d <= e^epsilon (Q(S) + d) + d.
+    Let d be the distance of either table's heap from a heap that follows from the noisy sums
+    alone, and let P* and Q* be the laws of these heaps. Then
+
+        P(S) <= P*(S) + d <= e^epsilon Q*(S) + d <= e^epsilon (Q(S) + d) + d.
+
+    Args:
+        epsilon: > 0, exact; that of the noisy sums.
+        kappa: d = 2^-kappa.
     """
-    if epsilon >= kappa:  # e^kappa > 2^kappa; and a large epsilon takes memory that nobody has
+    # e^kappa > 2^kappa, and a large epsilon would take more memory than any machine has.
+    if epsilon >= kappa:
         return Fraction(1)
     with ctx.workprec(PRECISION):
-        return min(
-            Fraction(1), above((1 + ball(epsilon).exp()) / ball(1 << kappa), grid=kappa + 40)
-        )
+        cost = (1 + ball(epsilon).exp()) / ball(1 << kappa)
+        return min(Fraction(1), above(cost, grid=kappa + 40))

@@ -1,24 +1,31 @@
-"""GOPA between nodes that all share noise with each other: how much of it, and one node's part.
+"""GOPA between nodes that all share noise with each other: the amount of noise, and a node's part.
 
-Node i publishes y_i = x_i + Σ_{j≠i} ±Δ_ij + η_i, integers: Δ_ij a discrete Gaussian of parameter σ_Δ² that both draw
-from one seed, added by the one and subtracted by the other; η_i of parameter σ_η², its own. The sum of all y has the
-noise of N parameters σ_η² only.
+Node i publishes y_i = x_i + Σ_{j≠i} ±Δ_ij + η_i, all integers. Δ_ij is a discrete Gaussian of
+parameter σ_Δ² that both nodes draw from one seed; one node adds it and the other subtracts it. η_i
+has parameter σ_η² and is the node's own. In the sum of all y the Δ cancel, and the noise of N
+parameters σ_η² remains.
 
-Privacy. Whoever colludes knows the Δ of its own pairs; among h honest nodes the graph is complete again. As in
-`dp.central.gopa`, if an honest x_r moves by v, the law of all honest messages is that of before with Δ shifted by any
-integers s and η by t, as long as s and t together move the messages by v at r, so the release is ρ-zCDP with
+*Privacy.* Colluding nodes know the Δ of their own pairs. Among the h honest nodes the graph is
+complete again. Suppose that an honest x_r moves by v. As in `bench.baselines.gopa`, the law of all
+honest messages is then the former law with Δ shifted by any integers s and η by t, as long as s and
+t together move the messages by v at r and by nothing elsewhere. The release is therefore ρ-zCDP
+with
 
     ρ = (Σ s_e²/σ_Δ² + Σ t_i²/σ_η²)/2.
 
-On a complete graph the best flow is known: v·a over each of the h-1 edges at r, a = q/(1 + q h) with q = σ_Δ²/σ_η²,
-and none elsewhere. Rounded to integers, for every |v| <= steps:
+On a complete graph the best flow is known. It is v·a over each of the h-1 edges at r, where
+a = q/(1 + q h) and q = σ_Δ²/σ_η², and nothing over the other edges. Rounded to integers it
+satisfies, for every |v| <= steps,
 
-    |s_e| <= steps·a + 1/2,     |t_j| <= steps·a + 1/2 for j ≠ r,     |t_r| <= steps (1 - (h-1) a) + (h-1)/2,
+    |s_e| <= steps·a + 1/2,     |t_j| <= steps·a + 1/2 for j ≠ r,
+    |t_r| <= steps (1 - (h-1) a) + (h-1)/2.
 
-which gives `rho`, an exact fraction. For large q and steps >> h² it is near steps²/(2 h σ_η²): what a trusted curator
-who adds the honest nodes' noise would reach. Fewer colluders see less, so h = N - t holds for up to t of them.
+These bounds give `rho` as an exact fraction. For large q and steps >> h² it is near
+steps²/(2 h σ_η²), the value for a trusted curator who adds the honest nodes' noise. Fewer colluding
+nodes see less, so h = N - t holds for up to t colluding nodes.
 
-Paper: Bellet 2021 (slides); Sabater, Bellet, Ramon 2022; Canonne, Kamath, Steinke 2020, theorem 4 (shifts of integers).
+Paper: Bellet 2021 (slides); Sabater, Bellet, Ramon 2022; Canonne, Kamath, Steinke 2020, theorem 4
+(shifts of integers).
 """
 
 from __future__ import annotations
@@ -34,17 +41,26 @@ from umpc.dp.renyi import gaussian_curve, least_scale, renyi_epsilon, satisfies
 from umpc.errors import StudyError
 
 RATIO = 1 << 16
-"""σ_Δ²/σ_η²: the honest nodes' sum has all but 1/RATIO of the use of their own noise, for eight more bits a message."""
+"""q = σ_Δ²/σ_η². The honest nodes' own noise protects their sum up to a part of 1/RATIO.
+
+The pairwise noise costs eight more bits for each message.
+"""
 
 
 @dataclass(frozen=True)
 class PairwiseNoise:
-    """The noise of all nodes. rho-zCDP for replacing one honest node's value, towards up to nodes - honest others.
+    """The noise of all nodes: rho-zCDP for the value of one honest node.
+
+    The guarantee holds against up to nodes - honest colluding nodes.
 
     Args:
-        steps: >= 1, most by which one record moves a node's value.
-        nodes: N. honest: h of them at least are.
+        steps: >= 1, the largest amount by which one record moves a node's value.
+        nodes: N.
+        honest: h, the least number of honest nodes.
         own: σ_η² >= 1, an integer.
+
+    Raises:
+        StudyError: a parameter is out of its range.
     """
 
     steps: int
@@ -56,40 +72,44 @@ class PairwiseNoise:
         check_nodes(self.nodes, self.honest)
         if check_sensitivity(self.steps) < 1 or not is_integer(self.own) or self.own < 1:
             raise StudyError(
-                f"expected steps and a parameter of 1 or more, got {self.steps!r} and {self.own!r}"
+                "steps and the own noise's parameter must be 1 or more, "
+                f"but {self.steps!r} and {self.own!r} came"
             )
 
     @property
     def pairwise(self) -> int:
-        """σ_Δ²."""
+        """σ_Δ², the parameter of each pair's noise."""
         return RATIO * self.own
 
     @property
     def rho(self) -> Fraction:
-        """Exact, never too small."""
+        """ρ, an exact fraction that is never too small."""
         return rho_for_own_one(self.steps, self.honest) / self.own
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        """With this delta, rounded up."""
+        """The epsilon that holds with this delta, rounded up."""
         return renyi_epsilon(gaussian_curve(self.rho), check_delta(delta))
 
     @property
     def own_law(self) -> DiscreteGaussian:
-        """Of η."""
+        """The law of η."""
         return DiscreteGaussian(Fraction(self.own))
 
     @property
     def pair_law(self) -> DiscreteGaussian:
-        """Of each Δ."""
+        """The law of each Δ."""
         return DiscreteGaussian(Fraction(self.pairwise))
 
     @property
     def std(self) -> float:
-        """Of the sum of all messages."""
+        """Standard deviation of the noise in the sum of all messages."""
         return math.sqrt(self.nodes * self.own)
 
     def tail_bound(self, log2_probability: int = 64) -> int:
-        """Of one node's noise: P(|Σ ±Δ + η| > T) <= 2^-log2_probability. Sums of sub-Gaussian parameters add."""
+        """T with P(|Σ ±Δ + η| > T) <= 2^-log2_probability for one node's noise.
+
+        Sub-Gaussian parameters of independent summands add up.
+        """
         total = self.own + (self.nodes - 1) * self.pairwise
         return DiscreteGaussian(Fraction(total)).tail_bound(log2_probability)
 
@@ -100,9 +120,16 @@ def calibrate_pairwise(
 ) -> PairwiseNoise:
     """Nearly the least noise for (epsilon, delta), rounded up.
 
-    Raises: InvalidEpsilon where epsilon or delta is not exact or not in its range; StudyError.
+    Args:
+        epsilon, delta: exact; delta > 0.
+        steps, nodes, honest: the arguments of `PairwiseNoise`.
+
+    Raises:
+        InvalidEpsilon: epsilon or delta is not exact or not in its range.
+        StudyError: another parameter is out of its range.
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     check_nodes(nodes, honest)
     one = rho_for_own_one(steps, honest)
     own = least_scale(
@@ -112,9 +139,12 @@ def calibrate_pairwise(
 
 
 def rho_for_own_one(steps: int, honest: int) -> Fraction:
-    """ρ for σ_η² = 1; it falls as 1/σ_η²."""
-    others, half = honest - 1, Fraction(1, 2)
+    """ρ for σ_η² = 1. It is proportional to 1/σ_η²."""
+    others = honest - 1
+    half = Fraction(1, 2)
+    # a = q/(1 + q h)
     flow = Fraction(RATIO, 1 + RATIO * honest)
+    # The bounds on |s_e| and |t_j|, and on |t_r|.
     along = steps * flow + half
     left = steps * (1 - others * flow) + others * half
     return (others * along**2 / RATIO + others * along**2 + left**2) / 2

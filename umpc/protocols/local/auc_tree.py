@@ -1,4 +1,4 @@
-"""The walk down the tree of counts, and what its error is expected to be.
+"""The walk down the tree of counts that estimates the AUC, and its predicted error.
 
 Paper: Bell et al. 2020, equation 10 and appendix B.1.
 """
@@ -11,83 +11,121 @@ from math import sqrt
 
 import numpy as np
 
+from umpc.protocols.arrays import Flags, Floats, Integers
+
 
 @dataclass(frozen=True)
-class Step:
-    """One level of the walk. parents: level of the nodes below, which are followed, discarded; leaves: at the end."""
+class WalkLevel:
+    """The nodes that the walk meets on one level of the tree.
+
+    Args:
+        parents: the level of the nodes in `followed` and `discarded`.
+        followed: (f,) int64, numbers of the nodes that the paper calls recursed.
+        discarded: (d,) int64, numbers of the discarded nodes.
+        leaves: int64, the children of followed nodes on the last level; empty before it.
+    """
 
     parents: int
-    followed: np.ndarray
-    discarded: np.ndarray
-    leaves: np.ndarray
+    followed: Integers
+    discarded: Integers
+    leaves: Integers
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Counts of two classes and the rule by which nodes are followed.
+    """Counts of two classes, and the rule that says which nodes the walk follows.
 
-    negatives, positives: counts by level, (2^l,) float64 for l = 0 .. alpha. minus, plus: v- and v+, the variance of a
-    count of each. constant: a. half: whether a discarded node's pairs count half, else nothing. ties: of equal leaves.
+    Args:
+        negatives, positives: counts by level, (2^l,) float64 for l = 0 .. alpha.
+        minus, plus: v- and v+, the variance of a count of each class.
+        constant: a.
+        half: whether a discarded node's pairs count half; otherwise they count nothing.
+        ties: the value of a pair of equal leaves.
     """
 
-    negatives: list[np.ndarray]
-    positives: list[np.ndarray]
+    negatives: list[Floats]
+    positives: list[Floats]
     minus: float
     plus: float
     constant: float
     half: bool
     ties: float
 
-    def steps(self) -> Iterator[Step]:
-        """From the root down, until nothing is followed."""
+    def steps(self) -> Iterator[WalkLevel]:
+        """Walk from the root down, level by level, until the walk follows no node."""
         active = np.zeros(1, dtype=np.int64)
         last = len(self.negatives) - 1
         for level in range(last):
-            least = [sqrt(self.constant * variance) / 2 for variance in (self.minus, self.plus)]
-            product = np.maximum(self.negatives[level][active], least[0])
-            product = product * np.maximum(self.positives[level][active], least[1])
-            follow = product >= self.constant * sqrt(self.minus * self.plus)
+            follow = self._follows(level, active)
             children = (2 * active[follow][:, None] + np.arange(2)).reshape(-1)
-            nothing = np.zeros(0, dtype=np.int64)
-            yield Step(
-                level, active[follow], active[~follow], children if level == last - 1 else nothing
-            )
+            leaves = children if level == last - 1 else np.zeros(0, dtype=np.int64)
+            yield WalkLevel(level, active[follow], active[~follow], leaves)
             active = children
 
+    def _follows(self, level: int, nodes: Integers) -> Flags:
+        """Whether the walk follows each of these nodes: (nodes,) bool."""
+        # Section 4: h~± = max(h^±, sqrt(a v±)/2).
+        least_minus = sqrt(self.constant * self.minus) / 2
+        least_plus = sqrt(self.constant * self.plus) / 2
+        product = np.maximum(self.negatives[level][nodes], least_minus)
+        product = product * np.maximum(self.positives[level][nodes], least_plus)
+        # Section 4: recurse where h~+ h~- >= tau = a sqrt(v+ v-).
+        threshold = self.constant * sqrt(self.minus * self.plus)
+        return product >= threshold
+
     def value(self) -> float:
-        """The estimated number of pairs in order, ties counted `ties`."""
+        """The estimated number of pairs in order, where a tie counts `ties` (equation 10)."""
         total = 0.0
         for step in self.steps():
-            minus, plus = self.negatives[step.parents + 1], self.positives[step.parents + 1]
+            minus = self.negatives[step.parents + 1]
+            plus = self.positives[step.parents + 1]
+            # Equation 10, a recursed node: h^+_{p1} h^-_{p0}.
             total += float(plus[2 * step.followed + 1] @ minus[2 * step.followed])
             if self.half:
-                one, two = 2 * step.discarded, 2 * step.discarded + 1
+                # Section 4, a discarded node: half the product of its children's sums.
+                one = 2 * step.discarded
+                two = one + 1
                 total += float((plus[one] + plus[two]) @ (minus[one] + minus[two])) / 2
+            # Departure: a leaf counts its ties, where equation 10 has 0.
             total += self.ties * float(plus[step.leaves] @ minus[step.leaves])
         return total
 
 
-def exact_levels(leaf: np.ndarray, levels: int) -> list[np.ndarray]:
-    """Counts without noise, level 0 to alpha, of records with these leaves."""
+def exact_levels(leaf: Integers, levels: int) -> list[Floats]:
+    """Noiseless counts by level, 0 to alpha, from each record's leaf.
+
+    Args:
+        leaf: (records,) int64 in 0 .. 2^levels - 1.
+    """
     return [
-        np.bincount(leaf >> (levels - level), minlength=1 << level).astype(float)
+        np.bincount(leaf >> (levels - level), minlength=1 << level).astype(np.float64)
         for level in range(levels + 1)
     ]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The error of a tree of exact counts, once these are estimated.
+    """The predicted error of the estimate, from a tree of exact counts.
 
-    The walk is taken as it is on the exact counts. Then the estimate is bilinear in the two classes' counts, and
+    The prediction assumes that the walk follows the nodes that it follows on the exact counts.
+    Then the estimate is bilinear in the two classes' counts, and
 
-        MSE = bias^2 + [first order, each class] + [second order],
+        MSE = bias^2 + [first order, each class] + [second order].
 
-    with b_l(q) the derivative by the count of q at level l. A record's contribution at a level, its answer times b, has
-    mean b_l(its node) and mean square (1/g^2) B_l, B_l = sum of b_l^2, as answers for different nodes are uncorrelated.
-    With `users`, a record is asked about one of alpha levels, evenly: alpha sum_l (B_l/g^2 - mean b_l^2) n for its
-    answers and alpha times the squares of b, centred by record and by level, for the choice of levels. Without, all
-    levels. Second order: v+ v- times the squares of the coefficients of the products.
+    Let b_l(q) be the derivative by the count of q at level l. A record's contribution at a level
+    is its answer times b. It has mean b_l(its node) and mean square (1/g^2) B_l, where B_l is the
+    sum of b_l^2, because answers for different nodes are uncorrelated.
+
+    With the `users` split, a record is asked about one of alpha levels, each equally likely. Its
+    answers contribute alpha sum_l (B_l/g^2 - mean b_l^2) n. The choice of levels contributes alpha
+    times the squares of b, centred by record and by level. With the `budget` split, every record
+    answers for all levels. The second order is v+ v- times the squares of the coefficients of the
+    products.
+
+    Args:
+        tree: exact counts, or estimated ones for `plug_in_variance`.
+        truth: g, the gain of a record's bit.
+        users: whether the split is `users`.
     """
 
     tree: Tree
@@ -95,75 +133,88 @@ class Prediction:
     users: bool
 
     def mse(self, exact: float | None = None) -> float:
-        """Of the AUC; squared. exact: what the bias is towards; None takes the AUC of the leaves."""
+        """Mean squared error of the AUC.
+
+        Args:
+            exact: the AUC from which the bias is measured; None takes the AUC of the leaves.
+        """
         tree = self.tree
         pairs = float(tree.negatives[0][0]) * float(tree.positives[0][0])
         second, by_minus, by_plus = self._derivatives()
         bias = self._bias() if exact is None else tree.value() - exact * pairs
         total = bias**2 + second * tree.minus * tree.plus
-        total += self._first_order(by_minus, tree.negatives) + self._first_order(
-            by_plus, tree.positives
-        )
+        first = self._first_order(by_minus, tree.negatives)
+        total += first + self._first_order(by_plus, tree.positives)
         return total / pairs**2
 
     def plug_in_variance(self) -> float:
-        """Of the AUC, from a tree of estimated counts: without bias, and without what the noise leaves out.
+        """Variance of the AUC from a tree of estimated counts, without the bias.
 
-        Squares of estimated counts are too large by their variance, so both classes' first orders hold the second order
-        each; it is taken off once (Goodman 1960, of a product). It is the least that is left.
+        Squares of estimated counts are too large by their variance. Both classes' first orders
+        therefore hold the second order once each, and this function subtracts it once (Goodman
+        1960, variance of a product). The second order is the least value that it returns.
         """
         tree = self.tree
         second, by_minus, by_plus = self._derivatives()
         both = second * tree.minus * tree.plus
-        first = sum(tree.plus * np.sum(b**2) for b in by_plus) + sum(
-            tree.minus * np.sum(b**2) for b in by_minus
-        )
-        return (
-            max(both, float(first) - both)
-            / (float(tree.negatives[0][0]) * float(tree.positives[0][0])) ** 2
-        )
+        first_plus = sum(tree.plus * np.sum(b**2) for b in by_plus)
+        first_minus = sum(tree.minus * np.sum(b**2) for b in by_minus)
+        pairs = float(tree.negatives[0][0]) * float(tree.positives[0][0])
+        return max(both, float(first_plus + first_minus) - both) / pairs**2
 
-    def _derivatives(self) -> tuple[float, list[np.ndarray], list[np.ndarray]]:
+    def _derivatives(self) -> tuple[float, list[Floats], list[Floats]]:
         """The sum of squared coefficients, and b by level of negatives and of positives."""
-        tree, squares = self.tree, 0.0
+        tree = self.tree
+        squares = 0.0
         by_minus = [np.zeros_like(counts) for counts in tree.negatives]
         by_plus = [np.zeros_like(counts) for counts in tree.positives]
         for step in tree.steps():
             level = step.parents + 1
-            minus, plus = tree.negatives[level], tree.positives[level]
-            one, two = 2 * step.followed, 2 * step.followed + 1
+            minus = tree.negatives[level]
+            plus = tree.positives[level]
+            # Followed nodes: one product each.
+            one = 2 * step.followed
+            two = one + 1
             by_plus[level][two] += minus[one]
             by_minus[level][one] += plus[two]
             squares += len(one)
             if tree.half:
-                one, two = 2 * step.discarded, 2 * step.discarded + 1
+                # Discarded nodes: four products of weight 1/2 each.
+                one = 2 * step.discarded
+                two = one + 1
                 for child in (one, two):
                     by_plus[level][child] += (minus[one] + minus[two]) / 2
                     by_minus[level][child] += (plus[one] + plus[two]) / 2
                 squares += len(one)
+            # Leaves: the ties.
             by_plus[level][step.leaves] += tree.ties * minus[step.leaves]
             by_minus[level][step.leaves] += tree.ties * plus[step.leaves]
             squares += tree.ties**2 * len(step.leaves)
         return squares, by_minus, by_plus
 
-    def _first_order(self, by: list[np.ndarray], counts: list[np.ndarray]) -> float:
+    def _first_order(self, derivatives: list[Floats], counts: list[Floats]) -> float:
         """Variance of the part that is linear in one class's counts."""
-        alpha, leaves = len(by) - 1, counts[-1]
+        alpha = len(derivatives) - 1
+        leaves = counts[-1]
         n = leaves.sum()
+        # (alpha, leaves): b of the node above each leaf.
         own = np.stack(
-            [np.repeat(by[level], len(leaves) >> level) for level in range(1, alpha + 1)]
+            [np.repeat(derivatives[level], len(leaves) >> level) for level in range(1, alpha + 1)]
         )
-        noise = sum(n * np.sum(b**2) / self.truth**2 for b in by[1:]) - np.sum(own**2 @ leaves)
+        squares = sum(n * np.sum(b**2) / self.truth**2 for b in derivatives[1:])
+        noise = squares - np.sum(own**2 @ leaves)
         if not self.users:
             return float(noise)
-        centred = (
-            own - own.mean(axis=0) - ((own @ leaves) / n - own.mean(axis=0) @ leaves / n)[:, None]
-        )
+        by_record = own.mean(axis=0)
+        by_level = (own @ leaves) / n - by_record @ leaves / n
+        centred = own - by_record - by_level[:, None]
         return float(alpha * (noise + np.sum(centred**2 @ leaves)))
 
     def _bias(self) -> float:
-        """What the discarded nodes' pairs are taken for, minus what they are."""
-        tree, last = self.tree, len(self.tree.negatives) - 1
+        """The value that discarded nodes' pairs are given, minus their true value."""
+        tree = self.tree
+        last = len(tree.negatives) - 1
         below = np.cumsum(tree.negatives[-1]) - tree.negatives[-1]
-        exact = tree.positives[-1] @ (below + tree.ties * tree.negatives[-1]) if last else 0.0
-        return tree.value() - float(exact)
+        in_order = below + tree.ties * tree.negatives[-1]
+        exact = float(tree.positives[-1] @ in_order) if last else 0.0
+        return tree.value() - exact

@@ -1,22 +1,30 @@
-"""The AUC from hierarchical histograms: a tree of counts, followed only where it matters.
+"""The locally private AUC from hierarchical histograms, that is from a tree of counts.
 
-A score is one of d = 2^alpha values. Level l of the tree counts the records of each class by the first l bits of their
-score, estimated with the Hadamard frequency oracle. For a node p with children p0 < p1, pairs of a positive in p1 and a
-negative in p0 are in order: their number is h+_{p1} h-_{p0}, and the rest are inside p0 and p1. A node with few records
-is *discarded*: its pairs count half (variant `half`) or nothing (variant `zero`).
+A score is one of d = 2^alpha values. Level l of the tree counts the records of each class by the
+first l bits of their score. The coordinator estimates these counts with the Hadamard frequency
+oracle. For a node p with children p0 < p1, a positive in p1 and a negative in p0 are in order.
+Such pairs number h+_{p1} h-_{p0}. The other pairs of p lie inside p0 and inside p1. A node with
+few records is *discarded*: its pairs count half (variant `half`) or nothing (variant `zero`).
 
-Paper: Bell et al. 2020, section 4, theorem 3 and appendix B. v = C n alpha is the variance of a count,
-h~ = max(h^, sqrt(a v)/2), and a node is followed if h~+ h~- >= tau = a sqrt(v+ v-). Departures:
+Paper: Bell et al. 2020, section 4, theorem 3 and appendix B. The variance of a count is
+v = C n alpha. The estimate of a count is bounded from below, h~ = max(h^, sqrt(a v)/2), and the
+walk follows a node if h~+ h~- >= tau = a sqrt(v+ v-). Departures:
+
 - C is that of the true variance of the counts (`hadamard`).
-- Two equal scores count `ties`, 1/2 as in the library's `auc`; the paper's recursion ends with 0 there.
-- Levels are shared out evenly within each node, from a random start, so every record has each level with odds 1/alpha
-  and counts are alpha times what a level's records say: unbiased, whatever a node's number of records.
+- Two equal scores count `ties`, which is 1/2 as in the library's `auc`. The paper's recursion ends
+  with 0 there.
+- Each node shares out the levels evenly among its records, from a random start. Every record has
+  each level with probability 1/alpha, and a count is alpha times the sum over a level's records.
+  The counts are therefore unbiased for every number of records of a node.
 
-`split`: *users*, a record tells one bit about one level; *budget*, one bit about each level with epsilon/alpha. Then
-the levels are independent (condition 4 of theorem 3).
+`split` says how a record spends its epsilon. With *users* a record sends one bit about one level.
+With *budget* it sends one bit about each level, with epsilon/alpha each. Then the levels are
+independent (condition 4 of theorem 3).
 
-Classes are public: a node sends one message for its negatives and one for its positives. Reveals: bits that are
-epsilon-DP for each record. LocalCost: one round; 1 or alpha bits a record and a seed of 32 bytes a message.
+Classes are public: a node sends one message for its negatives and one for its positives.
+
+Reveals: bits that are epsilon-DP for each record.
+Cost: one round; 1 or alpha bits for each record and a seed of 32 bytes for each message.
 """
 
 from __future__ import annotations
@@ -31,9 +39,10 @@ import numpy as np
 
 from umpc.crypto.packing import check_counts, pack, packed_bytes, split_seed, unpack
 from umpc.dp.checks import check_epsilon
-from umpc.dp.exact_sampling import ShakeStream, draw_seed, truth_threshold
+from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds, StudyError
+from umpc.protocols.arrays import Floats, Integers, Words
 from umpc.protocols.local.auc_theory import best_constant
 from umpc.protocols.local.auc_tree import Prediction, Tree, exact_levels
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate
@@ -42,17 +51,31 @@ from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
 
 MOST_LEVELS = 20
-"""The coordinator transforms whole levels: 2^20 numbers, a few tens of milliseconds."""
+"""The coordinator transforms whole levels: 2^20 numbers take a few tens of milliseconds."""
 
 Received = tuple[Sequence[bytes], Sequence[int]]
-"""One class: every node's message, and how many records of the class it has."""
+"""One class: every node's message, and the node's number of records of the class."""
+
+Question = tuple[Integers, int, Words]
+"""One level's question: (records that are asked, the level, (records,) index of each record)."""
 
 
 @dataclass(frozen=True)
 class BellAuc:
-    """epsilon: > 0, exact; of each record. field: the score. levels: alpha, 1 .. 20.
+    """The AUC of one score field, epsilon-DP for each record in the local model.
 
-    constant: a > 1; None takes the one that makes theorem 3's bound least. ties: what a pair of equal scores counts.
+    Args:
+        epsilon: > 0, exact; for each record.
+        field: the score.
+        levels: alpha, 1 to `MOST_LEVELS`.
+        split: `users` or `budget`, see above.
+        variant: `half` or `zero`, the value of a discarded node's pairs.
+        constant: a > 1; None takes the value that minimises theorem 3's bound.
+        ties: the value of a pair of equal scores.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact, or so small that no record would tell the truth.
+        StudyError: another parameter is out of its range.
     """
 
     epsilon: Fraction
@@ -66,17 +89,26 @@ class BellAuc:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if not 1 <= self.levels <= MOST_LEVELS:
-            raise StudyError(f"the tree has 1 to {MOST_LEVELS} levels, got {self.levels}")
-        if self.split not in ("users", "budget") or self.variant not in ("half", "zero"):
-            raise StudyError("split is users or budget, variant is half or zero")
+            raise StudyError(
+                f"the tree must have 1 to {MOST_LEVELS} levels, but {self.levels} came"
+            )
+        if self.split not in ("users", "budget"):
+            raise StudyError(f"split must be users or budget, but {self.split!r} came")
+        if self.variant not in ("half", "zero"):
+            raise StudyError(f"variant must be half or zero, but {self.variant!r} came")
         if self.constant is not None and not self.constant > 1:
-            raise StudyError(f"the constant a must be above 1, got {self.constant}")
+            raise StudyError(f"the constant a must be above 1, but {self.constant} came")
         _ = self.threshold
+
+    @property
+    def answers_per_record(self) -> int:
+        """Bits that a record sends: 1 with the `users` split, alpha with `budget`."""
+        return self.levels if self.split == "budget" else 1
 
     @cached_property
     def threshold(self) -> int:
-        """A record's bit is the truth with threshold/2^64, else a fair coin."""
-        return truth_threshold(self.epsilon / (self.levels if self.split == "budget" else 1), 2)
+        """A record's bit is the truth with probability threshold/2^64, else a fair coin."""
+        return truth_threshold(self.epsilon / self.answers_per_record, 2)
 
     @property
     def truth(self) -> float:
@@ -84,33 +116,45 @@ class BellAuc:
         return self.threshold / 2.0**64
 
     @property
+    def records_per_answer(self) -> int:
+        """Records of a class for each answer at a level: alpha with `users`, 1 with `budget`."""
+        return self.levels if self.split == "users" else 1
+
+    @property
     def variance_per_record(self) -> float:
-        """v/n = C alpha: of a count, per record of its class."""
-        return (self.levels if self.split == "users" else 1) / self.truth**2
+        """v/n = C alpha: the variance of a count for each record of its class."""
+        return self.records_per_answer / self.truth**2
 
-    # --- the node ---------------------------------------------------------------------------------------------
+    # --- the node ------------------------------------------------------------------------------
 
-    def leaves(self, columns: Columns) -> np.ndarray:
-        """(records,) int64: which of 2^alpha bins of equal width each score lies in."""
-        column, field = columns[self.field.name], self.field
+    def leaves(self, columns: Columns) -> Integers:
+        """Each record's leaf: the number of its score's bin among 2^alpha bins of equal width.
+
+        Returns: (records,) int64 in 0 .. 2^alpha - 1.
+
+        Raises:
+            OutOfBounds: a score lies outside the field's bounds.
+        """
+        field = self.field
+        column = columns[field.name]
         if len(column) and (column.min() < field.lower_units or column.max() > field.upper_units):
             raise OutOfBounds(
-                f"a value of the field {field.name!r} lies outside its bounds; widen them or clip the data"
+                f"a value of the field {field.name!r} lies outside its bounds; "
+                "widen the bounds or clip the data"
             )
         width = -(-(field.upper_units - field.lower_units + 1) >> self.levels)
         return (column - field.lower_units) // max(width, 1)
 
     def randomise(self, columns: Columns, bits: RandomBits) -> bytes:
-        """What a node sends for its records of one class: a public seed, then their bits."""
-        leaf, public = self.leaves(columns), draw_seed(bits)
-        told, stream = [], ShakeStream(draw_seed(bits), "bell-auc private")
-        for records, level, index in self._questions(public, len(leaf)):
-            told.append(
-                (
-                    records,
-                    tell(index, leaf[records] >> (self.levels - level), self.threshold, stream),
-                )
-            )
+        """A node's message for its records of one class: a public seed, then their bits."""
+        leaf = self.leaves(columns)
+        public = draw_seed(bits)
+        stream = ShakeStream(draw_seed(bits), "bell-auc private")
+        told: list[tuple[Integers, Integers]] = []
+        for records, level, index in self.questions(public, len(leaf)):
+            # Level l counts by the first l bits of the score.
+            prefix = leaf[records] >> (self.levels - level)
+            told.append((records, tell(index, prefix, self.threshold, stream)))
         if self.split == "budget":
             return public + pack(np.concatenate([answer for _, answer in told]), 1)
         answers = np.zeros(len(leaf), dtype=np.int64)
@@ -118,9 +162,15 @@ class BellAuc:
             answers[records] = answer
         return public + pack(answers, 1)
 
-    def _questions(self, public: bytes, count: int) -> list[tuple[np.ndarray, int, np.ndarray]]:
-        """Per level, who is asked and which index: (records, level, indices), from public randomness alone."""
-        stream, everybody = ShakeStream(public, "bell-auc public"), np.arange(count)
+    def questions(self, public: bytes, count: int) -> list[Question]:
+        """Which records are asked about each level, and with which index.
+
+        The result depends on the public seed and on the number of records, and on no data.
+
+        Returns: for each level 1 .. alpha, (records, level, indices below 2^level).
+        """
+        stream = ShakeStream(public, "bell-auc public")
+        everybody = np.arange(count)
         if self.split == "budget":
             asked = [everybody] * self.levels
         else:
@@ -134,99 +184,118 @@ class BellAuc:
             for level, records in enumerate(asked, 1)
         ]
 
-    # --- the coordinator --------------------------------------------------------------------------------------
+    # --- the coordinator -----------------------------------------------------------------------
 
     def aggregate(self, negatives: Received, positives: Received) -> LocalEstimate:
-        """The AUC: the share of pairs in which the positive has the larger score, ties counted half.
+        """The AUC: the share of pairs in which the positive has the larger score.
 
-        Raises: EncodingError for a message that does not decode.
+        A pair of equal scores counts `ties`.
+
+        Raises:
+            EncodingError: a message does not decode.
         """
         sizes = check_counts(*negatives, least=1), check_counts(*positives, least=1)
-        tree = self._tree(sizes, self._levels(negatives), self._levels(positives))
-        variance = Prediction(tree, self.truth, self.split == "users").plug_in_variance()
+        tree = self.tree(sizes, self._levels(negatives), self._levels(positives))
+        variance = self._prediction(tree).plug_in_variance()
         return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), sqrt(variance), sum(sizes))
 
     def check(self, message: bytes, count: int) -> None:
-        """Raises: EncodingError for a message that does not decode, of a node with so many records of a class."""
+        """Decode the message of a node with `count` records of a class, and drop the result.
+
+        Raises:
+            EncodingError: the message does not decode.
+        """
         self._decode(message, count)
 
-    def _decode(self, message: bytes, count: int) -> tuple[bytes, np.ndarray]:
+    def _decode(self, message: bytes, count: int) -> tuple[bytes, Integers]:
+        """The public seed, and the answers as 0 or 1."""
         public, body = split_seed(message)
-        return public, unpack(
-            body, count * (self.levels if self.split == "budget" else 1), 1
-        ).astype(np.int64)
+        answers = unpack(body, count * self.answers_per_record, 1)
+        return public, answers.astype(np.int64)
 
-    def _levels(self, received: Received) -> list[np.ndarray]:
-        """Estimated counts, level 0 (known) to alpha, of one class."""
+    def _levels(self, received: Received) -> list[Floats]:
+        """Estimated counts of one class, level 0 (known) to alpha."""
         tallies = [np.zeros(1 << level) for level in range(self.levels + 1)]
         for message, count in zip(*received, strict=True):
             public, answers = self._decode(message, count)
-            for records, level, index in self._questions(public, count):
-                mine = (
-                    answers[(level - 1) * count : level * count]
-                    if self.split == "budget"
-                    else answers[records]
-                )
+            for records, level, index in self.questions(public, count):
+                if self.split == "budget":
+                    mine = answers[(level - 1) * count : level * count]
+                else:
+                    mine = answers[records]
                 tallies[level] += tally(index, mine, 1 << level)
         return self.counts(tallies, sum(received[1]))
 
-    def counts(self, tallies: Sequence[np.ndarray], records: int) -> list[np.ndarray]:
-        """Estimated counts of a class by level, from the sums of its records' signs by index.
+    def counts(self, tallies: Sequence[Floats], records: int) -> list[Floats]:
+        """Estimated counts of a class by level, from its records' signs summed by index.
 
-        Args: tallies: of level 0 (not looked at) to alpha, (2^l,) each.
+        Args:
+            tallies: for levels 0 to alpha, (2^l,) float64 each; level 0 is not read.
+            records: number of records of the class.
         """
-        scale = (self.levels if self.split == "users" else 1) / self.truth
+        scale = self.records_per_answer / self.truth
         return [np.array([float(records)]), *(scale * transform(sums) for sums in tallies[1:])]
 
-    def value(self, negatives: list[np.ndarray], positives: list[np.ndarray]) -> float:
-        """The AUC that the walk makes of counts by level, level 0 to alpha: estimated, or exact ones."""
+    def value(self, negatives: list[Floats], positives: list[Floats]) -> float:
+        """The AUC that the walk computes from estimated or exact counts, level 0 to alpha."""
         sizes = round(float(negatives[0][0])), round(float(positives[0][0]))
-        return self._tree(sizes, negatives, positives).value() / (sizes[0] * sizes[1])
+        return self.tree(sizes, negatives, positives).value() / (sizes[0] * sizes[1])
 
-    def _tree(
-        self, sizes: tuple[int, int], negatives: list[np.ndarray], positives: list[np.ndarray]
+    def tree(
+        self, sizes: tuple[int, int], negatives: list[Floats], positives: list[Floats]
     ) -> Tree:
+        """The tree of these counts, with this protocol's rule for followed nodes.
+
+        Args:
+            sizes: numbers of negatives and of positives.
+        """
         minus, plus = (self.variance_per_record * size for size in sizes)
-        return Tree(
-            negatives,
-            positives,
-            minus,
-            plus,
-            self.best_constant(*sizes),
-            self.variant == "half",
-            self.ties,
-        )
+        constant = self.best_constant(*sizes)
+        return Tree(negatives, positives, minus, plus, constant, self.variant == "half", self.ties)
 
     def best_constant(self, negatives: int, positives: int) -> float:
-        """a: the given one, or the one that makes theorem 3's bound least."""
+        """a: the given constant, or the one that minimises theorem 3's bound."""
         if self.constant is not None:
             return self.constant
         return best_constant(negatives, positives, self.variance_per_record, self.variant)
 
-    # --- theory -----------------------------------------------------------------------------------------------
+    # --- theory --------------------------------------------------------------------------------
 
     def predicted_mse(
         self, negatives: Columns, positives: Columns, exact: float | None = None
     ) -> float:
-        """Of the AUC of these records, if nodes are followed as their true counts say.
+        """Mean squared error of the AUC of these records.
 
-        Exact for given followed nodes and independent levels; see `auc_tree.Prediction`.
+        The prediction assumes that the walk follows the nodes that the true counts select. It is
+        exact for given followed nodes and independent levels; see `auc_tree.Prediction`.
 
-        exact: the AUC without quantisation; None takes that of the 2^alpha bins, which leaves that error out.
+        Args:
+            exact: the AUC without quantisation; None takes the AUC of the 2^alpha bins, which
+                leaves the error of quantisation out.
         """
         leaves = [self.leaves(columns) for columns in (negatives, positives)]
         sizes = len(leaves[0]), len(leaves[1])
         levels = [exact_levels(leaf, self.levels) for leaf in leaves]
-        return Prediction(self._tree(sizes, *levels), self.truth, self.split == "users").mse(exact)
+        return self._prediction(self.tree(sizes, *levels)).mse(exact)
+
+    def _prediction(self, tree: Tree) -> Prediction:
+        return Prediction(tree, self.truth, self.split == "users")
 
     def message_bytes(self, records: int) -> int:
-        """Of a node with so many records of a class."""
-        return 32 + packed_bytes(records * (self.levels if self.split == "budget" else 1), 1)
+        """Bytes of the message of a node with this many records of a class."""
+        return SEED_BYTES + packed_bytes(records * self.answers_per_record, 1)
 
     def cost(self, records_per_message: Sequence[int]) -> LocalCost:
-        """Args: how many records each message is about; two messages a node."""
-        asked = sum(records_per_message) * (self.levels if self.split == "budget" else 1)
+        """Cost of a run.
+
+        Args:
+            records_per_message: the number of records behind each message; a node sends two.
+        """
+        asked = sum(records_per_message) * self.answers_per_record
         work = sum(level << level for level in range(1, self.levels + 1))
         return LocalCost(
-            sum(map(self.message_bytes, records_per_message)), 1, 3 * asked, asked + 2 * work
+            message_bytes=sum(map(self.message_bytes, records_per_message)),
+            rounds=1,
+            node_operations=3 * asked,
+            coordinator_operations=asked + 2 * work,
         )

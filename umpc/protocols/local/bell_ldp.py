@@ -1,21 +1,26 @@
-"""Any pair kernel from randomised responses: each record tells its cell, or a random one.
+"""Any pair kernel from randomised responses: each record sends its cell or a random cell.
 
-Paper: Bell et al. 2020, section 3, algorithm 1 and appendix A. With g = 1 - beta the odds that a record tells the
-truth, b = (1-g)/t in every entry, y_i the cell it told and h the histogram of these,
+Paper: Bell et al. 2020, section 3, algorithm 1 and appendix A. Let g = 1 - beta be the probability
+that a record tells the truth, and let b have (1-g)/t in each of its t entries. Let y_i be the cell
+that record i sends, and h the histogram of these cells. Then
 
-    f(y_i, y_j) = g^-2 (e_i - b)' A (e_j - b)          is unbiased for A between the true cells of i != j, so is
+    f(y_i, y_j) = g^-2 (e_i - b)' A (e_j - b)
 
-    U = [ (h - nb)' A (h - nb) - sum_c h_c (e_c - b)' A (e_c - b) ] / (g^2 n (n-1)):
+is unbiased for A between the true cells of records i != j. So is the mean over all pairs,
 
-all pairs in O(n + t^2), the pairs of a record with itself taken out again.
+    U = [ (h - nb)' A (h - nb) - sum_c h_c (e_c - b)' A (e_c - b) ] / (g^2 n (n-1)),
 
-*Variance*, given the records (the paper's lemma 1 is of random records). With v_i = (e_i - b)/g, mean r_i, covariance
-C_i, u = sum r_i and S = sum C_i, and because the v_i are independent,
+which takes time O(n + t^2). The second sum removes the pairs of a record with itself.
 
-    (n(n-1))^2 Var U = 4 sum_i u_i' A C_i A u_i + 2 [ tr(A S A S) - sum_i tr(A C_i A C_i) ],    u_i = u - r_i.
+*Variance*, given the records. (The paper's lemma 1 is about random records.) Let v_i = (e_i - b)/g
+have mean r_i and covariance C_i. Let u = sum r_i, u_i = u - r_i and S = sum C_i. The v_i are
+independent, so
 
-Reveals: to the coordinator each record's told cell, epsilon-DP for each record, whoever colludes.
-LocalCost: one round, log2 t bits a record.
+    (n(n-1))^2 Var U = 4 sum_i u_i' A C_i A u_i + 2 [ tr(A S A S) - sum_i tr(A C_i A C_i) ].
+
+Reveals: to the coordinator, the cell that each record sends. It is epsilon-DP for each record,
+whoever colludes.
+Cost: one round; log2 t bits for each record.
 """
 
 from __future__ import annotations
@@ -33,6 +38,7 @@ from umpc.dp.checks import check_epsilon
 from umpc.dp.exact_sampling import ShakeStream, draw_seed, respond, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError
+from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate
 from umpc.protocols.local.quantisation import Quantiser
 from umpc.ustat.clear import Columns
@@ -40,9 +46,14 @@ from umpc.ustat.clear import Columns
 
 @dataclass(frozen=True)
 class BellLdp:
-    """epsilon: > 0, exact; of each record. cells: the kernel and its bins.
+    """A pair kernel from randomised responses, epsilon-DP for each record in the local model.
 
-    Raises: InvalidEpsilon where it is not exact, or so small that the truth would never be told.
+    Args:
+        epsilon: > 0, exact; for each record.
+        cells: the kernel and its bins.
+
+    Raises:
+        InvalidEpsilon: epsilon is not exact, or so small that no record would tell the truth.
     """
 
     epsilon: Fraction
@@ -54,7 +65,7 @@ class BellLdp:
 
     @cached_property
     def threshold(self) -> int:
-        """A record tells the truth with threshold/2^64, rounded down."""
+        """A record tells the truth with probability threshold/2^64, rounded down."""
         return truth_threshold(self.epsilon, self.cells.size)
 
     @property
@@ -67,95 +78,127 @@ class BellLdp:
         """Bits of a cell's number."""
         return (self.cells.size - 1).bit_length()
 
-    # --- the node ---------------------------------------------------------------------------------------------
+    # --- the node ------------------------------------------------------------------------------
 
     def randomise(self, columns: Columns, bits: RandomBits) -> bytes:
-        """What a node sends: one told cell for each of its records.
+        """A node's message: one cell for each of its records.
 
-        Args: columns: field → (records,) int64, in steps of the field's resolution.
+        Args:
+            columns: field -> (records,) int64, in steps of the field's resolution.
         """
         stream = ShakeStream(draw_seed(bits), "bell-ldp")
-        return pack(
-            respond(self.cells.draw(columns, stream), self.cells.size, self.threshold, stream),
-            self.width,
-        )
+        # Algorithm 1, line 2: quantise.
+        cell = self.cells.draw(columns, stream)
+        # Algorithm 1, line 3: randomised response over t cells.
+        told = respond(cell, self.cells.size, self.threshold, stream)
+        # Algorithm 1, line 4: send.
+        return pack(told, self.width)
 
-    # --- the coordinator --------------------------------------------------------------------------------------
+    # --- the coordinator -----------------------------------------------------------------------
 
     def aggregate(self, messages: Sequence[bytes], counts: Sequence[int]) -> LocalEstimate:
-        """The estimate from every node's message. Raises: EncodingError for one that does not decode."""
+        """The estimate from all nodes' messages (algorithm 1, line 6).
+
+        Raises:
+            EncodingError: a message does not decode.
+        """
         n = check_counts(messages, counts)
         told = np.zeros(self.cells.size)
         for message, count in zip(messages, counts, strict=True):
             told += self._decode(message, count)
-        return LocalEstimate(self._estimate(told, n), sqrt(self._plug_in_variance(told, n)), n)
+        return LocalEstimate(self.value(told, n), sqrt(self._plug_in_variance(told, n)), n)
 
     def check(self, message: bytes, count: int) -> None:
-        """Raises: EncodingError for a message that does not decode, of a node with so many records."""
+        """Decode the message of a node with `count` records, and drop the result.
+
+        Raises:
+            EncodingError: the message does not decode.
+        """
         self._decode(message, count)
 
-    def _decode(self, message: bytes, count: int) -> np.ndarray:
+    def _decode(self, message: bytes, count: int) -> Integers:
+        """The histogram of the cells in a message: (t,) int64."""
         numbers = unpack(message, count, self.width)
         if np.any(numbers >= self.cells.size):
-            raise EncodingError(f"a cell's number is not below {self.cells.size}")
+            raise EncodingError(
+                f"a cell's number in the message is not below {self.cells.size}; "
+                "the node must send the numbers of its records' cells"
+            )
         return np.bincount(numbers.astype(np.int64), minlength=self.cells.size)
 
-    def _estimate(self, told: np.ndarray, n: int) -> float:
-        matrix, b = self.cells.matrix, (1 - self.truth) / self.cells.size
+    def value(self, told: Floats, n: int) -> float:
+        """The unbiased estimate U from the histogram of all cells that were sent.
+
+        Args:
+            told: h, (t,) float64, whole numbers.
+            n: the number of records, at least 2.
+        """
+        matrix = self.cells.matrix
+        b = (1 - self.truth) / self.cells.size
         centred = told - n * b
         rows = matrix.sum(axis=1)
+        # The pairs of a record with itself: sum_c h_c (e_c - b)' A (e_c - b).
         own = told @ (matrix.diagonal() - 2 * b * rows + b * b * rows.sum())
         return float((centred @ matrix @ centred - own) / (self.truth**2 * n * (n - 1)))
 
-    def _plug_in_variance(self, told: np.ndarray, n: int) -> float:
-        """The variance at the histogram that the messages suggest, clipped to what a histogram can be."""
-        histogram = np.maximum((told - n * (1 - self.truth) / self.cells.size) / self.truth, 0)
+    def _plug_in_variance(self, told: Floats, n: int) -> float:
+        """The variance at the histogram that the messages suggest, clipped to a histogram."""
+        noise = n * (1 - self.truth) / self.cells.size
+        histogram = np.maximum((told - noise) / self.truth, 0)
         total = histogram.sum()
-        return response_variance(
-            self.cells.matrix,
-            np.eye(self.cells.size),
-            histogram * (n / total) if total else histogram,
-            self.truth,
-        )
+        if total:
+            histogram = histogram * (n / total)
+        return response_variance(self.cells.matrix, np.eye(self.cells.size), histogram, self.truth)
 
-    # --- theory -----------------------------------------------------------------------------------------------
+    # --- theory --------------------------------------------------------------------------------
 
     def predicted_mse(self, columns: Columns, exact: float | None = None) -> float:
         """Mean squared error on these records.
 
-        exact: the statistic without quantisation; None leaves that error out.
+        Args:
+            exact: the statistic without quantisation; None leaves the error of quantisation out.
         """
         variance = response_variance(self.cells.matrix, *self.cells.laws(columns), self.truth)
-        return (
-            variance if exact is None else variance + (self.cells.quantised(columns) - exact) ** 2
-        )
+        if exact is None:
+            return variance
+        return variance + (self.cells.quantised(columns) - exact) ** 2
 
     def message_bytes(self, records: int) -> int:
-        """Of a node with so many records."""
+        """Bytes of the message of a node with this many records."""
         return packed_bytes(records, self.width)
 
     def cost(self, records_per_node: Sequence[int]) -> LocalCost:
-        """Args: how many records each node has."""
-        n, t = sum(records_per_node), self.cells.size
-        return LocalCost(sum(map(self.message_bytes, records_per_node)), 1, 2 * n, n + t * t)
+        """Cost of a run with these numbers of records."""
+        n = sum(records_per_node)
+        t = self.cells.size
+        return LocalCost(
+            message_bytes=sum(map(self.message_bytes, records_per_node)),
+            rounds=1,
+            node_operations=2 * n,
+            coordinator_operations=n + t * t,
+        )
 
 
 def response_variance(
-    matrix: np.ndarray, rows: np.ndarray, weights: np.ndarray, truth: float
+    matrix: Floats, rows: Floats, weights: Floats | Integers, truth: float
 ) -> float:
-    """Var U, see above.
+    """Var U given the records; the formula stands in the module's docstring.
 
-    Args: matrix: A, (t, t). rows: (m, t), the law of a record's cell. weights: (m,), how many records have each.
-    truth: g; 1 for no randomised response, so that only the rounding is left.
+    Args:
+        matrix: A, (t, t) float64.
+        rows: (m, t) float64, the law of a record's cell.
+        weights: (m,), the number of records with each law.
+        truth: g; 1 means no randomised response, so that only the rounding is left.
     """
-    t, g, n = (
-        len(matrix),
-        truth,
-        float(weights.sum()),
-    )  # whole numbers of 64 bits would not hold n^4
+    t = len(matrix)
+    g = truth
+    # A float, because n^4 does not fit 64 bits.
+    n = float(weights.sum())
     p = g * rows + (1 - g) / t
+    # First order: 4 sum_i u_i' A C_i A u_i.
     others = (weights @ rows - rows) @ matrix
     first = weights @ (np.sum(p * others**2, axis=1) - np.sum(p * others, axis=1) ** 2) / g**2
+    # Second order: tr(A S A S), less the records' own tr(A C_i A C_i).
     spread = np.diag(weights @ p) - p.T @ (weights[:, None] * p)
     both = np.sum((matrix @ spread) * (matrix @ spread).T)
     pa = p @ matrix
@@ -164,40 +207,51 @@ def response_variance(
         - 2 * np.sum(p * pa**2, axis=1)
         + np.sum(pa * p, axis=1) ** 2
     )
-    return max(0.0, float((4 * first + 2 * (both - weights @ own) / g**4) / (n * (n - 1)) ** 2))
+    second = 2 * (both - weights @ own) / g**4
+    return max(0.0, float((4 * first + second) / (n * (n - 1)) ** 2))
 
 
 def theorem_1(records: int, truth: float, width: float = 1.0) -> float:
-    """Bell et al. 2020, theorem 1 (corollary 2): an upper bound of the variance over random records and responses.
+    """Upper bound on the variance over random records and responses.
 
-    Args: truth: 1 - beta. width: of the kernel's range; the paper has 1.
+    Paper: Bell et al. 2020, theorem 1 (corollary 2).
+
+    Args:
+        truth: 1 - beta.
+        width: length of the kernel's range; the paper has 1.
     """
-    n, g = records, truth
+    n = records
+    g = truth
     return width**2 * (1 / (n * g**2) + (2 - g) ** 2 / (2 * n * (n - 1) * g**4))
 
 
 def theorem_1_small_epsilon(records: int, cells: int, epsilon: float, width: float = 1.0) -> float:
-    """The same for small epsilon: (1 + t/e)^2/n + 2 (1 + t/e)^4/n^2.
+    """Theorem 1's bound for small epsilon: (1 + t/e)^2/n + 2 (1 + t/e)^4/n^2.
 
-    The paper has half of (1 + t/e)^4/n^2: it lets (1 + beta)^2 be 1, but beta is nearly 1. It then drops the term,
-    right for n well above 2 t^2/e^2 only: at 64 cells, epsilon 1 and 4,521 records it is nearly twice the first.
+    The paper has half of (1 + t/e)^4/n^2 as its second term, because it sets (1 + beta)^2 to 1,
+    although beta is nearly 1. It then drops the term. That is right only for n well above
+    2 t^2/e^2: at 64 cells, epsilon 1 and 4,521 records the term is nearly twice the first one.
     """
     gain = 1 + cells / epsilon
     return width**2 * (gain**2 / records + 2 * gain**4 / records**2)
 
 
 def theorem_2_lipschitz(records: int, truth: float, bins: int, lipschitz: float) -> float:
-    """MSE bound for a kernel on [0, 1]^2, Lipschitz in each argument, with simple rounding: theorem 1 + L^2/k^2.
+    """Bound on the mean squared error for a Lipschitz kernel: theorem 1 + L^2/k^2.
 
-    The paper has L^2/(2 k^2). Both arguments move by at most 1/(2k), so the error is at most 2 L/(2k) and its square
-    L^2/k^2, which f = L (x + y) reaches with all records at the upper end of their bin.
+    It holds for a kernel on [0, 1]^2 that is L-Lipschitz in each argument, with simple rounding.
+
+    The paper has L^2/(2 k^2). Both arguments move by at most 1/(2k), so the error is at most
+    2 L/(2k) and its square at most L^2/k^2. The kernel f = L (x + y) reaches this bound when all
+    records lie at the upper end of their bin.
     """
     return theorem_1(records, truth) + lipschitz**2 / bins**2
 
 
 def theorem_2_smooth(records: int, truth: float, bins: int, lipschitz: float) -> float:
-    """MSE bound for a density that is L-Lipschitz, with the average kernel: theorem 1 + (2 L/k + 2 L^2/k^2)^2.
+    """Bound on the mean squared error for a density that is L-Lipschitz, with the average kernel.
 
-    The paper squares without the mixed term: 4 L^2/k^2 + 4 L^4/k^4.
+    The bound is theorem 1 + (2 L/k + 2 L^2/k^2)^2. The paper squares without the mixed term:
+    4 L^2/k^2 + 4 L^4/k^4.
     """
     return theorem_1(records, truth) + (2 * lipschitz / bins + 2 * lipschitz**2 / bins**2) ** 2

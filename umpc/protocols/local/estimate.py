@@ -1,4 +1,4 @@
-"""What the coordinator gets out of a local protocol, and what the protocol costs."""
+"""The result of a local protocol, and its cost."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 class LocalEstimate:
     """A U-statistic estimated from randomised records.
 
-    value: unbiased for the statistic of the quantised records (`bell_auc`: but for discarded nodes).
-    std: standard deviation of its randomisation, itself estimated from the messages.
-    records: n.
+    Args:
+        value: unbiased for the statistic of the quantised records; in `bell_auc`, discarded nodes
+            add a bias.
+        std: standard deviation of the randomisation, itself estimated from the messages.
+        records: n.
     """
 
     value: float
@@ -21,12 +23,17 @@ class LocalEstimate:
 
 @dataclass(frozen=True)
 class LocalCost:
-    """What a run of n records on some nodes takes.
+    """The cost of a run of n records on some nodes.
 
-    message_bytes: all nodes to the coordinator or shufflers. answer_bytes: back to the nodes, all together.
-    rounds: messages that a node waits for or sends, one after the other.
-    node_operations: of all nodes; coordinator_operations: additions, products and random words, as a number that
-    grows like the time, not as time.
+    Operations are additions, products and random words. Their number grows like the time, but is
+    no time itself.
+
+    Args:
+        message_bytes: from all nodes to the coordinator or the shufflers.
+        rounds: messages that a node sends or waits for one after the other.
+        node_operations: of all nodes together.
+        coordinator_operations: of the coordinator.
+        answer_bytes: from the coordinator back to the nodes, all together.
     """
 
     message_bytes: int

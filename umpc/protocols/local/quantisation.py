@@ -1,15 +1,17 @@
-"""Quantisation: every record becomes one of t cells, and the kernel a t × t matrix.
+"""Quantisation: every record becomes one of t cells, and the kernel becomes a t × t matrix.
 
-A cell is a combination of one bin for each field of the kernel: 8 bins of age and 8 of balance are t = 64 cells. Where
-the bins lie is public and must not be read off the data.
+A cell is a combination of one bin for each field of the kernel: 8 bins of age and 8 bins of
+balance make t = 64 cells. The places of the bins are public and must not depend on the data.
 
-- `Bins`: *simple rounding*. A value belongs to the bin it lies in, which stands for its middle.
-- `Points`: *randomised rounding*. A value becomes one of the two points around it, with odds that make it right on
-  average; it goes before the randomiser, so it changes the error and not the privacy.
+- `Bins` is *simple rounding*. A value belongs to the bin it lies in, and the bin stands for its
+  middle.
+- `Points` is *randomised rounding*. A value becomes one of the two points around it, with
+  probabilities that make it right on average. The rounding precedes the randomiser, so it changes
+  the error and not the privacy.
 
-Paper: Bell et al. 2020, sections 3 and A.2. The matrix is the kernel at the bins' middles, for a kernel that depends on
-orders the same as their midpoint and average kernels (14, 15) but for cells that share a bin of a field: there a
-comparison is a tie.
+Paper: Bell et al. 2020, sections 3 and A.2. The matrix is the kernel at the bins' middles. For a
+kernel that depends on orders only, this is also the paper's midpoint kernel (14) and its average
+kernel (15), except for cells that share a bin of a field: there, a comparison is a tie.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 
 from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
+from umpc.protocols.arrays import Floats, Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema
@@ -31,12 +34,24 @@ from umpc.ustat.schema import FieldSchema
 MOST_CELLS = 2048
 """The matrix then has 32 MiB, and products of such matrices take a second."""
 
+RoundingLaw = tuple[Integers, Integers, Integers]
+"""(number, above, whole), each (records,) int64.
+
+A value becomes bin `number + 1` with probability above/whole, and else bin `number`.
+"""
+
 
 @dataclass(frozen=True)
 class Bins:
     """Simple rounding of one field.
 
-    cuts: ascending, in steps of the resolution; a value lies in the bin whose number is how many cuts are at most it.
+    Args:
+        field: the field.
+        cuts: ascending, in steps of the resolution. A value's bin number is the number of cuts
+            that are at most the value.
+
+    Raises:
+        StudyError: the cuts do not ascend inside the field's bounds.
     """
 
     field: FieldSchema
@@ -53,41 +68,46 @@ class Bins:
         span = field.upper_units - field.lower_units + 1
         if not 1 <= bins <= span:
             raise StudyError(f"field {field.name!r} has {span} values and cannot have {bins} bins")
-        return cls(
-            field, tuple(field.lower_units + number * span // bins for number in range(1, bins))
-        )
+        cuts = (field.lower_units + number * span // bins for number in range(1, bins))
+        return cls(field, tuple(cuts))
 
     @property
     def size(self) -> int:
+        """The number of bins."""
         return len(self.cuts) + 1
 
     @cached_property
-    def values(self) -> np.ndarray:
-        """(size,) int64: what each bin stands for, its middle rounded down."""
-        edges = np.array(
-            [self.field.lower_units, *self.cuts, self.field.upper_units + 1], dtype=np.int64
-        )
+    def values(self) -> Integers:
+        """The middle of each bin, rounded down: (size,) int64, in steps of the resolution."""
+        ends = [self.field.lower_units, *self.cuts, self.field.upper_units + 1]
+        edges = np.array(ends, dtype=np.int64)
         return (edges[:-1] + edges[1:] - 1) // 2
 
-    def law(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Per value: its bin, 0, and 1: it never becomes the next one."""
+    def law(self, column: Integers) -> RoundingLaw:
+        """Each value's bin, with probability 0/1 of the next bin."""
         number = np.searchsorted(np.array(self.cuts, dtype=np.int64), column, side="right")
         return number, np.zeros_like(column), np.ones_like(column)
 
 
 @dataclass(frozen=True)
 class Points:
-    """Randomised rounding of one field. points: ascending, from the lower bound to the upper one."""
+    """Randomised rounding of one field.
+
+    Args:
+        field: the field; it must have no categories.
+        points: ascending, in steps of the resolution, from the lower bound to the upper one.
+
+    Raises:
+        StudyError: the points are no such sequence, or the field has categories.
+    """
 
     field: FieldSchema
     points: tuple[int, ...]
 
     def __post_init__(self) -> None:
         _require_ascending(self.points, self.field)
-        if len(self.points) < 2 or (self.points[0], self.points[-1]) != (
-            self.field.lower_units,
-            self.field.upper_units,
-        ):
+        ends = (self.field.lower_units, self.field.upper_units)
+        if len(self.points) < 2 or (self.points[0], self.points[-1]) != ends:
             raise StudyError(
                 f"field {self.field.name!r}: the points must go from the lower to the upper bound"
             )
@@ -102,22 +122,23 @@ class Points:
             raise StudyError(
                 f"field {field.name!r} has {span + 1} values and cannot have {points} points"
             )
-        return cls(
-            field,
-            tuple(field.lower_units + number * span // (points - 1) for number in range(points)),
-        )
+        places = (field.lower_units + number * span // (points - 1) for number in range(points))
+        return cls(field, tuple(places))
 
     @property
     def size(self) -> int:
+        """The number of points."""
         return len(self.points)
 
     @cached_property
-    def values(self) -> np.ndarray:
+    def values(self) -> Integers:
+        """The points: (size,) int64, in steps of the resolution."""
         return np.array(self.points, dtype=np.int64)
 
-    def law(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Per value: the point below, and the odds, above : all, of becoming the next one."""
-        number = np.minimum(np.searchsorted(self.values, column, side="right") - 1, self.size - 2)
+    def law(self, column: Integers) -> RoundingLaw:
+        """The point below each value, and the probability above/whole of the next point."""
+        below = np.searchsorted(self.values, column, side="right") - 1
+        number = np.minimum(below, self.size - 2)
         return number, column - self.values[number], self.values[number + 1] - self.values[number]
 
 
@@ -125,9 +146,13 @@ class Points:
 class Quantiser:
     """A pair kernel on a quantised domain.
 
-    kernel: of degree 2, symmetric. axes: one for each field that it uses, in any order.
+    Args:
+        kernel: of degree 2, symmetric.
+        axes: one for each field that the kernel uses, in any order.
 
-    Raises: KernelError for another kernel; StudyError for missing axes or more than `MOST_CELLS` cells.
+    Raises:
+        KernelError: the kernel is not a symmetric kernel of two records.
+        StudyError: axes are missing, or there are more than `MOST_CELLS` cells.
     """
 
     kernel: Kernel
@@ -136,7 +161,8 @@ class Quantiser:
     def __post_init__(self) -> None:
         if self.kernel.degree != 2 or not self.kernel.symmetric:
             raise KernelError(
-                "the local protocols compute symmetric kernels of two records; use the main protocol"
+                "the local protocols compute symmetric kernels of two records; "
+                "use the main protocol"
             )
         names = tuple(sorted(axis.field.name for axis in self.axes))
         if names != self.kernel.fields:
@@ -145,17 +171,18 @@ class Quantiser:
             )
         if not 2 <= self.size <= MOST_CELLS:
             raise StudyError(
-                f"{self.size} cells came, 2 to {MOST_CELLS} are possible; change the numbers of bins"
+                f"{self.size} cells came, 2 to {MOST_CELLS} are possible; "
+                "change the numbers of bins"
             )
 
     @property
     def size(self) -> int:
-        """t."""
+        """t, the number of cells."""
         return prod(axis.size for axis in self.axes)
 
     @cached_property
-    def matrix(self) -> np.ndarray:
-        """(t, t) float64, symmetric: the kernel between what cells stand for."""
+    def matrix(self) -> Floats:
+        """The kernel between the values that cells stand for: (t, t) float64, symmetric."""
         grid = np.indices([axis.size for axis in self.axes]).reshape(len(self.axes), self.size)
         values = {
             axis.field.name: axis.values[number]
@@ -166,22 +193,24 @@ class Quantiser:
         units = self.kernel.evaluate([first, second]).reshape(self.size, self.size)
         return units * float(self.kernel.unit)
 
-    def draw(self, columns: Columns, stream: ShakeStream) -> np.ndarray:
-        """Each record's cell: (records,) int64 in 0 .. t-1. Odds of randomised rounding are exact."""
+    def draw(self, columns: Columns, stream: ShakeStream) -> Integers:
+        """Each record's cell: (records,) int64 in 0 .. t-1.
+
+        The probabilities of randomised rounding are exact. Without `Points` the stream is not read.
+        """
         cell = np.zeros(record_count(columns, self.axes), dtype=np.int64)
         for axis in self.axes:
             number, above, whole = axis.law(_checked(columns, axis))
             if isinstance(axis, Points):
-                number = number + (
-                    stream.below(whole.astype(np.uint64), len(cell)) < above.astype(np.uint64)
-                )
+                drawn = stream.below(whole.astype(np.uint64), len(cell))
+                number = number + (drawn < above.astype(np.uint64))
             cell = cell * axis.size + number
         return cell
 
-    def laws(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-        """What theory needs to know of records: the law of a record's cell, and how many records have it.
+    def laws(self, columns: Columns) -> tuple[Floats, Integers]:
+        """The laws of the records' cells, and the number of records with each law.
 
-        Returns: (m, t) float64 of rows that sum to 1, and (m,) int64.
+        Returns: (m, t) float64 with rows that sum to 1, and (m,) int64.
         """
         names = [axis.field.name for axis in self.axes]
         record_count(columns, self.axes)
@@ -191,26 +220,34 @@ class Quantiser:
         distinct, weights = np.unique(
             np.stack([columns[name] for name in names], axis=1), axis=0, return_counts=True
         )
+        every = np.arange(len(distinct))
         rows = np.ones((len(distinct), 1))
         for axis, column in zip(self.axes, distinct.T, strict=True):
             number, above, whole = axis.law(column)
             own = np.zeros((len(distinct), axis.size + 1))
-            every = np.arange(len(distinct))
             own[every, number] = 1 - above / whole
             own[every, number + 1] = above / whole
             rows = (rows[:, :, None] * own[:, None, : axis.size]).reshape(len(distinct), -1)
         return rows, weights
 
     def quantised(self, columns: Columns) -> float:
-        """The U-statistic of the quantised records, averaged over their rounding: what protocols are unbiased for."""
+        """The U-statistic of the quantised records, averaged over their rounding.
+
+        The local protocols are unbiased for this number.
+        """
         rows, weights = self.laws(columns)
-        total, n = weights @ rows, int(weights.sum())
+        total = weights @ rows
+        n = int(weights.sum())
         own = np.einsum("i,ij,ij->", weights, rows @ self.matrix, rows)
         return float((total @ self.matrix @ total - own) / (n * (n - 1)))
 
 
 def record_count(columns: Columns, axes: Sequence[Bins | Points]) -> int:
-    """How many records the columns have. Raises: StudyError where they differ in length or one is missing."""
+    """The number of records in the columns that the axes read.
+
+    Raises:
+        StudyError: a column is missing, or the columns differ in length.
+    """
     names = [axis.field.name for axis in axes]
     lengths = {len(columns[name]) for name in names if name in columns}
     if len(lengths) != 1 or not all(name in columns for name in names):
@@ -218,11 +255,14 @@ def record_count(columns: Columns, axes: Sequence[Bins | Points]) -> int:
     return lengths.pop()
 
 
-def _checked(columns: Columns, axis: Bins | Points) -> np.ndarray:
-    column, field = columns[axis.field.name], axis.field
+def _checked(columns: Columns, axis: Bins | Points) -> Integers:
+    """The axis's column. Raises: OutOfBounds where a value lies outside the field's bounds."""
+    field = axis.field
+    column: Integers = columns[field.name]
     if len(column) and (column.min() < field.lower_units or column.max() > field.upper_units):
         raise OutOfBounds(
-            f"a value of the field {field.name!r} lies outside its bounds; widen them or clip the data"
+            f"a value of the field {field.name!r} lies outside its bounds; "
+            "widen the bounds or clip the data"
         )
     return column
 
