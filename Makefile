@@ -57,7 +57,7 @@ native: $(VENV)/.demo  ## optional: the sign gate compiled for this processor, u
 oracles: $(VENV)/.dev  ## our accounting beside another library's, which this installs in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting
-	$(VENV)-oracles/bin/python -m pytest tests/dp/google_oracle.py
+	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py
 
 lint: $(VENV)/.dev  ## style
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -11,6 +11,7 @@
 | `scaling.py` | what grows with |E|, nodes, records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `figures/` | `make figures`: the papers' figures and tables, each with its claim and whether it agrees |
+| `baselines/` | `python -m bench.baselines`: baselines that no study runs, a table for each |
 | `simulated.py`, `work.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `profile.py`, `clocked.py` | `make profile`: where the time of a job goes |
 | `harness.py` | real processes for a benchmark |

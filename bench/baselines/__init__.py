@@ -1,1 +1,22 @@
-"""Baselines."""
+"""Baselines of the papers that no study runs: `python -m bench.baselines` prints what each gives.
+
+| file | what it is |
+|---|---|
+| `__main__.py` | the command: one small table for each baseline |
+| `error_tables.py` | tables of predicted and measured errors |
+| `privacy_tables.py` | tables of epsilons: colluding nodes, secret batches, composed releases |
+| `cost_table.py` | the table of bytes and operations |
+| `gopa.py` | a federated mean with noise that cancels between neighbours of a graph |
+| `median.py` | the median of several private means |
+| `triangles.py` | a private share of triangles in a graph |
+| `uniformity.py` | a private test whether a column is uniform |
+| `dpsgd.py` | a private linear ranking, by gradient descent (`bench/ranking.py` runs it too) |
+| `amplification.py` | the gain of secret batches, which `dpsgd.py` calibrates by |
+| `textbook.py` | Gaussian noise, randomised response and the exponential mechanism |
+| `collusion.py` | the epsilon that is left if fewer nodes are honest than assumed |
+| `accounting.py` | the cost of several releases together, by four theorems |
+| `events.py` | releases as data, for the accountant |
+| `curves.py` | Rényi curves of events, for the accountant |
+| `losses.py` | privacy loss distributions, for the accountant |
+| `cost.py` | bytes, rounds and operations of the central protocols |
+"""

@@ -1,17 +1,17 @@
-"""Median of means: a private estimate that is good with chance 3/4, made good with any chance.
+"""Median of means: makes a private estimate that is good with chance 3/4 good with any chance.
 
-The records are dealt at random to K tables, the same protocol runs on each, and the median of the K answers is
-released. A record is in one table only, and which one depends on no value: replacing it changes one answer, so the
-answers together, and their median after them, are epsilon-DP with the epsilon of a single run (parallel composition
-under replace-one).
+The records are dealt at random to K tables, the same protocol runs on each, and the median of the K
+answers is released. A record is in one table only, and the choice of the table depends on no value.
+Replacing the record changes one answer. So the answers together, and their median after them, are
+epsilon-DP with the epsilon of a single run (parallel composition under replace-one).
 
-How many. If each run errs by more than t with chance at most p < 1/2, the median does only if at least (K+1)/2 runs
-do: `failure(K, p)` is that binomial tail exactly. The paper's K = 8 log(1/γ), by Hoeffding, is about twice what p =
-1/4 needs.
+The number of chunks. If each run errs by more than t with chance at most p < 1/2, the median does
+so only if at least (K+1)/2 runs do: `failure(K, p)` is that binomial tail exactly. The paper's
+K = 8 log(1/γ), by Hoeffding, is about twice the K that p = 1/4 needs.
 
-MSE. For odd K at least (K+1)/2 runs err at least as much as the median, on either side alike, so error(median)² <=
-2/(K+1) x (sum of squared errors): `mse_bound` = 2K/(K+1) x (mean MSE of a run), for any law. Runs with normal errors
-have about π/(2K) of a run's variance: `mse_normal`.
+MSE. For odd K at least (K+1)/2 runs err at least as much as the median, on either side alike, so
+error(median)² <= 2/(K+1) x (sum of squared errors): `mse_bound` = 2K/(K+1) x (mean MSE of a run),
+for any law. With normal errors the median has about π/(2K) of a run's variance: `mse_normal`.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, Wrapper 1 and Lemma A.4.
 """
@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 
 from umpc.dp.checks import is_exact, is_integer
-from umpc.dp.events import Event
+from umpc.dp.events import PureEvent
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc.protocols.central.terms import permutation
@@ -35,16 +35,16 @@ from umpc.ustat.clear import Columns
 
 
 class Estimator(Protocol):
-    """A protocol of this folder that estimates a number."""
+    """A central protocol that estimates a number."""
 
     @property
-    def event(self) -> Event: ...
+    def event(self) -> PureEvent: ...
 
     def estimate(self, columns: Columns, bits: RandomBits) -> Fraction: ...
 
 
 def failure(chunks: int, single: Fraction) -> Fraction:
-    """Chance that at least (K+1)/2 of K independent runs fail, each with chance `single`: exact."""
+    """Exact chance that at least (K+1)/2 of K independent runs fail, each with chance `single`."""
     tail = range((chunks + 1) // 2, chunks + 1)
     return sum(
         (comb(chunks, j) * single**j * (1 - single) ** (chunks - j) for j in tail), Fraction(0)
@@ -67,10 +67,10 @@ def least_chunks(wanted: Fraction, single: Fraction = Fraction(1, 4)) -> int:
 
 @dataclass(frozen=True)
 class MedianOfMeans:
-    """As private as the inner protocol, replace-one.
+    """The median of K runs, as private as one run of the inner protocol; replace-one.
 
     Args:
-        inner: runs on each table of about n/K records.
+        inner: the protocol that runs on each table of about n/K records.
         chunks: K, odd.
     """
 
@@ -97,14 +97,15 @@ class MedianOfMeans:
         ]
         return sorted(answers)[self.chunks // 2]
 
-    def mse_bound(self, of_one_run: float) -> float:
-        """Of the median, from the MSE of one run on n/K records; whatever its law."""
-        return 2 * self.chunks / (self.chunks + 1) * of_one_run
+    def mse_bound(self, single_mse: float) -> float:
+        """A bound of the median's MSE, from the MSE of one run on n/K records, for any law."""
+        return 2 * self.chunks / (self.chunks + 1) * single_mse
 
-    def mse_normal(self, of_one_run: float) -> float:
-        """About that of the median of normal errors, large K; for K = 1 the run's own."""
-        return of_one_run * (1.0 if self.chunks == 1 else math.pi / (2 * self.chunks))
+    def mse_normal(self, single_mse: float) -> float:
+        """About the median's MSE for normal errors and large K; for K = 1 the run's own."""
+        return single_mse * (1.0 if self.chunks == 1 else math.pi / (2 * self.chunks))
 
     @property
-    def event(self) -> Event:
+    def event(self) -> PureEvent:
+        """The cost of the release: that of one run."""
         return self.inner.event

@@ -1,16 +1,21 @@
-"""Share of triangles in a graph of which a node is a record: a sparse statistic of degree 3.
+"""Share of triangles in a graph in which a node is a record: a sparse statistic of degree 3.
 
-Records are the nodes: replacing one replaces all its edges (node privacy, replace-one), as when edges follow from
-hidden positions, of which only the graph is known. f(i, j, l) = 1 where all three edges exist.
+Records are the nodes: replacing one replaces all its edges (node privacy, replace-one), as when
+edges follow from hidden positions and only the graph is known. f(i, j, l) = 1 where all three edges
+exist.
 
-1. A private share of edges: of C(n, 2) possible ones a node is in n - 1, so discrete Laplace of sensitivity n - 1 on
-   their number; epsilon/2. p = that, plus a reach that the noise exceeds with chance `failure`, is an upper estimate.
-2. ξ by Bernstein with that p: a triangle at i needs two independent edges at i, chance and hence variance at most p²
-   for edges that are independent given X_i and equally likely (the geometric graph on a sphere).
-3. The local Hájek estimator with this ξ and the other epsilon/2. ξ is a function of what was released, so both
-   together are epsilon-DP (basic composition, adaptive), whatever graph it is; the model is for accuracy only.
+1. A private share of edges. A node is in n - 1 of the C(n, 2) possible edges, so their number gets
+   discrete Laplace noise of sensitivity n - 1; epsilon/2. p = that number, plus a reach that the
+   noise exceeds with chance `failure`, is an upper estimate.
+2. ξ by Bernstein with that p. A triangle at i needs two independent edges at i, so its chance and
+   hence its variance are at most p² for edges that are independent given X_i and equally likely
+   (the geometric graph on a sphere).
+3. The local Hájek estimator with this ξ and the other epsilon/2. ξ is a function of the release, so
+   both together are epsilon-DP (basic composition, adaptive), for any graph. The model matters for
+   accuracy only.
 
-Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 5, Theorem 6. Departure: ξ has Bernstein's constants.
+Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 5, Theorem 6. Departure: ξ has
+Bernstein's constants.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.dp.checks import check_epsilon, is_exact
 from umpc.dp.events import PureEvent
@@ -37,8 +43,12 @@ class TriangleDensity:
 
     Args:
         epsilon: > 0, exact.
-        failure: of the reach of step 1 and of Bernstein's bounds, each.
+        failure: chance that the reach of step 1 does not hold, and chance for Bernstein's bounds.
         grid: granularity of the release.
+
+    Raises:
+        InvalidEpsilon: epsilon is not an exact number above 0.
+        StudyError: failure or grid is not exact or out of range.
     """
 
     epsilon: Fraction
@@ -57,11 +67,12 @@ class TriangleDensity:
                 "failure is an exact number between 0 and 1, the grid an exact number above 0"
             )
 
-    def estimate(self, adjacency: np.ndarray, bits: RandomBits) -> Fraction:
+    def estimate(self, adjacency: NDArray[np.bool_], bits: RandomBits) -> Fraction:
         """The noisy share of triangles. Reveals: this number and the noisy number of edges.
 
         Args:
             adjacency: (n, n) bool, symmetric, no loops.
+            bits: the source of randomness.
         """
         terms = triangle_terms(adjacency)
         edges = int(np.count_nonzero(adjacency)) // 2
@@ -78,7 +89,7 @@ class TriangleDensity:
         return bernstein_concentration(records, 3, Fraction(1), likely**2, self.failure)
 
     def noise_variance(self, edges: int, records: int) -> float:
-        """At L = 0, where the noisy number of edges is this; squared shares."""
+        """Variance of the noise at L = 0, for this noisy number of edges; squared shares."""
         terms = Terms(records, 3, 0, 1, Fraction(1), _nothing)
         tuning = tuning_of(
             terms, CompleteFamily(records, 3), self.concentration(edges, records), self.epsilon / 2
@@ -87,13 +98,16 @@ class TriangleDensity:
 
     @property
     def event(self) -> PureEvent:
+        """The cost of both releases together."""
         return PureEvent(self.epsilon)
 
 
-def triangle_terms(adjacency: np.ndarray) -> Terms:
+def triangle_terms(adjacency: NDArray[np.bool_]) -> Terms:
     """1 for each three nodes that are all connected.
 
-    Raises: StudyError where the matrix is not that of a graph, TooFewRecords below 4 nodes.
+    Raises:
+        StudyError: the matrix is not that of a graph.
+        TooFewRecords: there are fewer than 4 nodes.
     """
     square = (
         adjacency.ndim == 2 and adjacency.shape[0] == adjacency.shape[1] and adjacency.dtype == bool
@@ -103,12 +117,12 @@ def triangle_terms(adjacency: np.ndarray) -> Terms:
     if len(adjacency) < 4:
         raise TooFewRecords(f"expected at least 4 nodes, {len(adjacency)} came")
 
-    def evaluate(sets: np.ndarray) -> np.ndarray:
+    def evaluate(sets: NDArray[np.int64]) -> NDArray[np.int64]:
         i, j, k = sets
         return (adjacency[i, j] & adjacency[i, k] & adjacency[j, k]).astype(np.int64)
 
     return Terms(len(adjacency), 3, 0, 1, Fraction(1), evaluate)
 
 
-def _nothing(sets: np.ndarray) -> np.ndarray:
+def _nothing(sets: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.zeros(sets.shape[1], dtype=np.int64)

@@ -248,6 +248,7 @@ def test_no_float_and_no_other_randomness_on_the_way_to_a_draw(module):
         "fractions",
         "functools",
         "flint",
+        "umpc.dp.balls",
         "umpc.dp.random_bits",
         "umpc.errors",
     }

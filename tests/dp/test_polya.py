@@ -142,7 +142,7 @@ def test_the_enclosure_holds_the_distribution_function(shape, log_ratio, k):
 )
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_enclosure_is_sharp_everywhere(shape, scale):
-    """flint gives up at no k that a draw may meet: see `_ball` and `distribution` for two places it would."""
+    """flint gives up at no k that a draw may meet: see `_ball_with_radius` and `distribution` for two places it would."""
     for tenths in (1, 10, 100, 1000, 3000):
         k = int(tenths * scale) // 10
         balls = [

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scipy import special
 
 from tests.support.statistical import N, SeededBits, accept_only, hockey_stick, shift_delta
-from umpc.dp.accounting import compose
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.poisson import MOST_MEAN
 from umpc.dp.renyi import renyi_epsilon, satisfies, skellam_curve
@@ -177,7 +176,6 @@ def test_the_calibration_is_the_least_that_the_theorem_proves():
     assert (
         Fraction(99, 100) < renyi_epsilon(skellam_curve(noise.honest_variances, (3, 4)), DELTA) <= 1
     )
-    assert compose([noise.event], DELTA) <= 1 < compose([noise.event] * 2, DELTA)
 
 
 def test_many_sums_need_less_than_splitting_epsilon():

@@ -1,20 +1,23 @@
-"""How much noise: from epsilon, sensitivity and the number of honest nodes to each node's share.
+"""The amount of noise: from epsilon, sensitivity and honest nodes to each node's share.
 
-The guarantee. Two tables are neighbours if one record is replaced by another (replace-one: the number of
-records is the same in both, so it may be public, and so is the set E of edges). The sum over E is an integer
-f, and neighbours differ in it by at most the sensitivity s = (most edges at one record) x (range of the
-kernel), all in units of 2^-scale. With X discrete Laplace of ratio q = exp(-epsilon/s), for any value y
+The guarantee. Two tables are neighbours if one record is replaced by another (replace-one). The
+number of records is the same in both, so it may be public, and so may the set E of edges. The sum
+over E is an integer f. Neighbours differ in it by at most the sensitivity s = (most edges at one
+record) x (range of the kernel), all in units of 2^-scale. With X discrete Laplace of ratio
+q = exp(-epsilon/s), for any value y
 
     P(f + X = y) / P(f' + X = y) = q^{|y-f| - |y-f'|} <= q^{-|f-f'|} <= q^{-s} = e^epsilon,
 
-pure epsilon-DP. X exists only as a sum of shares: each of n nodes adds Polya(1/h, q) - Polya(1/h, q), and the
-shares of any h nodes sum to one X. So if at least h nodes keep their share to themselves, whatever the other
-n - h learn, subtract or leave out, what they see is f + X plus numbers independent of f: epsilon-DP still.
-The price is that with all n present the variance is n/h times that of X. Papers that take h = n promise
-epsilon only if nobody colludes (`collusion.remaining_epsilon` says what is left).
+which is pure epsilon-DP. X exists only as a sum of shares. Each of n nodes adds
+Polya(1/h, q) - Polya(1/h, q), and the shares of any h nodes sum to one X. Suppose that at least h
+nodes keep their share to themselves. Then, whatever the other n - h nodes learn, subtract or leave
+out, their view is f + X plus numbers independent of f: still epsilon-DP. The price is that with all
+n present the variance is n/h times that of X. Papers that take h = n promise epsilon only if no
+nodes collude (`bench/baselines/collusion.py` computes the epsilon that is left otherwise).
 
-Paper: Dwork, McSherry, Nissim, Smith 2006 (the mechanism); Goryczka, Xiong 2015 (fewer honest nodes than
-nodes); Balle, Bell, Gascón, Nissim 2020 (the shares). The tail bound is derived at `tail_bound`.
+Paper: Dwork, McSherry, Nissim, Smith 2006 (the mechanism); Goryczka, Xiong 2015 (fewer honest nodes
+than nodes); Balle, Bell, Gascón, Nissim 2020 (the shares). The tail bound is derived at
+`tail_bound`.
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ class DistributedLaplace:
 
     Args:
         epsilon: > 0, exact (a Fraction; an int is converted); the budget of this one release.
-        sensitivity: s >= 0, most by which replacing one record changes the sum, in units of the sum. 0 says
-            that no record can change the sum: it is public already, and the noise is 0.
+        sensitivity: s >= 0, most by which replacing one record changes the sum, in units of the
+            sum. 0 says that no record can change the sum: it is public already, and the noise is 0.
         nodes: n, how many nodes add a share.
         honest: h, how many of them at least are assumed honest, 1 <= h <= n.
 
@@ -63,20 +66,20 @@ class DistributedLaplace:
         check_nodes(self.nodes, self.honest)
         if self.sensitivity and self.log_ratio < LEAST_LOG_RATIO:
             raise InvalidEpsilon(
-                f"epsilon must be at least sensitivity x 2^-256, but {self.epsilon} came for a sensitivity "
-                f"of {self.sensitivity}; ask for a larger epsilon"
+                f"epsilon must be at least sensitivity x 2^-256, but {self.epsilon} came "
+                f"for a sensitivity of {self.sensitivity}; ask for a larger epsilon"
             )
 
     @property
     def log_ratio(self) -> Fraction:
-        """-log q = epsilon / sensitivity, per unit of the sum. There is none for sensitivity 0."""
+        """-log q = epsilon / sensitivity, per unit of the sum. Sensitivity 0 has none."""
         if not self.sensitivity:
             raise LocalProtocolError("a sum of sensitivity 0 has no noise, hence no log_ratio")
         return self.epsilon / self.sensitivity
 
     @property
     def variance(self) -> float:
-        """Variance of the sum of all n shares: n/h times the discrete Laplace's. Squared units of the sum."""
+        """Variance of the sum of all n shares, in squared units: n/h times discrete Laplace's."""
         return self.std * self.std
 
     @property
@@ -87,7 +90,9 @@ class DistributedLaplace:
         return math.sqrt(self.nodes / self.honest) * DiscreteLaplace(self.log_ratio).std
 
     def draw(self, bits: RandomBits) -> int:
-        """One node's share of the noise, in units of the sum. Secret. Draw it before the run: see `polya`.
+        """One node's share of the noise, in units of the sum. Secret.
+
+        Draw it before the run: the running time depends on the value (see `polya`).
 
         Args:
             bits: the node's source of randomness.
@@ -95,22 +100,30 @@ class DistributedLaplace:
         return sample_share(self.honest, self.log_ratio, bits) if self.sensitivity else 0
 
     def tail_bound(self, log2_probability: int = 64) -> int:
-        """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability, to check that a sum fits.
+        """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability.
+
+        A study uses T to check that a sum fits its ring.
 
         Derivation. The sum is A - B, both Polya(r, q) with r = n/h (shapes add), so by symmetry
-        P(|A-B| > T) = 2 P(A-B > T) <= 2 P(A >= T+1). Write L = log_ratio, c = 2^-j. Markov's inequality for
-        exp(theta A) with theta = (1-c) L, and E exp(theta A) = ((1-q)/(1-q^c))^r <= c^-r (as 1 - q^c is
-        concave in c, at least c (1-q)):
+        P(|A-B| > T) = 2 P(A-B > T) <= 2 P(A >= T+1). Write L = log_ratio, c = 2^-j. Markov's
+        inequality is applied to exp(theta A) with theta = (1-c) L. Here
+        E exp(theta A) = ((1-q)/(1-q^c))^r <= c^-r, because 1 - q^c is concave in c and therefore at
+        least c (1-q). So
 
-            2 P(A >= T+1) <= 2 c^-r exp(-(1-c) L (T+1)) <= 2^-b   if   T+1 >= (b + 1 + j r) ln2 / ((1-c) L).
+            2 P(A >= T+1) <= 2 c^-r exp(-(1-c) L (T+1)) <= 2^-b
+            if   T+1 >= (b + 1 + j r) ln2 / ((1-c) L).
 
-        True for every j, so the smallest over `SPLITS` is taken. Fractions only, ln 2 and the result rounded
-        up. For b = 64 it is 13 % above the least such T if r <= 2, 25 % for r = 16, a factor 2 for r = 256.
+        This is true for every j, so the smallest over `SPLITS` is taken. Only fractions are used;
+        ln 2 and the result are rounded up. For b = 64, T is 13 % above the least such T if r <= 2,
+        25 % for r = 16, and a factor 2 for r = 256.
 
-        It bounds shares drawn as the protocol says; a node that deviates adds what it likes.
+        T bounds shares drawn as the protocol says. A node that deviates can add any number.
 
         Args:
             log2_probability: b >= 1, minus the binary logarithm of the probability.
+
+        Raises:
+            LocalProtocolError: log2_probability is below 1.
         """
         if log2_probability < 1:
             raise LocalProtocolError(

@@ -1,27 +1,28 @@
-"""What every calibration refuses: numbers that are not exact, or outside their range."""
+"""Tests that every calibration starts with: numbers must be exact and inside their range."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TypeGuard
 
 from umpc.errors import InvalidEpsilon, StudyError
 
 
-def is_integer(value: object) -> bool:
-    """Whether this is an int, and not True or False."""
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether the value is an int. True and False are not integers here."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_exact(value: object) -> bool:
-    """Whether this is an int or a Fraction: a float such as 0.1 is not the number that somebody wrote."""
+def is_exact(value: object) -> TypeGuard[int | Fraction]:
+    """Whether the value is an int or a Fraction. A float such as 0.1 is not the number written."""
     return is_integer(value) or isinstance(value, Fraction)
 
 
 def check_epsilon(epsilon: object) -> Fraction:
-    """An exact epsilon > 0.
+    """An exact epsilon > 0, as a Fraction.
 
     Raises:
-        InvalidEpsilon: it is not.
+        InvalidEpsilon: epsilon is not exact, or not above 0.
     """
     if not is_exact(epsilon) or epsilon <= 0:
         raise InvalidEpsilon(
@@ -32,15 +33,16 @@ def check_epsilon(epsilon: object) -> Fraction:
 
 
 def check_delta(delta: object) -> Fraction:
-    """An exact delta with 0 < delta < 1.
+    """An exact delta with 0 < delta < 1, as a Fraction.
 
     Raises:
-        InvalidEpsilon: it is not.
+        InvalidEpsilon: delta is not exact, or not between 0 and 1.
     """
     if not is_exact(delta) or not 0 < delta < 1:
         raise InvalidEpsilon(
-            f"delta must be an exact number between 0 and 1, such as Fraction(1, 10**6), but {delta} came "
-            f"(of type {type(delta).__name__}); without any delta, take discrete Laplace noise"
+            "delta must be an exact number between 0 and 1, such as Fraction(1, 10**6), "
+            f"but {delta} came (of type {type(delta).__name__}); "
+            "for no delta at all, take discrete Laplace noise"
         )
     return Fraction(delta)
 
@@ -49,7 +51,7 @@ def check_sensitivity(sensitivity: object) -> int:
     """A sensitivity in units of the sum: an integer, 0 or more.
 
     Raises:
-        StudyError: it is not.
+        StudyError: the sensitivity is not an integer, or it is negative.
     """
     if not is_integer(sensitivity) or sensitivity < 0:
         raise StudyError(f"the sensitivity must be an integer, 0 or more, but {sensitivity!r} came")
@@ -57,10 +59,10 @@ def check_sensitivity(sensitivity: object) -> int:
 
 
 def check_nodes(nodes: object, honest: object) -> None:
-    """1 <= honest <= nodes.
+    """Check that 1 <= honest <= nodes.
 
     Raises:
-        StudyError: not so.
+        StudyError: one of them is not an integer, or is out of range.
     """
     if not (is_integer(nodes) and is_integer(honest) and 1 <= honest <= nodes):
         raise StudyError(

@@ -1,16 +1,18 @@
-"""Discrete Laplace noise from independent coins: what a committee can compute under shares.
+"""Noise from independent coins: the noise that a committee can compute under shares.
 
-A geometric of ratio q = exp(-log_ratio) has independent binary digits: digit i is 1 with odds q^{2^i}, that is with
-probability p_i = 1/(1 + exp(2^i log_ratio)), because P(X = Σ 2^i b_i) is proportional to Π q^{2^i b_i}. The difference
-of two geometrics is discrete Laplace (`laplace.py`), with no sign and no doubled zero to take care of. A committee
-flips coin i by comparing PRECISION bits that none of it knows with the public threshold p_i·2^PRECISION, in time
-that depends on nothing (`mpc/noise.py`).
+A geometric of ratio q = exp(-log_ratio) has independent binary digits. Digit i is 1 with odds
+q^{2^i}, that is with probability p_i = 1/(1 + exp(2^i log_ratio)), because P(X = Σ 2^i b_i) is
+proportional to Π q^{2^i b_i}. The difference of two geometrics is discrete Laplace (`laplace.py`),
+so no sign and no doubled zero need care. A committee flips coin i by comparing PRECISION bits that
+no member knows with the public threshold p_i·2^PRECISION, in a time that depends on nothing secret
+(`umpc/mpc`).
 
-Finite bits cost a distance from the exact law, stated in `distance`: thresholds are rounded down, by less than
-2^-bits a coin, and digits from B on are left out, whose chance of not being all 0 is below q^{2^B}.
+Finite bits cost a distance from the exact law, stated in `distance`: thresholds are rounded down,
+by less than 2^-bits a coin, and digits from B on are left out. The chance that they are not all 0
+is below q^{2^B}.
 
-Paper: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, section 4 (geometric noise from biased coins under shares);
-Fu & Wang 2024, arXiv 2409.10667 (its cost).
+Paper: Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, section 4 (geometric noise from biased coins
+under shares); Fu & Wang 2024, arXiv 2409.10667 (its cost).
 """
 
 from __future__ import annotations
@@ -29,13 +31,19 @@ from umpc.dp.laplace import DiscreteLaplace
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 PRECISION = 64
-"""Bits of a coin's random number and of its threshold. Digits are drawn up to the B for which q^{2^B} is at most
-2^-PRECISION."""
+"""Bits of a coin's random number and of its threshold.
+
+Digits are drawn up to the B for which q^{2^B} is at most 2^-PRECISION.
+"""
+
 MOST_DIGITS = 62
 """More digits than a sum of 64 bits holds."""
+
 MOST_COINS = 1 << 17
-"""Fair coins of one sum's binomial noise."""
+"""Most fair coins of one sum's binomial noise."""
+
 MOST_WORKING_BITS = 1 << 14
+"""Working precision at which a threshold gives up."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +51,13 @@ class CommitteeLaplace:
     """Discrete Laplace noise for a sum of this sensitivity, drawn by a committee coin by coin.
 
     Args:
-        epsilon: > 0, exact. sensitivity: s >= 0, in units of the sum; 0 says that the sum is public: no noise.
-        bits: of a coin's random number, and of the tail that is left out.
+        epsilon: > 0, exact.
+        sensitivity: s >= 0, in units of the sum; 0 says that the sum is public: no noise.
+        bits: bits of a coin's random number; the tail that is left out is at most 2^-bits.
 
-    Raises: InvalidEpsilon where the noise would not fit 62 bits.
+    Raises:
+        InvalidEpsilon: the noise would not fit 62 bits.
+        LocalProtocolError: epsilon or the sensitivity is out of range.
     """
 
     epsilon: Fraction
@@ -56,16 +67,19 @@ class CommitteeLaplace:
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.sensitivity < 0:
             raise LocalProtocolError(
-                f"expected epsilon > 0 and a sensitivity, got {self.epsilon}, {self.sensitivity}"
+                "expected epsilon > 0 and a sensitivity of 0 or more, "
+                f"got {self.epsilon}, {self.sensitivity}"
             )
         if self.digits > MOST_DIGITS:
             raise InvalidEpsilon(
-                f"the noise for epsilon {self.epsilon} and a sensitivity of {self.sensitivity} needs {self.digits} "
-                f"bits, at most {MOST_DIGITS} are possible; ask for a larger epsilon or coarser resolutions"
+                f"the noise for epsilon {self.epsilon} and a sensitivity of {self.sensitivity} "
+                f"needs {self.digits} bits, at most {MOST_DIGITS} are possible; "
+                "ask for a larger epsilon or coarser resolutions"
             )
 
     @property
     def log_ratio(self) -> Fraction:
+        """-log q = epsilon / sensitivity, per unit of the sum. Sensitivity 0 has none."""
         return self.epsilon / self.sensitivity
 
     @cached_property
@@ -78,33 +92,32 @@ class CommitteeLaplace:
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
-        """⌊p_i · 2^bits⌋ of each coin, as `weights`: the same at every process, for they are exact numbers."""
-        return (
-            tuple(
-                _threshold(self.log_ratio * (1 << digit), self.bits) for digit in range(self.digits)
-            )
-            * 2
-        )
+        """⌊p_i · 2^bits⌋ of each coin, in the order of `weights`.
+
+        They are exact numbers, so all processes get the same.
+        """
+        ratios = (self.log_ratio * (1 << digit) for digit in range(self.digits))
+        return tuple(_threshold(ratio, self.bits) for ratio in ratios) * 2
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """What each coin counts for: the first geometric's digits, then the second's, negative."""
+        """Each coin's weight: the first geometric's digits, then the second's, negative."""
         digits = tuple(1 << digit for digit in range(self.digits))
         return digits + tuple(-weight for weight in digits)
 
     @property
     def offset(self) -> int:
-        """What is taken off the coins' sum: the two geometrics cancel each other's mean."""
+        """0: nothing is subtracted from the coins' sum, as the two geometrics' means cancel."""
         return 0
 
     @property
     def distance(self) -> Fraction:
-        """A bound of the total variation distance from the exact law: of two geometrics of B coins each."""
+        """A bound of the total variation distance from the exact law: two geometrics of B coins."""
         return Fraction(2 * (self.digits + 1), 1 << self.bits) if self.sensitivity else Fraction(0)
 
     @property
     def delta(self) -> Fraction:
-        """What the distance costs, but at most 1."""
+        """The delta that the distance costs, at most 1."""
         return min(Fraction(1), cost_of_distance(self.epsilon, self.distance))
 
     @property
@@ -114,6 +127,7 @@ class CommitteeLaplace:
 
     @property
     def variance(self) -> float:
+        """Variance of the noise, in squared units of the sum."""
         return self.std * self.std
 
     def tail_bound(self) -> int:
@@ -123,12 +137,15 @@ class CommitteeLaplace:
 
 @dataclass(frozen=True)
 class CommitteeBinomial:
-    """Noise of fair coins, (ε, δ)-DP: the sum of n of them, less n/2 (Dwork et al. 2006, section 3).
+    """Noise from fair coins, (ε, δ)-DP: the sum of n coins, less n/2.
 
-    A fair coin's threshold is exact, so nothing is added to δ. The number of coins grows with the square of the
-    sensitivity; `binomial.py` finds the least.
+    A fair coin's threshold is exact, so nothing is added to δ. The number of coins grows with the
+    square of the sensitivity; `binomial.py` finds the least.
 
-    Raises: InvalidEpsilon where it needs more than MOST_COINS.
+    Paper: Dwork et al. 2006, section 3.
+
+    Raises:
+        InvalidEpsilon: more than MOST_COINS are needed.
     """
 
     epsilon: Fraction
@@ -136,27 +153,34 @@ class CommitteeBinomial:
     sensitivity: int
 
     def __post_init__(self) -> None:
-        # Var(n/4) of a mechanism that is (ε, δ)-DP for a shift s is at least about (s/2ε)²: refused before any search.
-        if self.sensitivity**2 > MOST_COINS * self.epsilon**2 or self.count > MOST_COINS:
+        # A mechanism that is (ε, δ)-DP for a shift s has a variance n/4 of at least about (s/2ε)²,
+        # so many cases are refused before any search.
+        too_many = self.sensitivity**2 > MOST_COINS * self.epsilon**2
+        if too_many or self.count > MOST_COINS:
             raise InvalidEpsilon(
-                f"binomial noise for epsilon {self.epsilon} and a sensitivity of {self.sensitivity} needs more than "
-                f'{MOST_COINS} coins; ask for a larger epsilon or fewer edges, or take noise = "in_mpc"'
+                f"binomial noise for epsilon {self.epsilon} and a sensitivity of "
+                f"{self.sensitivity} needs more than {MOST_COINS} coins; "
+                'ask for a larger epsilon or fewer edges, or take noise = "in_mpc"'
             )
 
     @cached_property
     def count(self) -> int:
+        """n, the number of coins."""
         return least_coins(self.epsilon, self.delta, self.sensitivity) if self.sensitivity else 0
 
     @property
     def thresholds(self) -> tuple[int, ...]:
+        """2^PRECISION/2 for each coin."""
         return (1 << (PRECISION - 1),) * self.count
 
     @property
     def weights(self) -> tuple[int, ...]:
+        """1 for each coin."""
         return (1,) * self.count
 
     @property
     def offset(self) -> int:
+        """n/2, which is subtracted from the coins' sum."""
         return self.count // 2
 
     @property
@@ -166,6 +190,7 @@ class CommitteeBinomial:
 
     @property
     def variance(self) -> float:
+        """Variance of the noise, in squared units of the sum."""
         return self.count / 4
 
     def tail_bound(self) -> int:
@@ -174,21 +199,25 @@ class CommitteeBinomial:
 
 
 def cost_of_distance(epsilon: Fraction, distance: Fraction) -> Fraction:
-    """δ = (1 + e^ε)·d, rounded up, of laws at distance d from ε-close ones.
+    """δ = (1 + e^ε)·d, rounded up, for laws at a distance d from laws that are ε-close.
 
     P(S) ≤ P*(S) + d ≤ e^ε·Q*(S) + d ≤ e^ε·(Q(S) + d) + d.
     """
-    growth = Fraction(math.exp(min(epsilon, 700))) * (1 + Fraction(1, 1 << 40))
+    growth = Fraction(math.exp(min(epsilon, Fraction(700)))) * (1 + Fraction(1, 1 << 40))
     return (1 + growth) * distance
 
 
 def _threshold(exponent: Fraction, precision: int) -> int:
-    """⌊2^precision / (1 + e^exponent)⌋: transcendental before the floor, so a sharp enough ball decides."""
+    """⌊2^precision / (1 + e^exponent)⌋.
+
+    The number before the floor is transcendental, so a sharp enough ball decides.
+    """
     bits = 256
     while bits <= MOST_WORKING_BITS:
         with ctx.workprec(bits):
             scaled = arb((1, precision)) / (1 + ball(exponent).exp())
-            if (exact := scaled.floor().unique_fmpz()) is not None:
+            exact = scaled.floor().unique_fmpz()
+            if exact is not None:
                 return int(exact)
         bits *= 2
     raise LocalProtocolError(

@@ -1,18 +1,10 @@
-"""What was released, as data: the law, its parameters, and the neighbouring relation they hold for.
+"""A release as data: its mechanism's parameters, all exact, and the relation they hold for.
 
-The relation is replace-one throughout: neighbours have the same number of records and differ in one of them. (A
-guarantee for adding or removing a record with parameter epsilon is one for replacing with 2 epsilon, by two steps.)
+The relation is replace-one: neighbours have the same number of records and differ in one of them.
+(A guarantee with parameter epsilon for adding or removing a record is a guarantee with 2 epsilon
+for replacing one, because a replacement is two such steps.)
 
-Events say what was done; `accounting` says what it costs. All numbers are exact.
-
-| event | mechanism |
-|---|---|
-| `PureEvent` | anything epsilon-DP, such as randomised response |
-| `ApproximateEvent` | anything (epsilon, delta)-DP, such as binomial noise |
-| `LaplaceEvent` | discrete Laplace noise on one sum, central or in shares |
-| `GaussianEvent` | discrete Gaussian noise on several sums |
-| `SkellamEvent` | Skellam noise on several sums |
-| `ExponentialEvent` | the exponential mechanism |
+The events of other mechanisms, and an accountant that composes them, are in `bench/baselines`.
 """
 
 from __future__ import annotations
@@ -20,133 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity, is_exact
-from umpc.errors import InvalidEpsilon, StudyError
+from umpc.dp.checks import check_epsilon
 
 
 @dataclass(frozen=True)
 class PureEvent:
-    """A release that is epsilon-DP.
+    """A release that is epsilon-DP, such as randomised response.
 
     Args:
         epsilon: > 0, exact.
+
+    Raises:
+        InvalidEpsilon: epsilon is not an exact number above 0.
     """
 
     epsilon: Fraction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-
-
-@dataclass(frozen=True)
-class ApproximateEvent:
-    """A release that is (epsilon, delta)-DP, of which nothing else is known.
-
-    Args:
-        epsilon: > 0, exact.
-        delta: 0 < delta < 1, exact.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "delta", check_delta(self.delta))
-
-
-@dataclass(frozen=True)
-class LaplaceEvent:
-    """Noise P(x) ~ exp(-|x|/scale) on the integers, on one sum.
-
-    Args:
-        scale: > 0, exact, in units of the sum.
-        sensitivity: s >= 1, most by which replacing one record changes the sum, in its units.
-    """
-
-    scale: Fraction
-    sensitivity: int
-
-    def __post_init__(self) -> None:
-        if not is_exact(self.scale) or self.scale <= 0:
-            raise InvalidEpsilon(
-                f"the scale of noise must be an exact number above 0, but {self.scale} came"
-            )
-        object.__setattr__(self, "scale", Fraction(self.scale))
-        if not check_sensitivity(self.sensitivity):
-            raise StudyError("a sum of sensitivity 0 is public: leave its event out")
-
-    @property
-    def epsilon(self) -> Fraction:
-        """s/scale, exact and pure."""
-        return self.sensitivity / self.scale
-
-
-@dataclass(frozen=True)
-class _VectorEvent:
-    variances: tuple[Fraction, ...]
-    sensitivities: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        if not self.variances or len(self.variances) != len(self.sensitivities):
-            raise StudyError(
-                "noise on several sums needs one variance and one sensitivity for each, at least one, but "
-                f"{len(self.variances)} and {len(self.sensitivities)} came"
-            )
-        for variance, s in zip(self.variances, self.sensitivities, strict=True):
-            if (
-                not is_exact(variance)
-                or variance < 0
-                or (variance == 0 and check_sensitivity(s) > 0)
-            ):
-                raise InvalidEpsilon(
-                    f"a variance must be an exact number above 0, but {variance} came"
-                )
-            check_sensitivity(s)
-        object.__setattr__(self, "variances", tuple(Fraction(v) for v in self.variances))
-        object.__setattr__(self, "sensitivities", tuple(self.sensitivities))
-
-
-@dataclass(frozen=True)
-class GaussianEvent(_VectorEvent):
-    """Discrete Gaussian noise, P(x) ~ exp(-x^2/(2 variance)), independent on each of several sums.
-
-    Args:
-        variances: the parameter sigma^2 on each sum, > 0, exact, squared units.
-        sensitivities: s_i >= 0, most by which replacing one record changes sum i, all of them at once.
-    """
-
-    @property
-    def rho(self) -> Fraction:
-        """Sum of s^2/(2 sigma^2): the release is rho-zCDP. Exact."""
-        pairs = zip(self.variances, self.sensitivities, strict=True)
-        return sum((s * s / (2 * v) for v, s in pairs if s), Fraction(0))
-
-
-@dataclass(frozen=True)
-class SkellamEvent(_VectorEvent):
-    """Poisson(variance/2) - Poisson(variance/2) noise, independent on each of several sums.
-
-    Args:
-        variances: mu of each sum: only what the honest nodes add; > 0, exact, squared units.
-        sensitivities: s_i >= 0, most by which replacing one record changes sum i, all of them at once.
-    """
-
-
-@dataclass(frozen=True)
-class ExponentialEvent:
-    """The exponential mechanism with odds exp(epsilon u/(2 sensitivity)): epsilon-DP, and of bounded range epsilon.
-
-    Args:
-        epsilon: > 0, exact.
-    """
-
-    epsilon: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-
-
-Event = (
-    PureEvent | ApproximateEvent | LaplaceEvent | GaussianEvent | SkellamEvent | ExponentialEvent
-)

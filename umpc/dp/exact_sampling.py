@@ -1,10 +1,12 @@
-"""Arrays of random draws whose probabilities are exactly what is said of them: streams, coins, uniform integers.
+"""Arrays of random draws whose probabilities are exactly the stated ones.
 
-A node takes 256 bits from its `RandomBits` and expands them, so a million records cost one call. What decides about
-privacy is a coin of probability threshold/2^64, compared in integers; thresholds are fractions rounded to the safe
-side by certified balls, so an epsilon that is claimed holds for the law that is drawn, not for a law near it.
+A node takes 256 bits from its `RandomBits` and expands them, so a million records cost one call.
+Privacy rests on coins of probability threshold/2^64, compared in integers. Thresholds are fractions
+rounded to the safe side by certified balls. So a claimed epsilon holds for the law that is drawn,
+not for a law near it.
 
-The expansion is SHAKE-256 of the standard library: `umpc.dp` may not import a cipher, and no import of `umpc.mpc`.
+The expansion is SHAKE-256 of the standard library: `umpc.dp` may not import a cipher, nor
+`umpc.mpc`.
 """
 
 from __future__ import annotations
@@ -14,20 +16,28 @@ from fractions import Fraction
 
 import numpy as np
 from flint import arb, ctx
+from numpy.typing import NDArray
 
 from umpc.dp.balls import PRECISION, ball, below
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
+Words = NDArray[np.uint64]
+
 SEED_BYTES = 32
 CHUNK_BYTES = 1 << 16
 COIN_BITS = 64
 MOST_TURNS = 1024
-"""Turns of a rejection that a working stream does not get to: each word is refused with chance below 1/2."""
+"""Turns of a rejection that a working stream does not get to: each word is refused with chance
+below 1/2."""
 
 
 def draw_seed(bits: RandomBits) -> bytes:
-    """256 fresh bits. Raises: LocalProtocolError where the source returns something else."""
+    """256 fresh bits.
+
+    Raises:
+        LocalProtocolError: the source returned something else.
+    """
     drawn = bits(8 * SEED_BYTES)
     if not 0 <= drawn < 1 << 8 * SEED_BYTES:
         raise LocalProtocolError(
@@ -39,7 +49,12 @@ def draw_seed(bits: RandomBits) -> bytes:
 class ShakeStream:
     """The expansion of a seed for one purpose, read from the start; each byte is handed out once.
 
-    purpose: a word that keeps streams of one seed apart.
+    Args:
+        seed: 32 bytes.
+        purpose: a word that keeps streams of one seed apart.
+
+    Raises:
+        LocalProtocolError: the seed has another length.
     """
 
     def __init__(self, seed: bytes, purpose: str):
@@ -53,7 +68,9 @@ class ShakeStream:
         return "ShakeStream(<redacted>)"
 
     def bytes(self, count: int) -> bytes:
-        parts, missing = [self._rest[:count]], count - len(self._rest)
+        """The next `count` bytes."""
+        parts = [self._rest[:count]]
+        missing = count - len(self._rest)
         self._rest = self._rest[count:]
         while missing > 0:
             label = self._prefix + self._chunks.to_bytes(8, "little")
@@ -64,16 +81,31 @@ class ShakeStream:
             missing -= len(chunk)
         return b"".join(parts)
 
-    def words(self, count: int) -> np.ndarray:
+    def words(self, count: int) -> Words:
         """(count,) uint64, uniform."""
         return np.frombuffer(self.bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
-    def coins(self, thresholds: int | np.ndarray, count: int) -> np.ndarray:
-        """(count,) bool, true with probability threshold/2^64 each; a threshold is an int or (count,) uint64."""
+    def coins(self, thresholds: int | Words, count: int) -> NDArray[np.bool_]:
+        """(count,) bool, each true with probability threshold/2^64.
+
+        Args:
+            thresholds: one int, or (count,) uint64.
+            count: number of coins.
+        """
         return self.words(count) < np.asarray(thresholds, dtype=np.uint64)
 
-    def below(self, bounds: int | np.ndarray, count: int) -> np.ndarray:
-        """(count,) uint64, uniform on 0 .. bound-1 each, exactly: words past the last multiple are drawn again."""
+    def below(self, bounds: int | Words, count: int) -> Words:
+        """(count,) uint64, each uniform on 0 .. bound-1, exactly.
+
+        Words past the last multiple of the bound are drawn again.
+
+        Args:
+            bounds: one int, or (count,) uint64; all above 0.
+            count: number of integers.
+
+        Raises:
+            LocalProtocolError: a bound is 0, or the stream is broken.
+        """
         bounds = np.broadcast_to(np.asarray(bounds, dtype=np.uint64), (count,))
         if count and not bounds.all():
             raise LocalProtocolError("a uniform integer below 0 does not exist")
@@ -87,41 +119,53 @@ class ShakeStream:
             words[again] = self.words(len(again))
         raise LocalProtocolError("a rejection did not end; a working stream never does that")
 
-    def normals(self, count: int, dimension: int) -> np.ndarray:
-        """(count, dimension) float64, standard normal to the accuracy of floats (Box and Muller). Public use only.
+    def normals(self, count: int, dimension: int) -> NDArray[np.float64]:
+        """(count, dimension) float64, standard normal to the accuracy of floats. Public use only.
 
-        An even number of values is drawn for each row, so rows do not depend on how many are asked for at once.
+        The method is Box and Muller's. An even number of values is drawn for each row, so rows do
+        not depend on how many are asked for at once.
         """
         pairs = (dimension + 1) // 2
         words = self.words(2 * pairs * count).reshape(count, 2, pairs)
         uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         radius = np.sqrt(-2 * np.log(uniform[:, 0]))
         angle = 2 * np.pi * uniform[:, 1]
-        return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)[
-            :, :dimension
-        ]
+        both = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+        return np.asarray(both[:, :dimension], dtype=np.float64)
 
 
-def respond(truth: np.ndarray, answers: int, threshold: int, stream: ShakeStream) -> np.ndarray:
-    """Randomised response, one answer a record: the truth with threshold/2^64, else any of k answers, uniformly.
+def respond(
+    truth: NDArray[np.int64], answers: int, threshold: int, stream: ShakeStream
+) -> NDArray[np.int64]:
+    """Randomised response: each record's true answer, or a uniformly random one.
 
-    Args: truth (records,) integers in 0 .. k-1. threshold: from `truth_threshold`.
+    Args:
+        truth: (records,) int64, in 0 .. k-1.
+        answers: k.
+        threshold: the truth is told with probability threshold/2^64; from `truth_threshold`.
+        stream: the source of all coins and answers.
+
+    Returns:
+        (records,) int64, in 0 .. k-1.
     """
     told = stream.coins(threshold, len(truth))
     return np.where(told, truth, stream.below(answers, len(truth)).astype(np.int64))
 
 
 def truth_threshold(epsilon: Fraction, answers: int) -> int:
-    """T such that telling the truth with T/2^64 and else drawing one of k answers uniformly is epsilon-DP, locally.
+    """The T for which randomised response is epsilon-DP, locally.
 
-    The truth then comes with g + (1-g)/k and every other answer with (1-g)/k, g = T/2^64; their ratio is
-    1 + k g/(1-g), at most e^epsilon if g <= (e^epsilon - 1)/(e^epsilon - 1 + k). T is that, rounded down.
+    The truth is told with probability T/2^64; else one of k answers is drawn uniformly. So the
+    truth comes with g + (1-g)/k and every other answer with (1-g)/k, g = T/2^64. Their ratio is
+    1 + k g/(1-g), which is at most e^epsilon if g <= (e^epsilon - 1)/(e^epsilon - 1 + k). T is that
+    bound times 2^64, rounded down.
 
     Args:
         epsilon: > 0, exact (a Fraction).
         answers: k >= 2.
 
-    Raises: InvalidEpsilon where T is 0, so that no answer would say anything.
+    Raises:
+        InvalidEpsilon: T is 0, so no answer would say anything.
     """
     with ctx.workprec(PRECISION + 64):
         gain = ball(epsilon).expm1() if epsilon < 64 else arb(64).expm1()
@@ -129,7 +173,7 @@ def truth_threshold(epsilon: Fraction, answers: int) -> int:
     threshold = int(share * (1 << COIN_BITS))
     if not 0 < threshold < 1 << COIN_BITS:
         raise InvalidEpsilon(
-            f"epsilon {epsilon} is too small for {answers} answers: the truth would never be told; "
-            "ask for a larger epsilon or fewer cells"
+            f"epsilon {epsilon} is too small for {answers} answers: the truth would never be "
+            "told; ask for a larger epsilon or fewer cells"
         )
     return threshold

@@ -1,18 +1,21 @@
-"""Discrete Gaussian noise, drawn exactly at one place, and how much of it (epsilon, delta) needs.
+"""Discrete Gaussian noise, drawn exactly at one place, and the amount that (epsilon, delta) needs.
 
     P(x) proportional to exp(-x^2 / (2 parameter)),   x any integer
 
-Its variance is at most the parameter (and equal to 1e-10 from 3 on). Sums of it are not of the same law, so shares
-of several nodes are Skellam's task (`skellam`); this is for a trusted place, and for comparison.
+Its variance is at most the parameter (and equal to 1e-10 from 3 on). Sums of it do not have the
+same law, so shares of several nodes are Skellam noise instead (`skellam`). This law is for a
+trusted place, for GOPA's messages, and for comparison.
 
-The guarantee. If neighbours (replace-one) differ in integer i by at most s_i and its noise has parameter v_i,
-the vector is rho-zCDP with rho = sum of s_i^2/(2 v_i), whatever the correlation of the changes.
+The guarantee. If neighbours (replace-one) differ in integer i by at most s_i and its noise has
+parameter v_i, the vector is rho-zCDP with rho = sum of s_i^2/(2 v_i), for any correlation of the
+changes.
 
-How tight. The standard deviation is above the least that the exact delta allows on one sum, for the step from Rényi
-to delta costs that: by less than a quarter (`tests/dp/test_gaussian.py`, which prints by how much).
+How tight. The standard deviation is above the least that the exact delta allows on one sum, because
+the step from Rényi to delta loses a little: less than a quarter (`tests/dp/test_gaussian.py` prints
+how much).
 
-Paper: Canonne, Kamath, Steinke 2020: algorithm 3 (the draw), theorem 4 (rho), section 2 (from rho to epsilon and
-delta), and that the law is sub-Gaussian (the tail).
+Paper: Canonne, Kamath, Steinke 2020: algorithm 3 (the draw), theorem 4 (rho), section 2 (from rho
+to epsilon and delta), and that the law is sub-Gaussian (the tail).
 """
 
 from __future__ import annotations
@@ -33,13 +36,17 @@ from umpc.errors import LocalProtocolError
 
 
 def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
-    """One exact draw: a discrete Laplace y of scale t, accepted with odds exp(-(|y| - parameter/t)^2/(2 parameter)).
+    """One exact draw, by rejection from a discrete Laplace y of scale t.
 
-    exp(-|y|/t) times these odds is proportional to exp(-y^2/(2 parameter)). Integers only.
+    y is accepted with odds exp(-(|y| - parameter/t)^2/(2 parameter)). exp(-|y|/t) times these odds
+    is proportional to exp(-y^2/(2 parameter)). Only integers are used.
 
     Args:
         parameter: sigma^2 > 0, exact, squared units of the result.
         bits: the only source of randomness.
+
+    Raises:
+        LocalProtocolError: the parameter is not above 0, or the source of randomness is broken.
     """
     if parameter <= 0:
         raise LocalProtocolError(
@@ -48,6 +55,7 @@ def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
     n, d = Fraction(parameter).as_integer_ratio()
     t = math.isqrt(n // d) + 1
     for _ in range(2 * MOST_TRIES):
+        # Algorithm 3: propose a discrete Laplace, then toss the coin of acceptance.
         y = sample_discrete_laplace(Fraction(1, t), bits)
         if bernoulli_exp((abs(y) * t * d - n) ** 2, 2 * n * d * t * t, bits):
             return y
@@ -63,6 +71,9 @@ class DiscreteGaussian:
 
     Args:
         parameter: sigma^2 >= 0, exact. 0 is no noise.
+
+    Raises:
+        LocalProtocolError: the parameter is negative.
     """
 
     parameter: Fraction
@@ -74,7 +85,7 @@ class DiscreteGaussian:
             )
 
     def draw(self, bits: RandomBits) -> int:
-        """One exact draw. Secret; the running time follows the value."""
+        """One exact draw. Secret; the running time depends on the value."""
         return sample_discrete_gaussian(self.parameter, bits) if self.parameter else 0
 
     @property
@@ -90,8 +101,12 @@ class DiscreteGaussian:
     def tail_bound(self, log2_probability: int = 64) -> int:
         """An integer T with P(|X| > T) <= 2^-log2_probability.
 
-        The law is sub-Gaussian, E exp(theta X) <= exp(theta^2 sigma^2 / 2), so P(|X| > T) is at most
-        2 exp(-(T+1)^2/(2 sigma^2)), which is 2^-b for (T+1)^2 = 2 sigma^2 (b+1) ln2. Rounded up.
+        The law is sub-Gaussian, E exp(theta X) <= exp(theta^2 sigma^2 / 2), so P(|X| > T) is at
+        most 2 exp(-(T+1)^2/(2 sigma^2)), which is 2^-b for (T+1)^2 = 2 sigma^2 (b+1) ln2. T is
+        rounded up.
+
+        Raises:
+            LocalProtocolError: log2_probability is below 1.
         """
         if log2_probability < 1:
             raise LocalProtocolError(
@@ -107,16 +122,17 @@ class DiscreteGaussian:
 def calibrate_gaussian(
     epsilon: Fraction, delta: Fraction, sensitivities: tuple[int, ...]
 ) -> tuple[DiscreteGaussian, ...]:
-    """Noise on several integers that makes them (epsilon, delta)-DP together, in proportion to the sensitivities.
+    """Noise that makes several integers (epsilon, delta)-DP together, in proportion to s_i.
 
-    Parameter v_i = k s_i^2 gives rho = (number of sums of sensitivity > 0)/(2k); k is the least, to one part in
-    2^16 above, for which some integer order proves (epsilon, delta).
+    Parameter v_i = k s_i^2 gives rho = (number of sums of sensitivity > 0)/(2k). k is the least, to
+    one part in 2^16 above, for which some integer order proves (epsilon, delta).
 
     Raises:
         InvalidEpsilon: epsilon or delta is not exact or not in its range.
         StudyError: a sensitivity is not an integer, 0 or more.
     """
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     squares = [check_sensitivity(s) ** 2 for s in sensitivities]
     noisy = sum(square > 0 for square in squares)
     if not noisy:
@@ -127,7 +143,7 @@ def calibrate_gaussian(
 
 @lru_cache(maxsize=64)
 def _parameter_per_square(epsilon: Fraction, delta: Fraction, sums: int) -> Fraction:
-    """k, which every release with the same budget needs again."""
+    """k, remembered, because every release with the same budget needs it again."""
     return least_scale(
         lambda k: satisfies(gaussian_curve(sums / (2 * k)), epsilon, delta), Fraction(sums)
     )

@@ -2,27 +2,32 @@
 
     p(k) = e^-mean mean^k / k!,   k = 0, 1, 2, ...
 
-Rejection from a discrete Laplace around the mode m = floor(mean), of scale s = floor(sqrt(mean)) + 1: propose
-y with odds exp(-|y|/s), accept with probability
+Rejection from a discrete Laplace around the mode m = floor(mean), of scale
+s = floor(sqrt(mean)) + 1: propose y with odds exp(-|y|/s), and accept with probability
 
     exp(log p(m+y)/p(m) + |y|/s - C),     C >= max over y of the first two terms.
 
-The proposal is exact (`coins`), and the acceptance compares a lazily drawn uniform with a certified ball
-around that probability until they are apart, so the law is p, not a law near it. C may be any constant
-that is large enough: `_hat` computes the maximum in balls and takes the upper end. The maximum is found, not
-guessed: the terms are concave in y on each side, with increments log(mean/(m+i)) + 1/s to the right and
-log((m-i+1)/mean) + 1/s to the left, so the maximum is where the increment changes sign, at
-j = floor(mean e^{1/s}) - m and at j = m + 1 - ceil(mean e^{-1/s}) steps from m. The chance of acceptance stays
-away from 0 at every mean, and so does the time of a draw from growing with it.
+The proposal is exact (`coins`). The acceptance compares a lazily drawn uniform with a certified
+ball around that probability until they are apart. So the law is p, not a law near it. C may be any
+constant that is large enough: `_hat` computes the maximum in balls and takes the upper end. The
+maximum is found, not guessed. The terms are concave in y on each side, with increments
+log(mean/(m+i)) + 1/s to the right and log((m-i+1)/mean) + 1/s to the left. So the maximum is where
+the increment changes sign, at j = floor(mean e^{1/s}) - m and at j = m + 1 - ceil(mean e^{-1/s})
+steps from m. The chance of acceptance stays away from 0 at every mean, so the time of a draw does
+not grow with the mean.
 
-Inversion, as in `polya`, would be exact too, but flint's incomplete gamma function is slow at a large mean, and an
-inversion asks for many of its values; log k! (Stirling's series with its remainder) is fast at any k.
+Inversion, as in `polya`, would be exact too. But flint's incomplete gamma function is slow at a
+large mean, and an inversion asks for many of its values. log k! (Stirling's series with its
+remainder) is fast at any k.
 
-Paper: Devroye 1986, Non-uniform random variate generation, section X.3 (rejection for the Poisson law).
+The odds of acceptance are remembered for every y that was met: at small means nearly all proposals
+are the same few.
 
-The odds of acceptance are remembered for the y that were met: at small means nearly all proposals are the same few.
+Timing: the running time depends on the value, and on the values drawn before. Draw before the run,
+as for `polya`.
 
-Timing: the running time follows the value, and which values came before. Draw before the run, as for `polya`.
+Paper: Devroye 1986, Non-uniform random variate generation, section X.3 (rejection for the Poisson
+law).
 """
 
 from __future__ import annotations
@@ -40,19 +45,23 @@ from umpc.dp.random_bits import LazyUniform, RandomBits
 from umpc.errors import LocalProtocolError
 
 MOST_MEAN = 1 << 128
-"""Noise has to fit 64 bits, so its variance 128."""
+"""Noise has to fit 64 bits, so its variance has to fit 128."""
 
 MOST_BITS = 1024
-"""Bits of a uniform that a working source does not get to: it would agree with a fixed number on all of them."""
+"""Bits of a uniform that a working source does not get to: all would agree with a fixed number."""
 
 MOST_TRIES = 2048
-"""Proposals that a working source does not get to: each is accepted with probability above 0.3 (`tests`)."""
+"""Proposals that a working source does not get to: each is accepted with probability above 0.3
+(`tests/dp/test_poisson.py`)."""
 
-LAWS, VALUES = 16, 1024
-"""How many means are remembered, and how many odds of each."""
+LAWS = 16
+"""How many means are remembered."""
+
+VALUES = 1024
+"""How many odds of each mean are remembered."""
 
 MOST_PRECISION = 1 << 14
-"""Working precision at which we give up: `flint` would have to be at fault."""
+"""Working precision at which a draw gives up: `flint` would have to be at fault."""
 
 
 def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
@@ -87,7 +96,9 @@ def _centre(mean: Fraction) -> tuple[int, int]:
 
 def _accepts(mean: Fraction, y: int, bits: RandomBits) -> bool:
     """A coin with the odds of acceptance: more bits of U or a sharper ball until they are apart."""
-    u, precision, remembered = LazyUniform(bits, MOST_BITS), 64, _remembered(mean)
+    u = LazyUniform(bits, MOST_BITS)
+    remembered = _remembered(mean)
+    precision = 64
     while precision <= MOST_PRECISION:
         odds = remembered(y, precision)
         if u.certainly_below(odds):
@@ -99,21 +110,25 @@ def _accepts(mean: Fraction, y: int, bits: RandomBits) -> bool:
         else:
             precision *= 2
     raise LocalProtocolError(
-        f"expected a sharp enclosure of Poisson probabilities of mean {mean}, none came in {MOST_PRECISION} bits; "
-        "report it, and the version of python-flint"
+        f"expected a sharp enclosure of Poisson probabilities of mean {mean}, none came in "
+        f"{MOST_PRECISION} bits; report it, and the version of python-flint"
     )
 
 
 @lru_cache(maxsize=LAWS)
 def _remembered(mean: Fraction) -> Callable[[int, int], arb]:
-    """`acceptance` at this mean, by y and precision. A ball does not depend on U, so no draw depends on another."""
+    """`acceptance` at this mean, by y and precision.
+
+    A ball does not depend on U, so no draw depends on another.
+    """
     return lru_cache(maxsize=VALUES)(partial(acceptance, mean))
 
 
 def acceptance(mean: Fraction, y: int, precision: int) -> arb:
     """exp(log p(m+y)/p(m) + |y|/s - C), as a ball of about `precision` bits behind the point.
 
-    log k! is near k log k, so as many bits as k log k has before the point are added to the precision.
+    log k! is near k log k, so the precision is increased by the bits that k log k has before the
+    point.
     """
     working = precision + 2 * floor(mean).bit_length() + 16
     with ctx.workprec(working):
@@ -148,7 +163,10 @@ def _hat(mean: Fraction) -> arb:
 
 
 def _integer(number: arb) -> int:
-    """The one integer in a ball. mean e^{1/s} is transcendental, so its floor is decided at some precision."""
+    """The one integer in a ball.
+
+    mean e^{1/s} is transcendental, so some precision decides its floor.
+    """
     value = number.unique_fmpz()
     if value is None:
         raise LocalProtocolError(

@@ -1,24 +1,27 @@
-"""An exact draw of the Polya law: negative binomial with a real shape, one node's part of a geometric.
+"""An exact draw of the Polya law: the negative binomial with real shape, part of a geometric.
 
     P(X = k) = C(k+r-1, k) (1-q)^r q^k,   k = 0, 1, 2, ...,   q = exp(-log_ratio)
 
-`sample_polya` inverts the distribution function F(k) = P(X <= k) = I_{1-q}(r, k+1): the answer is the k with
-F(k-1) <= U < F(k). U is a real number whose bits are drawn as they are needed, F(k) a ball that certainly
-holds the true value (python-flint), computed more sharply until U lies outside it. So no rounding reaches
-the answer: the law is P(X = k) above, not a law near it. Integers, fractions and balls only, no float.
+`sample_polya` inverts the distribution function F(k) = P(X <= k) = I_{1-q}(r, k+1). The answer is
+the k with F(k-1) <= U < F(k). U is a real number whose bits are drawn as they are needed. F(k) is a
+ball that certainly holds the true value (python-flint), computed more sharply until U lies outside
+it. So no rounding reaches the answer: the law is P(X = k) above, not a law near it. Only integers,
+fractions and balls are used, no float.
 
-Paper: Goryczka, Xiong 2015 (TDSC), and Balle, Bell, Gascón, Nissim 2020 (CCS), give noise as a sum of Polya
-variables; neither says how to draw one exactly. Canonne, Kamath, Steinke 2020 (NeurIPS) draw r = 1 exactly by
-rejection; for r < 1 rejection needs (1-q)^{-(1-r)} trials, 65,000 at scale 65,536, hence inversion here.
+Paper: Goryczka, Xiong 2015 (TDSC), and Balle, Bell, Gascón, Nissim 2020 (CCS), give noise as a sum
+of Polya variables; neither paper says how to draw one exactly. Canonne, Kamath, Steinke 2020
+(NeurIPS) draw r = 1 exactly by rejection. For r < 1 rejection needs (1-q)^{-(1-r)} trials, 65,000
+at scale 65,536. Hence inversion here.
 
-Why a comparison ends: for rational r and log_ratio, q is transcendental (Lindemann), and F(k) = (1-q)^r times
-a polynomial in q is therefore never a fraction, so never an end of U's interval, however U's bits fall. The
-only stream without an answer is all ones, U = 1; `MOST_BITS` ends it.
+Why a comparison ends. For rational r and log_ratio, q is transcendental (Lindemann). Therefore
+F(k) = (1-q)^r times a polynomial in q is never a fraction, so never an end of U's interval, however
+U's bits fall. The only stream without an answer is all ones, U = 1; `MOST_BITS` ends it.
 
-F(k) is remembered for the k that were met: at the scales of small studies nearly every draw meets the same few.
+F(k) is remembered for every k that was met: at the scales of small studies nearly every draw meets
+the same few.
 
-Timing: the running time follows the value, and which values came before. A node draws its noise before the run and
-sends on the protocol's schedule, so that nobody sees how long a draw took.
+Timing: the running time depends on the value, and on the values drawn before. A node draws its
+noise before the run and sends on the protocol's schedule, so the time of a draw stays hidden.
 """
 
 from __future__ import annotations
@@ -27,24 +30,29 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
+from umpc.dp.balls import ball
 from umpc.dp.random_bits import LazyUniform, RandomBits
 from umpc.errors import LocalProtocolError
 
 ONE = Fraction(1)
 
 LEAST_LOG_RATIO = Fraction(1, 1 << 256)
-"""Least log_ratio drawn. Far below any use (noise has to fit 64 bits); `flint` is sharp to about 1e-100."""
+"""Least log_ratio drawn. Far below any use, because noise has to fit 64 bits. `flint` is sharp to
+about 1e-100."""
 
 PRECISION = 64
-"""Working precision, in bits, of the first enclosure of F(k); enough for almost every comparison."""
+"""Working precision of the first enclosure of F(k), in bits. It decides almost every comparison."""
 
 MOST_PRECISION = 1 << 14
-"""Working precision at which we give up: `flint` would have to be at fault."""
+"""Working precision at which a draw gives up: `flint` would have to be at fault."""
 
-LAWS, VALUES = 16, 1024
-"""How many laws are remembered, and how many enclosures of each."""
+LAWS = 16
+"""How many laws are remembered."""
+
+VALUES = 1024
+"""How many enclosures of each law are remembered."""
 
 MOST_BITS = 1024 + 256
 """Bits of U that a working source does not get to.
@@ -52,20 +60,22 @@ MOST_BITS = 1024 + 256
 A draw is undecided after m bits only if some F(k) lies inside U's interval. For shape <= 1,
 1-F(k) <= q^{k+1}, so every k >= m ln2/log_ratio has its F(k) in the top interval, and at most
 m/log_ratio + 1 of the 2^m intervals hold any F(k). With m = 1280 and log_ratio >= 2^-256 the
-chance is below 2^-1000, while the all-ones stream of a dead source is refused instead of doubling k for ever.
+chance is below 2^-1000, while the all-ones stream of a dead source is refused instead of doubling k
+for ever.
 """
 
 
 def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
     """One exact draw of Polya(shape, exp(-log_ratio)).
 
-    A shape above 1 is drawn as a sum of geometrics and one Polya of the remaining shape, which has the same
-    law (shapes add); `flint` encloses F sharply for r < 1, and r = 1 has a closed form.
+    A shape above 1 is drawn as a sum of geometrics and one Polya of the remaining shape, which has
+    the same law (shapes add). `flint` encloses F sharply for r < 1, and r = 1 has a closed form.
 
     Args:
         shape: r > 0; 1/h for one of h nodes, 1 for the geometric law.
-        log_ratio: -log q >= 2^-256, exact; epsilon/s for noise in units of which s is the sensitivity. At 1e9
-            the answer is 0 after one comparison, at 1e-9 it is near 1e9 after about sixty.
+        log_ratio: -log q >= 2^-256, exact; epsilon/s for noise in units of which s is the
+            sensitivity. At 1e9 the answer is 0 after one comparison, at 1e-9 it is near 1e9 after
+            about sixty.
         bits: the only source of randomness.
 
     Returns:
@@ -76,8 +86,8 @@ def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
     """
     if shape <= 0 or log_ratio < LEAST_LOG_RATIO:
         raise LocalProtocolError(
-            f"expected a Polya law of shape > 0 and log_ratio >= 2^-256, got {shape} and {log_ratio}; "
-            "check epsilon, the sensitivity and the number of honest nodes"
+            f"expected a Polya law of shape > 0 and log_ratio >= 2^-256, got {shape} and "
+            f"{log_ratio}; check epsilon, the sensitivity and the number of honest nodes"
         )
     geometrics, rest = divmod(Fraction(shape), 1)
     total = sum(_invert(ONE, log_ratio, bits) for _ in range(geometrics))
@@ -87,25 +97,29 @@ def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
 def distribution(shape: Fraction, log_ratio: Fraction, k: int, precision: int) -> arb:
     """F(k) = P(X <= k) = I_{1-q}(shape, k+1) as a ball that certainly holds it; 0 < shape <= 1.
 
-    The ball is right whatever `precision` is; too low a precision makes it wide, or not finite, never wrong.
-    (`flint.ctx` belongs to the whole process: another thread can change how wide a ball is, and no more.)
+    The ball is right for every `precision`. A precision that is too low makes it wide, or not
+    finite, never wrong. (`flint.ctx` belongs to the whole process: another thread can change how
+    wide a ball is, and no more.)
 
-    For log_ratio > 1 it is 1 - I_q(k+1, shape), the same number: the series of `beta_lower` then runs in the
-    small q, where its transformed series in 1-q is not finite for any k > 100.
+    For log_ratio > 1 it is computed as 1 - I_q(k+1, shape), which is the same number. The series of
+    `beta_lower` then runs in the small q, where its transformed series in 1-q is not finite for any
+    k > 100.
     """
     with ctx.workprec(precision):
         if shape == 1:
-            return -_exact(-log_ratio * (k + 1)).expm1()
-        r = _ball(shape, precision)
+            return -ball(-log_ratio * (k + 1)).expm1()
+        r = _ball_with_radius(shape, precision)
         if log_ratio > 1:
-            return 1 - _exact(-log_ratio).exp().beta_lower(k + 1, r, regularized=True)
-        return (-_exact(-log_ratio).expm1()).beta_lower(r, k + 1, regularized=True)
+            return 1 - ball(-log_ratio).exp().beta_lower(k + 1, r, regularized=True)
+        return (-ball(-log_ratio).expm1()).beta_lower(r, k + 1, regularized=True)
 
 
 def _invert(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
     """The k with F(k-1) <= U < F(k): double k until F(k) passes U, then halve the bracket."""
-    u, law = LazyUniform(bits, MOST_BITS), _remembered(shape, log_ratio)
-    below, k = -1, 0  # F(below) <= U
+    u = LazyUniform(bits, MOST_BITS)
+    law = _remembered(shape, log_ratio)
+    below = -1  # F(below) <= U
+    k = 0
     while not _is_below(u, law, k):
         below, k = k, 2 * k + 1
     while k - below > 1:
@@ -119,12 +133,15 @@ def _invert(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
 
 @lru_cache(maxsize=LAWS)
 def _remembered(shape: Fraction, log_ratio: Fraction) -> Callable[[int, int], arb]:
-    """`distribution` of this law, by k and precision. A ball does not depend on U, so no draw depends on another."""
+    """`distribution` of this law, by k and precision.
+
+    A ball does not depend on U, so no draw depends on another.
+    """
     return lru_cache(maxsize=VALUES)(partial(distribution, shape, log_ratio))
 
 
 def _is_below(u: LazyUniform, law: Callable[[int, int], arb], k: int) -> bool:
-    """Whether U < F(k), by a sharper F(k) while that helps and by more bits of U when it does not."""
+    """Whether U < F(k): sharpen F(k) while that helps, and draw more bits of U when it does not."""
     precision = PRECISION
     while precision <= MOST_PRECISION:
         number = law(k, precision)
@@ -137,21 +154,17 @@ def _is_below(u: LazyUniform, law: Callable[[int, int], arb], k: int) -> bool:
         else:
             precision *= 2
     raise LocalProtocolError(
-        f"expected a sharp enclosure of a Polya distribution function, none came in {MOST_PRECISION} bits of "
-        "precision; report it, and the version of python-flint"
+        "expected a sharp enclosure of a Polya distribution function, none came in "
+        f"{MOST_PRECISION} bits of precision; report it, and the version of python-flint"
     )
 
 
-def _exact(number: Fraction) -> arb:
-    """The narrowest ball of the current precision around a fraction."""
-    return arb(fmpq(number.numerator, number.denominator))
-
-
-def _ball(number: Fraction, precision: int) -> arb:
+def _ball_with_radius(number: Fraction, precision: int) -> arb:
     """A ball around a fraction, never of radius 0.
 
-    A shape that is a binary fraction would become an exact ball, and for an exact shape and k > 2^60 the
-    `beta_lower` of python-flint 0.9.0 (FLINT 3.6.0) returns a ball that no precision narrows: [+/- 0.88] for
-    shape 1/2 at k = 1e19 = 1/log_ratio, at 64 and at 8192 bits alike. With a radius it behaves.
+    A shape that is a binary fraction would become an exact ball. For an exact shape and k > 2^60
+    the `beta_lower` of python-flint 0.9.0 (FLINT 3.6.0) returns a ball that no precision narrows:
+    [+/- 0.88] for shape 1/2 at k = 1e19 = 1/log_ratio, at 64 and at 8192 bits alike. With a radius
+    it narrows as it should.
     """
-    return _exact(number) + arb(0, arb((1, -precision)))
+    return ball(number) + arb(0, arb((1, -precision)))

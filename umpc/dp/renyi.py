@@ -1,16 +1,18 @@
-"""Rényi differential privacy: curves of mechanisms, and the step from a curve to (epsilon, delta).
+"""Rényi differential privacy: curves of noise, and the step from a curve to (epsilon, delta).
 
-A mechanism is (alpha, R)-RDP if the Rényi divergence of order alpha between its outputs on two neighbours,
-both ways, is at most R. Divergences of independent releases add, adaptive or not, and
+A mechanism is (alpha, R)-RDP if the Rényi divergence of order alpha between its outputs on two
+neighbours, both ways, is at most R. Divergences of independent releases add, adaptive or not, and
 
     epsilon = R + log(1 - 1/alpha) - (log delta + log alpha)/(alpha - 1)
 
-is valid for every alpha > 1 (Canonne, Kamath, Steinke 2020, section 2; Balle et al. 2020). Orders here
-are integers of 2 and more: the Skellam theorem is stated for these, and others lose little.
+is valid for every alpha > 1 (Canonne, Kamath, Steinke 2020, section 2; Balle et al. 2020). Orders
+here are integers of 2 and more: the Skellam theorem is stated for these, and other laws lose
+little.
 
-Everything is a certified ball, every result rounded up.
+Every number is a certified ball, and every result is rounded up.
 
-Paper: Mironov 2017 (the definition, composition); Bun, Steinke 2016 (concentrated DP: R = rho alpha).
+Paper: Mironov 2017 (the definition, composition); Bun, Steinke 2016 (concentrated DP:
+R = rho alpha).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ MOST_ORDER = 1 << 32
 
 
 def _orders() -> list[int]:
-    """2, 3, ... 24, then each a twelfth more than the one before: close enough to the best real order."""
+    """2, 3, ... 24, then steps of a twelfth: close enough to the best real order."""
     orders = [2]
     while orders[-1] < MOST_ORDER:
         orders.append(orders[-1] + max(1, orders[-1] // 12))
@@ -40,62 +42,13 @@ def _orders() -> list[int]:
 
 
 ORDERS = _orders()
-"""One grid for all, so that an event more, or a smaller delta, never seems to cost less."""
-
-
-def pure_curve(epsilon: Fraction) -> Curve:
-    """The tight curve of everything that is epsilon-DP: that of randomised response.
-
-    With P = (e^eps, 1)/(e^eps + 1) and Q its mirror image, R = log((e^{a eps} + e^{(1-a) eps})/(e^eps + 1))/(a-1).
-    """
-
-    def curve(order: int) -> arb:
-        eps = ball(epsilon)
-        return (((order * eps).exp() + ((1 - order) * eps).exp()) / (eps.exp() + 1)).log() / (
-            order - 1
-        )
-
-    return curve
-
-
-def bounded_range_curve(epsilon: Fraction) -> Curve:
-    """The exponential mechanism: its privacy loss lies in an interval of width epsilon, so rho = epsilon^2/8.
-
-    Paper: Dong, Durfee, Rogers 2020 (bounded range); Cesar, Rogers 2021 (the constant 1/8).
-    """
-    pure = pure_curve(epsilon)
-    return lambda order: pure(order).min(ball(epsilon * epsilon / 8) * order)
-
-
-def discrete_laplace_curve(log_ratio: Fraction, sensitivity: int) -> Curve:
-    """Exact divergence of P(x) ~ q^|x| and its shift by s, q = exp(-log_ratio).
-
-    sum over x of P^a Q^{1-a} = (1-q)/(1+q) (q^{(1-a)s} + q^{as}) / (1-q) for x <= 0 and x >= s, and between them
-    (1-q)/(1+q) q^{(1-a)s} (r + ... + r^{s-1}) with r = q^{2a-1}. A smaller shift diverges less: the law is
-    log-concave, so all its hockey-stick divergences grow with the shift, and Rényi's with these.
-    """
-
-    def curve(order: int) -> arb:
-        grown, step = (1 - order) * sensitivity, 2 * order - 1
-        outer = power(grown) + power(order * sensitivity)
-        between = (
-            lacking(1) * power(grown + step) * lacking(step * (sensitivity - 1)) / lacking(step)
-        )
-        return ((outer + between) / (1 + power(1))).log() / (order - 1)
-
-    def power(times: int) -> arb:
-        """q^times."""
-        return ball(-log_ratio * times).exp()
-
-    def lacking(times: int) -> arb:
-        """1 - q^times, without cancellation."""
-        return -ball(-log_ratio * times).expm1()
-
-    return curve
+"""One grid for all curves, so that one event more, or a smaller delta, never seems to cost less."""
 
 
 def gaussian_curve(rho: Fraction) -> Curve:
-    """rho-zCDP. Discrete Gaussian noise of parameter sigma^2 on an integer: rho = s^2/(2 sigma^2).
+    """The curve of rho-zCDP: R = rho alpha.
+
+    Discrete Gaussian noise of parameter sigma^2 on an integer has rho = s^2/(2 sigma^2).
 
     Paper: Canonne, Kamath, Steinke 2020, theorem 4.
     """
@@ -103,17 +56,17 @@ def gaussian_curve(rho: Fraction) -> Curve:
 
 
 def skellam_curve(variances: tuple[Fraction, ...], sensitivities: tuple[int, ...]) -> Curve:
-    """Skellam noise of variance mu_i on each of several integers, of which the i-th changes by at most s_i.
+    """The curve of Skellam noise of variance mu_i on several integers that change by at most s_i.
 
         R = sum over i of  a s^2/(2 mu) + min( ((2a-1) s^2 + 6 s)/(4 mu^2), 3 s/(2 mu) )
 
-    The theorem bounds one coordinate; noise is independent, so divergences add. Increasing in s, hence true
-    of smaller changes. For integer orders.
+    The theorem bounds one coordinate. Noise is independent, so divergences add. The bound increases
+    in s, so it holds for smaller changes too. It is for integer orders.
 
-    Paper: Agarwal, Kairouz, Liu 2021, section 3 (one dimension; several with one common mu), taken on trust and
-    compared with the exact divergence in `tests/dp/test_skellam.py`, from mu = 1/20 to 400.
+    Paper: Agarwal, Kairouz, Liu 2021, section 3 (one dimension; several with one common mu). The
+    theorem is not proved here; `tests/dp/test_skellam.py` compares it with the exact divergence,
+    from mu = 1/20 to 400.
     """
-
     kinds = Counter((Fraction(mu), s) for mu, s in zip(variances, sensitivities, strict=True) if s)
     slope = sum((times * s * s / (2 * mu) for (mu, s), times in kinds.items()), Fraction(0))
     rest = [
@@ -127,11 +80,6 @@ def skellam_curve(variances: tuple[Fraction, ...], sensitivities: tuple[int, ...
     return curve
 
 
-def total_curve(curves: list[tuple[Curve, int]]) -> Curve:
-    """Composition: divergences add. Each curve comes with the number of times it is used."""
-    return lambda order: sum((times * curve(order) for curve, times in curves), arb(0))
-
-
 def epsilon_at(curve: Curve, order: int, delta: Fraction) -> arb:
     """The epsilon that this one order proves."""
     return (
@@ -142,7 +90,9 @@ def epsilon_at(curve: Curve, order: int, delta: Fraction) -> arb:
 
 
 def renyi_epsilon(curve: Curve, delta: Fraction) -> Fraction:
-    """An epsilon >= 0 such that the curve implies (epsilon, delta)-DP, rounded up: the least over `ORDERS`.
+    """The least epsilon >= 0 over `ORDERS` for which the curve implies (epsilon, delta)-DP.
+
+    It is rounded up.
 
     Raises:
         InvalidEpsilon: delta is not between 0 and 1.
@@ -157,18 +107,19 @@ def renyi_epsilon(curve: Curve, delta: Fraction) -> Fraction:
 
 def satisfies(curve: Curve, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether some order of `ORDERS` certainly proves (epsilon, delta)-DP."""
+    # One step of the grid less, so that `renyi_epsilon`, rounded up, is not above epsilon.
+    least = epsilon - Fraction(1, 1 << GRID)
     with ctx.workprec(PRECISION):
-        most = ball(
-            epsilon - Fraction(1, 1 << GRID)
-        )  # so that `renyi_epsilon`, rounded up, is not above epsilon
+        most = ball(least)
         return any(bool(epsilon_at(curve, order, delta) <= most) for order in ORDERS)
 
 
 def least_scale(holds: Callable[[Fraction], bool], start: Fraction) -> Fraction:
-    """Nearly the least number for which `holds`: bisection to one part in 2^16, ending where it does hold.
+    """Nearly the least number for which `holds`, found by bisection to one part in 2^16.
 
     Args:
-        holds: true of all large enough numbers; only its answers at the returned number matter for a guarantee.
+        holds: true of all large enough numbers. A guarantee rests only on its answer at the
+            returned number, which is true.
         start: > 0, where the search begins.
 
     Raises:

@@ -1,23 +1,25 @@
-"""Skellam noise that nodes add together, on several sums at once, (epsilon, delta)-DP for any h honest nodes.
+"""Skellam noise that nodes add on several sums, (epsilon, delta)-DP for any h honest nodes.
 
     Skellam(mu) = Poisson(mu/2) - Poisson(mu/2),   variance mu
 
-Poisson means add, so if each node adds Poisson(mu/2h) - Poisson(mu/2h), any h nodes' shares sum to Skellam(mu),
-and all n to Skellam(mu n/h). Near a Gaussian in privacy and error, closed under sums (the discrete Gaussian
-is not), and drawn exactly (`poisson`).
+Poisson means add. So if each node adds Poisson(mu/2h) - Poisson(mu/2h), any h nodes' shares sum to
+Skellam(mu), and all n to Skellam(mu n/h). The law is near a Gaussian in privacy and error, closed
+under sums (the discrete Gaussian is not), and drawn exactly (`poisson`).
 
-The guarantee. Neighbours (replace-one) differ in sum i by at most s_i, in all sums at once. Noise on sum i is
-Skellam(mu_i) with mu_i = k s_i^2, so each sum gets noise in proportion to its sensitivity, and the vector has
-the Rényi divergence of `renyi.skellam_curve`. k is the least, to one part in 2^16 above, for which some order
-proves (epsilon, delta). What the other n - h nodes learn, subtract or leave out is independent of the sums.
-For m sums the noise grows with sqrt(m), where splitting a pure epsilon m ways would let it grow with m.
+The guarantee. Neighbours (replace-one) differ in sum i by at most s_i, in all sums at once. Noise
+on sum i is Skellam(mu_i) with mu_i = k s_i^2, so each sum gets noise in proportion to its
+sensitivity, and the vector has the Rényi divergence of `renyi.skellam_curve`. k is the least, to
+one part in 2^16 above, for which some order proves (epsilon, delta). Whatever the other n - h nodes
+learn, subtract or leave out is independent of the sums. For m sums the noise grows with sqrt(m); a
+pure epsilon split m ways would let it grow with m.
 
-How tight. On one sum the standard deviation is above the least that the exact delta allows, for the step from Rényi to
-delta costs that; `tests/dp/test_skellam.py` prints by how much and bounds it. Where the noise is less than two units
-(epsilon = 4 at s = 1) the theorem is loose and asks for several times the least: prefer larger units.
+How tight. On one sum the standard deviation is above the least that the exact delta allows, because
+the step from Rényi to delta loses a little. `tests/dp/test_skellam.py` prints how much, and bounds
+it. Where the noise is less than two units (epsilon = 4 at s = 1) the theorem is loose and asks for
+several times the least: prefer finer units there, so that s is a larger number.
 
-Paper: Agarwal, Kairouz, Liu 2021 (the mechanism); Canonne, Kamath, Steinke 2020 (from Rényi to epsilon and
-delta); Valovich, Aldà 2017 (Skellam shares).
+Paper: Agarwal, Kairouz, Liu 2021 (the mechanism); Canonne, Kamath, Steinke 2020 (from Rényi to
+epsilon and delta); Valovich, Aldà 2017 (Skellam shares).
 """
 
 from __future__ import annotations
@@ -31,7 +33,6 @@ from flint import arb, ctx
 
 from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes, check_sensitivity
-from umpc.dp.events import SkellamEvent
 from umpc.dp.poisson import MOST_MEAN, sample_poisson
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.renyi import least_scale, satisfies, skellam_curve
@@ -39,19 +40,24 @@ from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 
 def sample_skellam(variance: Fraction, bits: RandomBits) -> int:
-    """One exact draw of Skellam(variance): the two Poisson variables, drawn in that order."""
+    """One exact draw of Skellam(variance): the difference of two Poisson draws, in that order."""
     up = sample_poisson(variance / 2, bits)
-    return up - sample_poisson(variance / 2, bits)
+    down = sample_poisson(variance / 2, bits)
+    return up - down
 
 
 @dataclass(frozen=True)
 class SkellamShare:
-    """The noise on one sum: n nodes add a share, any h shares sum to Skellam(honest_variance).
+    """The noise on one sum: n nodes add a share, and any h shares sum to Skellam(honest_variance).
 
     Args:
         honest_variance: mu >= 0, squared units of the sum; exact. 0 is no noise.
         nodes: n, how many nodes add a share.
         honest: h, how many at least are assumed honest.
+
+    Raises:
+        StudyError: nodes or honest is not an integer in its range.
+        LocalProtocolError: the variance is out of range.
     """
 
     honest_variance: Fraction
@@ -81,7 +87,9 @@ class SkellamShare:
         return math.sqrt(self.variance)
 
     def draw(self, bits: RandomBits) -> int:
-        """One node's share of the noise, in units of the sum. Secret. Draw it before the run: see `poisson`.
+        """One node's share of the noise, in units of the sum. Secret.
+
+        Draw it before the run: the running time depends on the value (see `poisson`).
 
         Args:
             bits: the node's source of randomness.
@@ -89,19 +97,25 @@ class SkellamShare:
         return sample_skellam(self.share_variance, bits)
 
     def tail_bound(self, log2_probability: int = 64) -> int:
-        """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability, to check that a sum fits.
+        """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability.
 
-        Derivation. S is Skellam(v), v = mu n/h, so E exp(theta S) = exp(v (cosh theta - 1)). By symmetry and Markov's
-        inequality, for every theta > 0 (and as cosh theta - 1 = 2 sinh^2(theta/2), without cancellation),
+        A study uses T to check that a sum fits its ring.
+
+        Derivation. S is Skellam(v), v = mu n/h, so E exp(theta S) = exp(v (cosh theta - 1)). By
+        symmetry and Markov's inequality, for every theta > 0 (cosh theta - 1 is computed as
+        2 sinh^2(theta/2), without cancellation),
 
             P(|S| > T) <= 2 exp(v (cosh theta - 1) - theta (T+1)) <= 2^-b
             if   T+1 >= ((b+1) ln2 + v (cosh theta - 1)) / theta.
 
-        The least over a few theta is taken, around sqrt(2 (b+1) ln2 / v), where it is least for large v;
-        each an exact number, the bound in balls and rounded up. For b = 64 it is at most 5 % above the least such T
-        from v = 1 on.
+        The least over a few theta is taken, around sqrt(2 (b+1) ln2 / v), which is the best theta
+        for large v. Each theta is an exact number; the bound is computed in balls and rounded up.
+        For b = 64 it is at most 5 % above the least such T from v = 1 on.
 
-        It bounds shares drawn as the protocol says; a node that deviates adds what it likes.
+        T bounds shares drawn as the protocol says. A node that deviates can add any number.
+
+        Raises:
+            LocalProtocolError: log2_probability is below 1.
         """
         if log2_probability < 1:
             raise LocalProtocolError(
@@ -122,18 +136,20 @@ class SkellamShare:
 
 @dataclass(frozen=True)
 class DistributedSkellam:
-    """Noise that n nodes add to several sums, (epsilon, delta)-DP together as long as any h nodes are honest.
+    """Noise that n nodes add to several sums, (epsilon, delta)-DP together if any h are honest.
 
     Args:
         epsilon: > 0, exact; the budget of the whole vector.
         delta: 0 < delta < 1, exact.
-        sensitivities: s_i >= 0 in units of sum i; most by which replacing one record changes it, while it may
-            change all the others as much as theirs allow. 0 says that the sum is public: no noise.
+        sensitivities: s_i >= 0 in units of sum i; most by which replacing one record changes it,
+            while it may change all the others as much as theirs allow. 0 says that the sum is
+            public: no noise.
         nodes: n, how many nodes add shares.
         honest: h, how many of them at least are assumed honest, 1 <= h <= n.
 
     Raises:
-        InvalidEpsilon: epsilon or delta is not exact or not in its range, or the noise would not fit.
+        InvalidEpsilon: epsilon or delta is not exact or not in its range, or the noise would not
+            fit.
         StudyError: a sensitivity, nodes or honest is not an integer in its range.
     """
 
@@ -146,16 +162,15 @@ class DistributedSkellam:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "delta", check_delta(self.delta))
-        object.__setattr__(
-            self, "sensitivities", tuple(check_sensitivity(s) for s in self.sensitivities)
-        )
+        checked = tuple(check_sensitivity(s) for s in self.sensitivities)
+        object.__setattr__(self, "sensitivities", checked)
         if not self.sensitivities:
             raise StudyError("noise for no sum at all was asked for; name at least one sensitivity")
         check_nodes(self.nodes, self.honest)
         if max(self.honest_variances) > MOST_MEAN:
             raise InvalidEpsilon(
-                f"noise for epsilon = {self.epsilon} and delta = {self.delta} has a standard deviation above 2^64; "
-                "ask for a larger epsilon, or measure in larger units"
+                f"noise for epsilon = {self.epsilon} and delta = {self.delta} has a standard "
+                "deviation above 2^64; ask for a larger epsilon, or measure in larger units"
             )
 
     @cached_property
@@ -176,8 +191,3 @@ class DistributedSkellam:
     def sums(self) -> tuple[SkellamShare, ...]:
         """The noise on each sum, in the order of the sensitivities."""
         return tuple(SkellamShare(mu, self.nodes, self.honest) for mu in self.honest_variances)
-
-    @property
-    def event(self) -> SkellamEvent:
-        """What is released, for `accounting`: only the noise of h honest nodes counts."""
-        return SkellamEvent(self.honest_variances, self.sensitivities)

@@ -9,8 +9,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.rdp import rdp_privacy_accountant
 
-from umpc.dp.events import LaplaceEvent
-from umpc.dp.losses import loss_epsilon
+from bench.baselines.events import LaplaceEvent
+from bench.baselines.losses import loss_epsilon
 from umpc.dp.renyi import gaussian_curve, renyi_epsilon
 
 DELTA = Fraction(1, 10**6)

@@ -12,19 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from tests.support.statistical import hockey_stick
-from umpc.dp.accounting import compose, compositions
-from umpc.dp.events import (
+from bench.baselines.accounting import compose, compositions
+from bench.baselines.curves import discrete_laplace_curve, pure_curve
+from bench.baselines.events import (
     ApproximateEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
-    PureEvent,
     SkellamEvent,
 )
-from umpc.dp.losses import ROUNDED_CELLS, loss_epsilon
-from umpc.dp.renyi import discrete_laplace_curve, pure_curve, renyi_epsilon
+from bench.baselines.losses import ROUNDED_CELLS, loss_epsilon
+from tests.support.statistical import hockey_stick
+from umpc.dp.events import PureEvent
+from umpc.dp.renyi import renyi_epsilon
+from umpc.dp.skellam import DistributedSkellam
 from umpc.errors import InvalidEpsilon, StudyError
 
 DELTA = Fraction(1, 10**6)
@@ -239,6 +241,12 @@ def test_a_gaussian_beside_pure_events():
     alone = compose([gaussian], DELTA)
     assert gaussian.rho == Fraction(1, 100)
     assert alone < compose([gaussian, PureEvent(Fraction(1, 10))], DELTA) <= alone + Fraction(1, 10)
+
+
+def test_the_noise_of_honest_nodes_composes():
+    noise = DistributedSkellam(Fraction(1), DELTA, (3, 4), nodes=2, honest=2)
+    event = SkellamEvent(noise.honest_variances, noise.sensitivities)
+    assert compose([event], DELTA) <= 1 < compose([event] * 2, DELTA)
 
 
 def test_the_delta_of_approximate_events_is_spent_first():
