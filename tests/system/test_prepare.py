@@ -18,11 +18,11 @@ import pytest
 from tests.system.conftest import TABLE, Lab
 from tests.system.test_ledger_crash import beside, kinds, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
-from umpc.coordinator import links
 from umpc.coordinator.client import Preparation, prepare_study, run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
 from umpc.study.report import Report
+from umpc.transport import stream
 from umpc.transport.authority import load_identity
 
 LOUD = "1000000000000"
@@ -169,7 +169,7 @@ def test_the_rules_are_asked_again_at_the_run(here):
 def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(
     here, caplog, monkeypatch
 ):
-    monkeypatch.setattr(links, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(stream, "CONNECT_SECONDS", 1)
     before = {name: spent(here, name) for name in here.names}
     names = files(here)
     prepare(here, name="killed")
