@@ -7,8 +7,8 @@ and `shuffler_stub` give the generated stubs these types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Never, NoReturn, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
 
 from umpc.proto.v1 import umpc_pb2 as pb
 
@@ -79,6 +79,18 @@ class Context(Protocol[Received, Sent]):
     async def abort(self, code: grpc.StatusCode, details: str = "", /) -> NoReturn: ...
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]: ...
+
+
+AnyContext = Context[Any, Any]
+Behaviour = Callable[[Any, AnyContext], Any]
+"""What answers a method: a coroutine function, or an asynchronous generator function."""
+CallDetails = grpc.HandlerCallDetails
+Continuation = Callable[[CallDetails], Awaitable[Any]]
+"""gRPC's search for the handler of a method."""
+if TYPE_CHECKING:
+    ServerInterceptor = grpc.aio.ServerInterceptor[Any, Any]
+else:
+    ServerInterceptor = grpc.aio.ServerInterceptor
 
 
 class Hello(Protocol):
