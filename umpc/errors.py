@@ -22,7 +22,7 @@ UmpcError
 │   ├── AlreadyReleased         the study was released before, and not by everybody
 │   ├── PolicyRefused           a site's administrator does not allow it; names the rule
 │   ├── ApprovalPending         a site's administrator has yet to accept the study
-│   └── ApprovalError           the file of approvals is unusable, or holds no one study that is meant
+│   └── ApprovalError           the file of approvals is unusable, or no one study is meant
 ├── MpcError
 │   ├── LocalProtocolError      we broke the protocol: a bug of ours
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
@@ -37,12 +37,14 @@ UmpcError
 └── PreparationError            a site cannot keep a study that is prepared ahead
     └── PreparationLost         a study was prepared ahead, but not every site still has that
 
-A message says what was expected, what came, from whom, and what to do now. It never holds a data value,
-a share, a key or a noise value: everything that only a site's administrator may read goes into `detail`,
-which a process writes to its own log and never sends.
+A message says what was expected, what came, from whom, and what to do now. It never holds a data
+value, a share, a key or a noise value. Everything that only a site's administrator may read goes
+into `detail`, which a process writes to its own log and never sends.
 """
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 
 class UmpcError(Exception):
@@ -125,7 +127,13 @@ class DpError(UmpcError):
 
 
 class InsufficientBudget(DpError):
+    """The ledger sets the balance. An error that came over the network has none."""
+
     exit_code = 31
+    spent: Fraction
+    reserved: Fraction
+    left: Fraction
+    asked: Fraction
 
 
 class LedgerError(DpError):
