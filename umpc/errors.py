@@ -44,6 +44,8 @@ into `detail`. A process writes `detail` to its own log and never sends it.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 
 class UmpcError(Exception):
     """Base of all failures.
@@ -132,7 +134,13 @@ class DpError(UmpcError):
 
 
 class InsufficientBudget(DpError):
+    """The ledger sets the balance. An error that came over the network has none."""
+
     exit_code = 31
+    spent: Fraction
+    reserved: Fraction
+    left: Fraction
+    asked: Fraction
 
 
 class LedgerError(DpError):

@@ -285,7 +285,7 @@ def test_a_question_and_an_answer_have_a_largest_size():
         == MAX_PAYLOAD
     )
     with pytest.raises(
-        EncodingError, match=f"a node tells at most {MAX_PAYLOAD} bytes, {MAX_PAYLOAD + 1} came"
+        EncodingError, match=f"a node answers at most {MAX_PAYLOAD} bytes, {MAX_PAYLOAD + 1} came"
     ):
         codec.decode_node(pb.NodeMessage(answer=pb.Answer(answer=bytes(MAX_PAYLOAD + 1))))
 
@@ -375,8 +375,8 @@ def test_text_from_outside_is_one_printable_line_of_bounded_length():
         ([(STEPS["open"], 1), (STEPS["open"], 1)], "a round twice"),
         ([(STEPS["open"], 1), (STEPS["masked_fields"], 0)], "out of order"),
         ([(0, 0)], "bytes of step 0 came"),
-        ([(STEPS["material"], 0)], "bytes of step 2 came, which is none between nodes"),
-        ([(STEPS["shares"], 0)], "bytes of step 12 came, which is none between nodes"),
+        ([(STEPS["material"], 0)], "bytes of step 2 came, which is no step between nodes"),
+        ([(STEPS["shares"], 0)], "bytes of step 12 came, which is no step between nodes"),
         ([(99, 0)], "bytes of step 99 came"),
     ],
 )
@@ -388,7 +388,7 @@ def test_bytes_by_round_are_of_known_steps_in_order_and_few(sent, reason):
 
 def test_bytes_to_shufflers_are_of_their_two_steps():
     rounds = [pb.Sent(step=STEPS["open"], round=1, bytes=1)]
-    with pytest.raises(EncodingError, match="bytes of step 4 came, which is none to shufflers"):
+    with pytest.raises(EncodingError, match="bytes of step 4 came, which is no step to shufflers"):
         codec.decode_node(pb.NodeMessage(released=pb.Released(attempt=bytes(32), sent=rounds)))
 
 

@@ -24,6 +24,7 @@ from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
 from umpc.study.report import Report
+from umpc.transport import stream
 from umpc.transport.authority import load_identity
 
 LOUD = "1000000000000"
@@ -170,7 +171,7 @@ def test_the_rules_are_asked_again_at_the_run(here):
 def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(
     here, caplog, monkeypatch
 ):
-    monkeypatch.setattr(links, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(stream, "CONNECT_SECONDS", 1)
     before = {name: spent(here, name) for name in here.names}
     names = files(here)
     prepare(here, name="killed")

@@ -1,34 +1,35 @@
-"""Streams to nodes: questions with a deadline, their answers, and which of several failures is the one to show."""
+"""Streams from the coordinator to the nodes: a message with a time limit, and the answer to it.
+
+`each` does one step with all nodes at once. Where several nodes fail, `most_telling` chooses the
+failure to show.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
-from umpc.errors import (
-    EncodingError,
-    PeerLost,
-    RemoteProtocolError,
-    StepTimeout,
-    StudyAborted,
-    UmpcError,
-)
+from umpc.errors import PeerLost, StudyAborted, UmpcError
 from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
-from umpc.transport.channels import connect
-from umpc.transport.services import grpc, rpc
-from umpc.transport.status import error_of, lost
+from umpc.transport.services import node_stub
+from umpc.transport.stream import CONNECT_SECONDS as CONNECT_SECONDS
+from umpc.transport.stream import Stream
 
 T = TypeVar("T")
-CONNECT_SECONDS = 5
+
 GRACE_SECONDS = 0.5
-"""How long the first failure waits for a better one: the process that died itself, not who missed it."""
+"""Seconds that the first failure waits for a better one.
+
+The failure of the process that died is better than that of a peer that misses it.
+"""
 ABORT_SECONDS = 1
-"""How long a node that is told of the end may take to hang up."""
+"""Seconds that a node may take to hang up after it was told that the study has ended."""
 
 UNCHARGED = "Nothing was released and no epsilon was charged"
 WHAT_HOLDS = {
@@ -38,107 +39,83 @@ WHAT_HOLDS = {
 """What a failure in a step leaves behind."""
 
 Tell = Callable[[str, int, int], None]
-"""step, done, total → nothing: progress, for people."""
+"""Shows progress to people. Arguments: step, number of parts done, total number of parts."""
 
 
 class NodeLink:
-    """The stream to one node.
-
-    A task of its own reads the stream, because cancelling a read of gRPC cancels the call, and a call that is cancelled
-    can no longer say why.
-    """
+    """The stream to one node. `tell` gets the node's progress messages."""
 
     def __init__(self, node: Participant, tell: Tell):
-        self.node, self.tell = node, tell
-        self._channel: grpc.aio.Channel | None = None
-        self._call = None
-        self._answers: asyncio.Queue[m.NodeMessage | UmpcError] = asyncio.Queue()
-        self._reader: asyncio.Task | None = None
-        self._step = "connect"
+        self.node = node
+        self.tell = tell
+        self._stream: Stream[pb.CoordinatorMessage, m.NodeMessage] = Stream(
+            node.name, "connect", codec.decode_node
+        )
 
     async def open(self, identity: Identity) -> None:
-        self._channel = await connect(
-            identity, self.node.name, "node", self.node.address, CONNECT_SECONDS
-        )
-        self._call = rpc.NodeStub(self._channel).Study()
-        self._reader = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        """Everything the node says, and at last why it says no more."""
-        try:
-            while (message := await self._call.read()) is not grpc.aio.EOF:
-                await self._answers.put(codec.decode_node(message))
-            await self._answers.put(lost(self.node.name, self._step))
-        except grpc.aio.AioRpcError as error:
-            await self._answers.put(error_of(error, self.node.name, self._step))
-        except EncodingError as error:
-            await self._answers.put(self._violation(error.message))
+        """Connect and begin the study's call. Raises: PeerUnavailable, CertificateError."""
+        await self._stream.connect(identity, "node", self.node.address)
+        self._stream.begin(node_stub(self._stream.channel).Study())
 
     async def ask(
         self, step: str, message: m.CoordinatorMessage, kinds: tuple[type[T], ...], seconds: float
     ) -> T:
-        """One step. Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError."""
-        self._step = step
-        try:
-            async with asyncio.timeout(seconds):
-                with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                    await self._call.write(
-                        codec.encode_coordinator(message)
-                    )  # the reader knows why it fails
-                return await self._answer(kinds)
-        except TimeoutError as error:
-            raise StepTimeout(
-                f"{self.node.name} did not finish step {step} within {seconds:.0f} s",
-                culprit=self.node.name,
-                step=step,
-            ) from error
+        """Do one step: send a message and return the answer, which must be of one of `kinds`.
 
-    async def _answer(self, kinds: tuple[type[T], ...]) -> T:
+        Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError.
+        """
+        async with self._stream.deadline(step, seconds):
+            await self._stream.write(codec.encode_coordinator(message))
+            return await self._answer(step, kinds)
+
+    async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:
         while True:
-            answer = await self._answers.get()
+            answer = await self._stream.next(step)
             match answer:
-                case m.Progress(step, done, total):
-                    self.tell(f"{step} {self.node.name}", done, total)
+                case m.Progress(of_step, done, total):
+                    self.tell(f"{of_step} {self.node.name}", done, total)
                 case m.Failure():
                     raise codec.error_of(answer)
-                case UmpcError():
-                    raise answer
                 case _ if isinstance(answer, kinds):
                     return answer
                 case _:
-                    raise self._violation(f"sent {type(answer).__name__}")
+                    raise self._stream.violation(f"sent {type(answer).__name__}")
 
     async def abort(self, error: UmpcError) -> None:
-        """Tell the node why the study ends; a node that is gone is not waited for."""
-        if self._call is None or self._call.done():
+        """Tell the node why the study ends. A node that is gone gets no message."""
+        if not self._stream.is_open:
             return
         reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}")
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ABORT_SECONDS):
-                await self._call.write(codec.encode_coordinator(reason))
-                await self._call.done_writing()
-                await asyncio.wait({self._reader})
+                await self._stream.write(codec.encode_coordinator(reason))
+                await self._stream.finish(ABORT_SECONDS)
 
     async def close(self) -> None:
-        """Hang up: a node that has answered gets a moment to finish what it does."""
-        if self._call is not None:
-            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                await self._call.done_writing()
-            await asyncio.wait({self._reader}, timeout=ABORT_SECONDS)
-            self._call.cancel()
-            await asyncio.wait({self._reader})
-        if self._channel is not None:
-            await self._channel.close()
-
-    def _violation(self, what: str) -> RemoteProtocolError:
-        name = self.node.name
-        return RemoteProtocolError(
-            f"{name} broke the protocol: {what}", culprit=name, step=self._step
-        )
+        """Hang up. A node that has answered gets a moment to finish its work."""
+        await self._stream.finish(ABORT_SECONDS)
+        await self._stream.close()
 
 
-async def each(links: list[NodeLink], step: str, job: Callable) -> list:
-    """The job for all nodes at once. The first failure waits a moment for a more telling one, then ends all."""
+class Link(Protocol):
+    """A stream to one participant, as `each` needs it."""
+
+    @property
+    def node(self) -> Participant: ...
+
+
+AnyLink = TypeVar("AnyLink", bound=Link)
+
+
+async def each(
+    links: Sequence[AnyLink], step: str, job: Callable[[AnyLink], Coroutine[Any, Any, T]]
+) -> list[T]:
+    """Run the job for all links at once and return the results in the order of the links.
+
+    The first failure waits GRACE_SECONDS for a more telling one and then cancels all other jobs.
+
+    Raises: the most telling failure.
+    """
     tasks = [asyncio.create_task(job(link)) for link in links]
     if not tasks:
         return []
@@ -146,12 +123,7 @@ async def each(links: list[NodeLink], step: str, job: Callable) -> list:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if any(task.done() and task.exception() for task in tasks):
             await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-            failed = {
-                link.node.name: t.exception()
-                for link, t in zip(links, tasks, strict=True)
-                if t.done()
-            }
-            raise most_telling({name: error for name, error in failed.items() if error}, step)
+            raise most_telling(_failures(links, tasks), step)
         return [task.result() for task in tasks]
     finally:
         for task in tasks:
@@ -159,20 +131,35 @@ async def each(links: list[NodeLink], step: str, job: Callable) -> list:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def most_telling(failures: dict[str, BaseException], step: str) -> UmpcError:
-    """Of the nodes' failures the one to show: a refusal, then who died, then who only missed somebody.
+def _failures(links: Sequence[Link], tasks: Sequence[asyncio.Task[T]]) -> dict[str, BaseException]:
+    """Return the failures of the tasks that have ended, by the participant's name."""
+    failures = {}
+    for link, task in zip(links, tasks, strict=True):
+        error = task.exception() if task.done() else None
+        if error is not None:
+            failures[link.node.name] = error
+    return failures
 
-    A node that tells of a failure is alive, so a peer that misses it saw a consequence.
+
+def most_telling(failures: Mapping[str, BaseException], step: str) -> UmpcError:
+    """Return the failure to show: a refusal first, then a death, then a missed peer.
+
+    A node that reports a failure is alive. A peer that misses this node saw a consequence only.
+    The returned error says also what the failure leaves behind.
+
+    Raises: the first failure that is no UmpcError.
     """
-    for error in failures.values():
-        if not isinstance(error, UmpcError):
-            raise error
-    alive = {name for name, error in failures.items() if error.culprit != name}
+    known: dict[str, UmpcError] = {}
+    for name, failure in failures.items():
+        if not isinstance(failure, UmpcError):
+            raise failure
+        known[name] = failure
+    alive = {name for name, error in known.items() if error.culprit != name}
 
     def rank(error: UmpcError) -> tuple[bool, bool, bool]:
         return isinstance(error, StudyAborted), isinstance(error, PeerLost), error.culprit in alive
 
-    error = min(failures.values(), key=rank)
+    error = min(known.values(), key=rank)
     error.message = f"{error.message.rstrip('.')}. {WHAT_HOLDS.get(step, UNCHARGED)}."
     error.args = (error.message,)
     error.step = error.step or step

@@ -1,8 +1,9 @@
 """A node's configuration: one TOML file that its administrator writes.
 
-The template (`template.py`) is the documentation of every key. Paths are relative to the file's own folder. Everything
-that can be wrong is found when the node starts, as a ConfigError that names file and key. Numbers stay exact: epsilon
-0.1 is one tenth. The section [policy] is read again at every proposal (`server.py`).
+The template (`template.py`) documents every key. Paths are relative to the file's own folder. Every
+mistake in the file is found when the node starts, as a ConfigError that names file and key. Numbers
+stay exact: epsilon 0.1 is one tenth. The section [policy] is read again at every proposal
+(`server.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_limits import DEFAULT_DELTA
@@ -36,21 +38,27 @@ HASHES_EXPECTED = (
     "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
 )
 LISTABLE = sorted(
-    n for n, of in LIBRARY.items() if all(p.default is not None for p in of.parameters)
+    name
+    for name, statistic in LIBRARY.items()
+    if all(parameter.default is not None for parameter in statistic.parameters)
 )
 LISTABLE_ONLY = (
     "; one with a parameter that has no default can be allowed by its kernel's hash only"
 )
 EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
 MOST_DIGITS = 30
+ZERO_BELOW = r".*/0+"
+"""A fraction whose denominator is 0."""
 DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}"
 
 
 @dataclass(frozen=True)
 class NodeConfig:
-    """What a node needs to start. Paths are absolute and exist, except perhaps the ledger's and its anchor's file.
+    """The settings of a node.
 
-    anchor: None says beside the ledger. most_prepared: studies that may wait, prepared ahead, for so many seconds.
+    Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
+    `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
+    were prepared ahead, each for `prepared_seconds`.
     """
 
     file: Path
@@ -69,12 +77,9 @@ class NodeConfig:
     prepared_seconds: float = 86_400
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
-        """The keys by which a later reading differs, other than the policy's."""
-        changed = (
-            f.name
-            for f in fields(self)
-            if f.name != "policy" and getattr(self, f.name) != getattr(now, f.name)
-        )
+        """Return the keys, other than the policy's, that a later reading changed."""
+        names = [field.name for field in fields(self) if field.name != "policy"]
+        changed = [name for name in names if getattr(self, name) != getattr(now, name)]
         return [SECTIONS.get(name, name) for name in changed]
 
 
@@ -85,18 +90,19 @@ SECTIONS |= {
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
-"""Where an entry stands in the file, if it is not a key of its own name at the top."""
+"""The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
 def load_node_config(path: Path) -> NodeConfig:
-    """Reads and checks a node's TOML file. Raises: ConfigError: file, key, what was expected, what came."""
+    """Read and check a node's TOML file.
+
+    Raises: ConfigError, which names the file, the key, what was expected and what came.
+    """
     file = Path(path).resolve()
     top = _Section(file, "", _parse(file))
-    data, budget, policy = (
-        top.section("data"),
-        top.section("budget"),
-        top.section("policy", optional=True),
-    )
+    data = top.section("data")
+    budget = top.section("budget")
+    policy = top.section("policy", optional=True)
     prepare = top.section("prepare", optional=True)
     name = top.text("name", NAME, NAME_EXPECTED)
     source = TableSource(data.existing("path"), data.delimiter(), data.missing())
@@ -120,28 +126,30 @@ def load_node_config(path: Path) -> NodeConfig:
 
 def _policy(section: _Section) -> Policy:
     names = "a list of names ({})".format
-    possible = {key: possible_values(key) for key in KINDS}
+    listable = names(", ".join(LISTABLE)) + LISTABLE_ONLY
+    kinds = {
+        key: section.texts(key, "|".join(allowed), names(", ".join(allowed)))
+        for key, allowed in ((key, possible_values(key)) for key in KINDS)
+    }
     return Policy(
         coordinators=section.texts("coordinators", NAME, names(NAME_EXPECTED)),
-        statistics=section.texts(
-            "statistics", "|".join(LISTABLE), names(", ".join(LISTABLE)) + LISTABLE_ONLY
-        ),
+        statistics=section.texts("statistics", "|".join(LISTABLE), listable),
         kernels=section.texts("kernels", "[0-9a-f]{64}", HASHES_EXPECTED),
         fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
         max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
         min_records=section.count("min_records"),
         min_nodes=section.count("min_nodes"),
         min_colluding=section.count("min_colluding"),
-        **{
-            key: section.texts(key, "|".join(kinds), names(", ".join(kinds)))
-            for key, kinds in possible.items()
-        },
+        protocol=kinds["protocol"],
+        noise=kinds["noise"],
+        backend=kinds["backend"],
+        preprocessing=kinds["preprocessing"],
         trusted_curator=section.flag("trusted_curator"),
         approval=section.flag("approval"),
     )
 
 
-def _parse(file: Path) -> dict:
+def _parse(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
     except FileNotFoundError:
@@ -155,72 +163,82 @@ def _parse(file: Path) -> dict:
         ) from None
     except OSError as error:
         raise ConfigError(
-            f"{file}: a readable file was expected: {error.strerror}. Correct the path or the permissions"
+            f"{file}: a readable file was expected: {error.strerror}. "
+            "Correct the path or the permissions"
         ) from None
 
 
 class _Section:
-    """One table of the file. Each method yields one checked value or says what was expected and came."""
+    """One table of the file.
 
-    def __init__(self, file: Path, name: str, values: dict):
-        self.file, self.name, self.values = file, name, values
+    Each method returns one checked value, or raises a ConfigError that says what was expected and
+    what came.
+    """
+
+    def __init__(self, file: Path, name: str, values: dict[str, Any]):
+        self.file = file
+        self.name = name
+        self.values = values
         for key in values:
             if key not in KEYS[name]:
                 close = difflib.get_close_matches(key, KEYS[name], n=1, cutoff=0.5)
-                hint = (
-                    f"did you mean {close[0]!r}?"
-                    if close
-                    else f"known are {', '.join(KEYS[name])}."
-                )
+                known = f"known are {', '.join(KEYS[name])}."
+                hint = f"did you mean {close[0]!r}?" if close else known
                 raise ConfigError(
                     f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it"
                 )
 
     def section(self, name: str, *, optional: bool = False) -> _Section:
-        default = {} if optional else None
+        """Return a table of this one. An optional one that is missing is empty."""
+        default: dict[str, Any] | None = {} if optional else None
         return _Section(self.file, name, self._typed(name, dict, f"a section [{name}]", default))
 
     def texts(self, key: str, pattern: str, expected: str) -> frozenset[str] | None:
-        """A list of texts; None where the key is missing."""
+        """Return a list of texts, or None if the key is missing."""
         if key not in self.values:
             return None
-        texts = self._typed(key, list, expected)
+        texts: list[Any] = self._typed(key, list, expected)
         if not all(isinstance(text, str) and re.fullmatch(pattern, text) for text in texts):
             raise self._wrong(key, expected, texts)
         return frozenset(texts)
 
     def count(self, key: str, default: int = 0) -> int:
+        """Return a whole number, 0 or more."""
         expected = "a whole number, 0 or more"
-        value = self._typed(key, int, expected, default)
+        value: int = self._typed(key, int, expected, default)
         if isinstance(value, bool) or value < 0:
             raise self._wrong(key, expected, value)
         return value
 
     def hours(self, key: str, default: float) -> float:
-        """In seconds."""
+        """Return a number of hours, in seconds. Args: default: in seconds."""
         expected = "hours, a number above 0 and at most 168"
-        value = self._typed(key, (int, Decimal), expected, Decimal(default) / 3600)
+        value: int | Decimal = self._typed(key, (int, Decimal), expected, Decimal(default) / 3600)
         if isinstance(value, bool) or not Decimal(value).is_finite() or not 0 < value <= 168:
             raise self._wrong(key, expected, value)
         return float(value * 3600)
 
     def text(self, key: str, pattern: str, expected: str, default: str | None = None) -> str:
-        value = self._typed(key, str, expected, default)
+        """Return a text that matches the pattern."""
+        value: str = self._typed(key, str, expected, default)
         if not re.fullmatch(pattern, value):
             raise self._wrong(key, expected, value)
         return value
 
     def flag(self, key: str) -> bool:
-        return self._typed(key, bool, "true or false", False)
+        """Return true or false; false if the key is missing."""
+        value: bool = self._typed(key, bool, "true or false", False)
+        return value
 
     def existing(self, key: str) -> Path:
-        """A file that is there."""
+        """Return the path of a file that exists."""
         path = self._path(key, "the path of a file")
         if not path.is_file():
             raise self._wrong(key, "an existing file", str(path))
         return path
 
     def identity(self) -> Path:
+        """Return the folder with the node's certificate and key."""
         folder = self._path("identity", "the path of a folder")
         absent = [name for name in IDENTITY_FILES if not (folder / name).is_file()]
         if absent:
@@ -232,12 +250,14 @@ class _Section:
         return folder
 
     def ledger(self, default: str) -> Path:
+        """Return the path of the ledger, in a folder that exists."""
         path = self._path("ledger", "the path of the ledger's file", default)
         if not path.parent.is_dir() or path.is_dir():
             raise self._wrong("ledger", "a file in an existing folder", str(path))
         return path
 
     def listen(self) -> str:
+        """Return the address at which the node listens, "host:port"."""
         expected = 'host:port with a port from 0 to 65535, like "127.0.0.1:0"'
         value = self.text(
             "listen", r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}", expected, "127.0.0.1:0"
@@ -247,6 +267,7 @@ class _Section:
         return value
 
     def delimiter(self) -> str | None:
+        """Return the table's delimiter, or None if the key is missing."""
         if "delimiter" not in self.values:
             return None
         return self.text(
@@ -256,6 +277,7 @@ class _Section:
         )
 
     def missing(self) -> tuple[str, ...]:
+        """Return the words that stand for a missing value."""
         expected = 'a list of texts, like ["", "NA"]'
         words = self._typed("missing", list, expected, list(TableSource.missing))
         if not all(isinstance(word, str) for word in words):
@@ -263,32 +285,29 @@ class _Section:
         return tuple(words)
 
     def epsilon(self, key: str) -> Fraction:
-        """Exact: the file's digits, never a double."""
+        """Return an ε, exact: the file's digits and never a double."""
         expected = 'a number above 0 with at most 30 digits, like 5, 0.5 or "1/3"'
         value = self._typed(key, (int, Decimal, str), expected)
-        written = (
-            f"{value:f}"
-            if isinstance(value, Decimal) and abs(value.adjusted()) < 60
-            else str(value)
-        )
-        if (
-            not re.fullmatch(EPSILON, written)
-            or re.fullmatch(r".*/0+", written)
-            or Fraction(written) <= 0
-        ):
+        written = str(value)
+        if isinstance(value, Decimal) and abs(value.adjusted()) < 60:
+            written = f"{value:f}"
+        if not re.fullmatch(EPSILON, written) or re.fullmatch(ZERO_BELOW, written):
             raise self._wrong(key, expected, value)
-        return Fraction(written)
+        epsilon = Fraction(written)
+        if epsilon <= 0:
+            raise self._wrong(key, expected, value)
+        return epsilon
 
     def delta(self) -> Fraction:
-        """Exact, as epsilon; 0 says that no study may cost any."""
-        expected = 'a number from 0 to below 1 with at most 30 digits, like "1e-9", 0.000001 or "1/1000000"'
+        """Return the total δ, exact as ε. With 0, no study may cost any δ."""
+        expected = (
+            "a number from 0 to below 1 with at most 30 digits, "
+            'like "1e-9", 0.000001 or "1/1000000"'
+        )
         value = self._typed("delta", (int, Decimal, str), expected, "1e-9")
         written = str(value)
-        if (
-            isinstance(value, bool)
-            or not re.fullmatch(DELTA, written)
-            or re.fullmatch(r".*/0+", written)
-        ):
+        is_number = re.fullmatch(DELTA, written) and not re.fullmatch(ZERO_BELOW, written)
+        if isinstance(value, bool) or not is_number:
             raise self._wrong("delta", expected, value)
         delta = Fraction(written)
         if delta >= 1 or delta.denominator > 10**MOST_DIGITS:
@@ -296,7 +315,7 @@ class _Section:
         return delta
 
     def anchor(self) -> Path | None:
-        """None where the key is missing."""
+        """Return the path of the ledger's anchor, or None if the key is missing."""
         if "anchor" not in self.values:
             return None
         path = self._path("anchor", "the path of the ledger's anchor")
@@ -309,7 +328,8 @@ class _Section:
 
     def _typed(
         self, key: str, types: type | tuple[type, ...], expected: str, default: object = None
-    ):
+    ) -> Any:
+        """Return the key's value, which is of one of these types."""
         value = self.values.get(key, default)
         if value is None:
             raise ConfigError(
@@ -322,7 +342,8 @@ class _Section:
     def _wrong(self, key: str, expected: str, came: object) -> ConfigError:
         shown = str(came) if isinstance(came, Decimal) else repr(came)
         return ConfigError(
-            f"{self.file}: key {self._key(key)!r}: {expected} was expected, and {shown} came. Correct it there"
+            f"{self.file}: key {self._key(key)!r}: {expected} was expected, and {shown} came. "
+            "Correct it there"
         )
 
     def _key(self, key: str) -> str:

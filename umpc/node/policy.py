@@ -1,20 +1,26 @@
-"""What a site's administrator allows beyond the budget: the rules under [policy] of node.toml, for every proposal.
+"""The rules of a site's administrator, beyond the budget: section [policy] of node.toml.
+
+The node checks them at every proposal.
 
 | key | a study is refused unless |
 |---|---|
 | `coordinators` | its coordinator's certificate has one of these names |
-| `statistics`, `kernels` | it is one of these statistics of the library, or all its kernels have hashes of these |
+| `statistics` | it is one of these statistics of the library, or `kernels` allows it |
+| `kernels` | all its kernels have hashes of these, or `statistics` allows it |
 | `fields` | it uses no other fields |
-| `max_epsilon` | it asks for at most this |
-| `min_nodes` | it has at least so many nodes |
-| `min_colluding` | its noise withstands at least so many colluding nodes |
+| `max_epsilon` | it asks for at most this ε |
+| `min_nodes` | it has at least this number of nodes |
+| `min_colluding` | its noise withstands at least this number of colluding nodes |
 | `protocol`, `noise`, `backend`, `preprocessing` | each is one of these |
-| `min_records` | the node has at least so many complete records for it: the only rule that needs the table |
-| `trusted_curator` | it shows its coordinator no raw records, or this is true: refused also where the key is missing |
+| `min_records` | the node has at least this number of complete records for it |
+| `trusted_curator` | it shows its coordinator no raw records, or this key is true |
 | `approval` | a person has accepted it (`approvals.py`) |
 
-*Reveals*: a refusal names the rule, what it allows and what the study has. Of `min_records` it tells only that there
-are fewer, neither how many nor how many are asked for.
+Only `min_records` needs the table. A study that shows raw records is refused also if the key
+`trusted_curator` is missing.
+
+*Reveals*: a refusal names the rule, what it allows and what the study has. A refusal for
+`min_records` tells neither the number of records nor the number asked for.
 """
 
 from __future__ import annotations
@@ -27,19 +33,23 @@ from itertools import permutations
 from umpc.errors import KernelError, PolicyRefused
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
-from umpc.ustat.expression import Expression, Rebuild, interpret
+from umpc.ustat.expression import Expression, Field, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
 KINDS = ("protocol", "noise", "backend", "preprocessing")
 """The facts of how a study runs. `possible_values` lists what each may be."""
 SHOWN = 8
-"""Names in one refusal; it is one line."""
+"""Largest number of names in one refusal, which is one line."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules, by their keys; None, 0 and False ask for nothing; only `trusted_curator` must be true to allow."""
+    """The rules, by their keys.
+
+    None, 0 and False restrict nothing, except that a `trusted_curator` of False refuses studies
+    that show raw records.
+    """
 
     coordinators: frozenset[str] | None = None
     statistics: frozenset[str] | None = None
@@ -57,16 +67,23 @@ class Policy:
     approval: bool = False
 
     def check(self, study: Study, node: str) -> None:
-        """All rules that need neither data nor a person. Raises: PolicyRefused naming the first that is broken."""
+        """Check all rules that need neither data nor a person.
+
+        Raises: PolicyRefused, which names the first broken rule.
+        """
         for line in self._broken(study):
             raise PolicyRefused(f"{node} allows {line}", culprit=node, step="propose")
 
     def check_records(self, count: int, node: str) -> None:
-        """Raises: PolicyRefused, of which only the administrator reads the numbers."""
+        """Check the number of complete records.
+
+        Raises: PolicyRefused. Only the administrator can read the numbers.
+        """
         if count < self.min_records:
             raise PolicyRefused(
-                f"{node} has fewer complete records than its policy asks for (min_records under [policy]); leave out "
-                f"fields that are often missing, or run the study without this node",
+                f"{node} has fewer complete records than its policy asks for (min_records under "
+                "[policy]); leave out fields that are often missing, or run the study without this "
+                "node",
                 culprit=node,
                 step="propose",
                 detail=f"{count} complete records, min_records = {self.min_records}",
@@ -84,71 +101,79 @@ class Policy:
             )
         if self.coordinators is not None and study.coordinator not in self.coordinators:
             yield (
-                f"studies of {_named(self.coordinators)} only (coordinators under [policy]), and one of "
-                f"{study.coordinator!r} came; have one of those run it, or have its administrator add the name"
+                f"studies of {_named(self.coordinators)} only (coordinators under [policy]), and "
+                f"one of {study.coordinator!r} came; have one of those run it, or have its "
+                "administrator add the name"
             )
         yield from self._broken_computation(study)
         beyond = {field.name for field in study.fields} - (self.fields or frozenset())
         if self.fields is not None and beyond:
             yield (
-                f"the fields {_named(self.fields)} only (fields under [policy]), and {_named(beyond)} came; leave that "
-                f"out of the study, or have its administrator add it"
+                f"the fields {_named(self.fields)} only (fields under [policy]), and "
+                f"{_named(beyond)} came; leave that out of the study, or have its administrator "
+                "add it"
             )
+        yield from self._broken_number(study)
+        for key in KINDS:
+            allowed = getattr(self, key)
+            came = getattr(study, key)
+            if allowed is not None and came not in allowed:
+                yield (
+                    f"{key} {_named(allowed)} only ({key} under [policy]), and {came!r} came; "
+                    f"set {key} in the study, or have its administrator add it"
+                )
+
+    def _broken_number(self, study: Study) -> Iterator[str]:
+        """Yield a line for each number beyond its bound."""
         if self.max_epsilon is not None and study.exact_epsilon > self.max_epsilon:
             yield (
                 f"at most epsilon {self.max_epsilon} for a study (max_epsilon under [policy]), and "
-                f"{study.exact_epsilon} came; ask for at most that, or have its administrator raise it"
+                f"{study.exact_epsilon} came; ask for at most that, or have its administrator "
+                "raise it"
             )
         if len(study.nodes) < self.min_nodes:
             yield (
-                f"studies of at least {self.min_nodes} nodes only (min_nodes under [policy]), and one of "
-                f"{len(study.nodes)} came; run it with more nodes"
+                f"studies of at least {self.min_nodes} nodes only (min_nodes under [policy]), and "
+                f"one of {len(study.nodes)} came; run it with more nodes"
             )
         if study.max_colluding < self.min_colluding:
             yield (
-                f"only noise that withstands at least {self.min_colluding} colluding nodes (min_colluding under "
-                f"[policy]), and max_colluding = {study.max_colluding} came; raise it in the study, with more nodes "
-                f"if it has too few"
+                f"only noise that withstands at least {self.min_colluding} colluding nodes "
+                f"(min_colluding under [policy]), and max_colluding = {study.max_colluding} came; "
+                "raise it in the study, with more nodes if it has too few"
             )
-        for key in KINDS:
-            allowed, came = getattr(self, key), getattr(study, key)
-            if allowed is not None and came not in allowed:
-                yield (
-                    f"{key} {_named(allowed)} only ({key} under [policy]), and {came!r} came; set {key} in the study, "
-                    f"or have its administrator add it"
-                )
 
     def _broken_computation(self, study: Study) -> Iterator[str]:
-        """A statistic that is allowed by name or by the hashes of all its kernels."""
+        """Yield a line unless the statistic is allowed by name, or its kernels by their hashes."""
         rules = {"statistics": self.statistics, "kernels": self.kernels}
         given = {key: allowed for key, allowed in rules.items() if allowed is not None}
-        unknown = [
-            kernel for kernel in study.parsed_kernels if kernel.hash not in (self.kernels or ())
-        ]
-        if (
-            not given
-            or not unknown
-            or any(computes(study, LIBRARY[name]) for name in self.statistics or ())
-        ):
+        hashes = self.kernels or frozenset()
+        unknown = [kernel for kernel in study.parsed_kernels if kernel.hash not in hashes]
+        if not given or not unknown:
+            return
+        if any(computes(study, LIBRARY[name]) for name in self.statistics or ()):
             return
         allows = {
             "statistics": f"the library's {_named(self.statistics or ())} with default parameters",
             "kernels": "kernels of certain hashes" if self.kernels else "no kernel by its hash",
         }
         yield (
-            f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under [policy]), and "
-            f"{study.statistic[:63]!r} with the kernel {unknown[0].text[:200]} came; its administrator may add "
-            f"{', '.join(kernel.hash for kernel in unknown)} to kernels under [policy]"
+            f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under "
+            f"[policy]), and {study.statistic[:63]!r} with the kernel {unknown[0].text[:200]} "
+            f"came; its administrator may add {', '.join(kernel.hash for kernel in unknown)} to "
+            "kernels under [policy]"
         )
 
 
 ANYTHING = Policy()
+"""The policy without rules."""
 
 
 def computes(study: Study, statistic: Statistic) -> bool:
-    """Whether a study computes exactly this statistic, with default parameters, of different fields.
+    """Return whether a study computes exactly this statistic, with default parameters.
 
-    Different ones, for the covariance of a field and itself is its variance, which is allowed by its own name.
+    The fields must differ: the covariance of a field with itself is its variance, which is allowed
+    by its own name.
     """
     facts = (statistic.degree, statistic.estimator, statistic.sampling)
     if (study.degree, study.estimator, study.sampling) != facts:
@@ -159,9 +184,10 @@ def computes(study: Study, statistic: Statistic) -> bool:
 
 
 def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[str, ...]]:
-    """Which fields the arguments may be, each once; feature columns in the order of the kernel's sum.
+    """Return the fields that the statistic's arguments may be, each used once.
 
-    A kernel of more columns than texts are deep is not the library's: its sums are chains.
+    Feature columns are in the order of the kernel's sum. A kernel of more columns than MAX_DEPTH is
+    not the library's, because the library's sums are chains.
     """
     arity = len(statistic.arguments)
     if statistic.is_variadic:
@@ -170,7 +196,7 @@ def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[
 
 
 def _texts(statistic: Statistic, columns: tuple[str, ...]) -> list[str] | None:
-    """The library's kernels; None for a statistic of which a parameter has no default."""
+    """Return the library's kernels, or None if a parameter of the statistic has no default."""
     try:
         return [to_text(expression) for expression in statistic.expressions(columns)]
     except KernelError:
@@ -178,11 +204,11 @@ def _texts(statistic: Statistic, columns: tuple[str, ...]) -> list[str] | None:
 
 
 def _order(expressions: Iterable[Expression]) -> tuple[str, ...]:
-    """The fields' names as they first occur, from left to right."""
+    """Return the fields' names in the order of their first use, from left to right."""
     found: dict[str, None] = {}
 
     class Names(Rebuild):
-        def field(self, record: int, name: str) -> Expression:
+        def field(self, record: int, name: str) -> Field:
             found.setdefault(name)
             return super().field(record, name)
 
@@ -192,7 +218,7 @@ def _order(expressions: Iterable[Expression]) -> tuple[str, ...]:
 
 
 def _named(names: Iterable[str]) -> str:
-    """Names in one line, at most so many; "nothing" where there are none."""
+    """Return at most SHOWN names in one line, or "nothing" if there are none."""
     ordered = sorted(names)
     shown = [repr(name[:63]) for name in ordered[:SHOWN]]
     return ", ".join([*shown, *(["…"] if len(ordered) > SHOWN else [])]) or "nothing"

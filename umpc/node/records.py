@@ -1,11 +1,11 @@
 """A site's table, read into the integers that the study computes with.
 
-CSV and Parquet go through DuckDB. Only the study's columns are read; a row that lacks one of them is
-dropped; a row that does not fit the study's schema stops the node.
+DuckDB reads CSV and Parquet. Only the study's columns are read. A row that lacks one of them is
+dropped. A row that does not fit the study's schema stops the node.
 
-*Reveals*: nothing by itself. The message of an error may travel to the coordinator, so it names the node,
-the field and the bounds, which everybody knows, and never a value, a count, a row or a file. Those go into
-the error's `detail`, which only this site's administrator reads.
+*Reveals*: nothing by itself. The message of an error may travel to the coordinator. It names the
+node, the field and the bounds, which all participants know, and never a value, a count, a row or a
+file. Those go into the error's `detail`, which only this site's administrator reads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import (
     ConfigError,
@@ -38,12 +39,19 @@ CSV_SUFFIXES = (".csv", ".tsv")
 PARQUET_SUFFIXES = (".parquet",)
 ROWS_LISTED = 20
 LARGEST_TERM = 10**100
-"""A resolution's numerator and denominator stay below this, far from a double's overflow."""
+"""Bound on a resolution's numerator and denominator, far below a double's overflow."""
+
+Floats = np.ma.MaskedArray[tuple[int], np.dtype[np.float64]]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """Where a table is and how it is written. `delimiter` None: the one that splits the header most."""
+    """A table's file and format.
+
+    A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
+    in a field of the study is dropped.
+    """
 
     path: Path
     delimiter: str | None = None
@@ -52,9 +60,12 @@ class TableSource:
 
 @dataclass(frozen=True)
 class Records:
-    """A node's records. `columns[name]`: (count,) int64, value / resolution, rounded half to even."""
+    """A node's records.
 
-    columns: dict[str, np.ndarray] = field(repr=False)
+    `columns[name]` is (count,) int64: value / resolution, rounded half to even.
+    """
+
+    columns: dict[str, NDArray[np.int64]] = field(repr=False)
     count: int
     dropped: int = field(repr=False)
 
@@ -62,12 +73,15 @@ class Records:
 def load_records(
     source: TableSource, fields: Sequence[FieldSchema], *, node: str, clip: bool = False
 ) -> Records:
-    """The study's fields of every complete row, in the table's order, as integers in units of resolution.
+    """Read the study's fields of every complete row, as integers in units of the resolution.
 
-    Args: `clip`: move a value beyond its bounds to the nearer bound instead of refusing it.
-    Returns: Records with lower_units <= column <= upper_units. If every row is dropped, count is 0.
-    Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable, UnknownField,
-    NotNumeric, NotANumber, OutOfBounds, RangeError (a resolution beyond a double).
+    Args:
+        clip: move a value beyond its bounds to the nearer bound instead of refusing it.
+
+    Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
+        if every row is dropped.
+    Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
+        UnknownField, NotNumeric, NotANumber, OutOfBounds, RangeError (resolution beyond a double).
     """
     site = _Site(node, source.path)
     try:
@@ -81,46 +95,60 @@ def load_records(
             "Put the records into the file, or correct path under [data]",
         )
     rows = np.flatnonzero(present)
-    columns = {f.name: _units(values[f.name][rows], rows + 1, f, site, clip) for f in fields}
+    columns = {
+        schema.name: _units(values[schema.name][rows], rows + 1, schema, site, clip)
+        for schema in fields
+    }
     return Records(columns, count=len(rows), dropped=len(present) - len(rows))
 
 
 def _read(
     source: TableSource, fields: Sequence[FieldSchema], site: _Site
-) -> tuple[np.ndarray, dict[str, np.ma.MaskedArray]]:
-    """`present`: (rows,) bool, no field is missing; per field (rows,) float64, masked where not a number."""
+) -> tuple[NDArray[np.bool_], dict[str, Floats]]:
+    """Read the fields of all rows.
+
+    Returns: `present`, (rows,) bool, true where no field is missing; and for each field (rows,)
+        float64, masked where the value is not a number.
+    """
     with _connect() as connection:
         table = _open(connection, source, site)
-        texts = [_trimmed(table.column(f.name, site)) for f in fields]
-        known = [f"({text} IS NOT NULL AND NOT list_contains($missing, {text}))" for text in texts]
-        numbers = [
-            f"nullif(list_position($categories{i}, {text}), 0)::DOUBLE - 1"
-            if field.categories
-            else f"TRY_CAST({text} AS DOUBLE)"
-            for i, (field, text) in enumerate(zip(fields, texts, strict=True))
-        ]
-        labels = {
-            f"categories{i}": list(field.categories)
-            for i, field in enumerate(fields)
-            if field.categories
-        }
-        chosen = ", ".join(
-            [
-                f"({' AND '.join(['true', *known])}) AS present",
-                *(f"{number} AS v{i}" for i, number in enumerate(numbers)),
-            ]
+        texts = [_trimmed(table.column(schema.name, site)) for schema in fields]
+        chosen = [_present(texts), *map(_number, range(len(fields)), fields, texts)]
+        # $missing must occur in every statement that gets it; list_contains types an empty list.
+        query = (
+            f"SELECT {', '.join(chosen)} FROM {table.relation} WHERE len($missing::VARCHAR[]) >= 0"
         )
-        # $missing must occur in every statement that is given it; list_contains also types an empty list.
-        query = f"SELECT {chosen} FROM {table.relation} WHERE len($missing::VARCHAR[]) >= 0"
+        labels = {
+            f"categories{i}": list(schema.categories)
+            for i, schema in enumerate(fields)
+            if schema.categories
+        }
         parameters = {**table.parameters, **labels, "missing": list(source.missing)}
         found = connection.execute(query, parameters).fetchnumpy()
-    return np.asarray(found["present"]), {
-        f.name: np.ma.asarray(found[f"v{i}"]) for i, f in enumerate(fields)
-    }
+    values = {schema.name: np.ma.asarray(found[f"v{i}"]) for i, schema in enumerate(fields)}
+    return np.asarray(found["present"]), values
+
+
+def _present(texts: Sequence[str]) -> str:
+    """Return the SQL column `present`: no text of the row is missing."""
+    known = [f"({text} IS NOT NULL AND NOT list_contains($missing, {text}))" for text in texts]
+    return f"({' AND '.join(['true', *known])}) AS present"
+
+
+def _number(index: int, schema: FieldSchema, text: str) -> str:
+    """Return the SQL column `v<index>`: the field's number, or a category's place."""
+    if schema.categories:
+        number = f"nullif(list_position($categories{index}, {text}), 0)::DOUBLE - 1"
+    else:
+        number = f"TRY_CAST({text} AS DOUBLE)"
+    return f"{number} AS v{index}"
 
 
 def _connect() -> duckdb.DuckDBPyConnection:
-    """In memory, in the file's order, no extension from the network, nothing spilled to disk."""
+    """Open DuckDB in memory, without extensions from the network and without files on disk.
+
+    It keeps the order of the rows.
+    """
     return duckdb.connect(
         ":memory:",
         config={
@@ -133,12 +161,12 @@ def _connect() -> duckdb.DuckDBPyConnection:
     )
 
 
-# --- the two formats -----------------------------------------------------------------------------------
+# --- the two formats --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Table:
-    """A file as SQL: its columns' exact names, beside the expression that yields each as VARCHAR."""
+    """A file as SQL: the exact names of its columns, and an expression of each as VARCHAR."""
 
     names: list[str]
     expressions: list[str]
@@ -146,6 +174,7 @@ class _Table:
     parameters: dict[str, str]
 
     def column(self, name: str, site: _Site) -> str:
+        """Return the expression of a column. Raises: UnknownField, DataError (name not unique)."""
         if name not in self.names:
             close = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
             hint = f"; did the study mean {close[0]!r}?" if close else ""
@@ -165,7 +194,10 @@ class _Table:
 
 
 def _open(connection: duckdb.DuckDBPyConnection, source: TableSource, site: _Site) -> _Table:
-    """Names the file's columns, by its suffix."""
+    """Find the file's columns, by the format that its suffix names.
+
+    Raises: ConfigError, DataError, EmptyTable.
+    """
     if not source.path.is_file():
         raise site.error(
             ConfigError,
@@ -189,10 +221,13 @@ def _open(connection: duckdb.DuckDBPyConnection, source: TableSource, site: _Sit
 
 
 def _open_csv(source: TableSource, site: _Site) -> _Table:
-    """The header is read here and exactly: DuckDB would rename `age` beside `Age`."""
+    """Find the columns of a CSV file, whose names are kept as they are.
+
+    DuckDB would rename one of `age` and `Age`, so the header is read here.
+    """
     headers: dict[str, list[str]] = {}
     reason = ""
-    for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
+    for delimiter in source.delimiter or DELIMITERS:
         try:
             headers[delimiter] = _header(source.path, delimiter)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -209,8 +244,8 @@ def _open_csv(source: TableSource, site: _Site) -> _Table:
     columns = [f"c{i}" for i in range(len(names))]
     types = ", ".join(f"'{column}': 'VARCHAR'" for column in columns)
     relation = (
-        f"read_csv($path, auto_detect=false, header=true, delim=$delimiter, quote='\"', escape='\"', "
-        f"columns={{{types}}})"
+        "read_csv($path, auto_detect=false, header=true, delim=$delimiter, "
+        f"quote='\"', escape='\"', columns={{{types}}})"
     )
     return _Table(names, columns, relation, {"path": _literal(source.path), "delimiter": delimiter})
 
@@ -229,8 +264,10 @@ def _open_parquet(connection: duckdb.DuckDBPyConnection, source: TableSource) ->
 
 
 def _literal(path: Path) -> str:
-    """The path such that DuckDB reads this file and no other: its * ? [ would be patterns."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path.resolve()))
+    """Return the path with * ? [ escaped, which DuckDB would take for patterns."""
+    return "".join(
+        f"[{character}]" if character in "*?[" else character for character in str(path.resolve())
+    )
 
 
 def _quoted(name: str) -> str:
@@ -241,13 +278,32 @@ def _trimmed(text: str) -> str:
     return f"trim({text}, E' \\t\\r\\n')"
 
 
-# --- numbers to units ----------------------------------------------------------------------------------
+# --- numbers to units -------------------------------------------------------------------------
 
 
 def _units(
-    column: np.ma.MaskedArray, rows: np.ndarray, schema: FieldSchema, site: _Site, clip: bool
-) -> np.ndarray:
-    """(count,) float64, masked where text, to (count,) int64 in units of the resolution; or a refusal."""
+    column: Floats, rows: Rows, schema: FieldSchema, site: _Site, clip: bool
+) -> NDArray[np.int64]:
+    """Convert a field's values to integers in units of its resolution.
+
+    Args:
+        column: (count,) float64, masked where the table has text.
+        rows: (count,) int64, the number of each value's row, for the administrator.
+
+    Returns: (count,) int64.
+    Raises: RangeError, OutOfBounds, NotNumeric, NotANumber.
+    """
+    _refuse_column(column, rows, schema, site, clip)
+    lower, upper = float(schema.lower), float(schema.upper)
+    clipped = np.clip(np.ma.getdata(column), lower, upper)
+    units = _round_half_even(clipped, schema.resolution)
+    return np.clip(units, schema.lower_units, schema.upper_units)
+
+
+def _refuse_column(
+    column: Floats, rows: Rows, schema: FieldSchema, site: _Site, clip: bool
+) -> None:
+    """Check that a field's values fit its schema. Arguments and errors: as `_units`."""
     where = f"field {schema.name!r}:"
     if max(schema.resolution.numerator, schema.resolution.denominator) > LARGEST_TERM:
         raise site.error(
@@ -261,8 +317,8 @@ def _units(
         site.refuse(
             OutOfBounds,
             rows[text],
-            f"{where} one of {len(schema.categories)} categories was expected, and another word came. Correct the "
-            "table, or add the word to the study's categories",
+            f"{where} one of {len(schema.categories)} categories was expected, and another word "
+            "came. Correct the table, or add the word to the study's categories",
         )
     site.refuse(
         NotNumeric,
@@ -284,18 +340,16 @@ def _units(
             f"{expected} a number beyond these bounds came. Widen the bounds in the study, or set "
             "clip = true in the node's own configuration",
         )
-    units = _round_half_even(np.clip(values, lower, upper), schema.resolution)
-    return np.clip(units, schema.lower_units, schema.upper_units)
 
 
-def _round_half_even(values: np.ndarray, resolution: Fraction) -> np.ndarray:
-    """values / resolution as int64: exact for the decimal that was written, not for the double nearest to it.
+def _round_half_even(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.int64]:
+    """Return values / resolution as int64, exact for the decimals in the table.
 
-    0.35 / 0.1 is a tie and goes to 4, although the double 0.35 lies below it. Only quotients within a few
-    roundings of a tie are computed again, as fractions, each distinct value once.
+    0.35 / 0.1 is a tie and goes to 4, although the double 0.35 lies below 0.35. Only quotients
+    within a few roundings of a tie are computed again, as fractions, each distinct value once.
     """
     quotients = values * float(resolution.denominator) / float(resolution.numerator)
-    units = np.rint(quotients).astype(np.int64)
+    units: NDArray[np.int64] = np.rint(quotients).astype(np.int64)
     to_tie = np.abs(quotients - np.floor(quotients) - 0.5)
     near = to_tie <= 2.0**-50 * np.maximum(np.abs(quotients), 1)
     distinct, where = np.unique(values[near], return_inverse=True)
@@ -304,17 +358,18 @@ def _round_half_even(values: np.ndarray, resolution: Fraction) -> np.ndarray:
     return units
 
 
-# --- refusals ------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Site:
-    """Whom an error is about: the node's name for everybody, the file for its administrator."""
+    """The site that an error is about: the node's name, and for its administrator the file."""
 
     node: str
     path: Path
 
     def error(self, cls: type[UmpcError], message: str, detail: str = "") -> UmpcError:
+        """Return an error that names the node. `detail` is for the administrator only."""
         return cls(
             f"node {self.node!r}: {message}.",
             culprit=self.node,
@@ -322,6 +377,7 @@ class _Site:
         )
 
     def unreadable(self, reason: str) -> UmpcError:
+        """Return the error for a file that could not be read."""
         return self.error(
             DataError,
             "Parquet was expected, or UTF-8 text whose rows have as many values as "
@@ -330,7 +386,8 @@ class _Site:
             reason,
         )
 
-    def refuse(self, cls: type[UmpcError], rows: np.ndarray, message: str) -> None:
+    def refuse(self, cls: type[UmpcError], rows: Rows, message: str) -> None:
+        """Raise an error of this class if there are any rows. Only its detail lists them."""
         if len(rows):
             listed = ", ".join(map(str, rows[:ROWS_LISTED]))
             more = f" and {len(rows) - ROWS_LISTED} more" if len(rows) > ROWS_LISTED else ""

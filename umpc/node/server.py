@@ -21,6 +21,7 @@ from umpc.errors import (
     ApprovalError,
     ConfigError,
     LedgerError,
+    LocalProtocolError,
     PeerLost,
     PreparationError,
     StudyAborted,
@@ -30,7 +31,7 @@ from umpc.errors import (
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
-from umpc.node.attempts.links import CONNECT_SECONDS, Links
+from umpc.node.attempts.links import Links
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.spool import Spool
@@ -44,7 +45,6 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
-from umpc.transport.channels import connect
 from umpc.transport.services import rpc
 from umpc.transport.status import lost
 from umpc.transport.tls import grpc, peer_of
@@ -200,11 +200,12 @@ class NodeServer(rpc.NodeServicer):
         self, attempt: Attempt, openings: tuple[bytes, ...], chunks: list[Chunk]
     ) -> MaterialReader:
         dealer = attempt.study.dealer
-        channel = await connect(
-            self.identity, dealer.name, "dealer", dealer.address, CONNECT_SECONDS
-        )
+        if dealer is None:
+            raise LocalProtocolError("material was asked for in a study without a dealer")
         node = attempt.study.index_of(self.identity.name)
-        return MaterialReader(channel, attempt, openings, node, chunks)
+        reader = MaterialReader(dealer, attempt, openings, node, chunks)
+        await reader.open(self.identity)
+        return reader
 
     def _open_spool(self, study: Study, size: int) -> Spool:
         """Raises: PreparationError where it would take more than half of what the disk has left."""

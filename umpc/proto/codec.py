@@ -1,13 +1,14 @@
-"""Between protobuf messages and the dataclasses that sessions use. Everything from outside is checked here.
+"""Conversion between protobuf messages and the dataclasses that sessions use.
 
-Raises everywhere: EncodingError, saying what was expected and what came.
+Everything that comes from outside is checked here. Every `decode_…` raises EncodingError, which
+says what was expected and what came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TypeVar, cast
 
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
@@ -18,6 +19,8 @@ from umpc.study import messages as m
 from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
 from umpc.study.sizes import Member
 
+T = TypeVar("T")
+AnyMessage = TypeVar("AnyMessage", bound=ProtobufMessage)
 MAX_MEMBERS = 4096
 MAX_RECORDS = 1 << 40
 MAX_DEGREE = 8
@@ -25,13 +28,14 @@ MAX_TEXT = 4000
 MAX_SECONDS = 366 * 86_400
 MAX_QUESTION = 1 << 14
 MAX_SENT = 256
-"""Rounds of a study that a node counts its bytes by, at most."""
-_STEP_NAMES = {number: name for name, number in STEPS.items()}
+"""The largest number of rounds for which a node reports its bytes."""
+_STEP_NAMES: dict[int, str] = {number: name for name, number in STEPS.items()}
+_NUMBERS = cast("dict[str, pb.Step]", STEPS)  # the generated types tell an enum from an int
 
 
 def encode_frame(frame: Frame) -> pb.Frame:
     return pb.Frame(
-        step=STEPS[frame.step],
+        step=_NUMBERS[frame.step],
         round=frame.round,
         owners=frame.owners,
         chunk=frame.chunk,
@@ -48,7 +52,7 @@ def decode_frame(frame: pb.Frame) -> Frame:
         raise EncodingError(
             f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came"
         )
-    # Masked fields and openings are packed piece by piece; their readers check them against what is due.
+    # Masked fields and openings are packed piece by piece. Their readers check the sizes.
     packed = frame.step in (pb.MASKED_FIELDS, pb.OPEN)
     if len(frame.payload) != (frame.count * frame.width + 7) // 8 and not packed:
         raise EncodingError(
@@ -100,13 +104,13 @@ def _check_records(records: int, first_class: int) -> None:
         )
 
 
-def decode_members(members: Any) -> tuple[Member, ...]:
+def decode_members(members: Sequence[pb.Member]) -> tuple[Member, ...]:
     if len(members) > MAX_MEMBERS:
         raise EncodingError(f"a study has at most {MAX_MEMBERS} nodes, {len(members)} came")
     return tuple(decode_member(member) for member in members)
 
 
-def decode_openings(openings: Any) -> tuple[bytes, ...]:
+def decode_openings(openings: Sequence[bytes]) -> tuple[bytes, ...]:
     if len(openings) > MAX_MEMBERS:
         raise EncodingError(
             f"a study has at most {MAX_MEMBERS} nodes, {len(openings)} openings came"
@@ -193,49 +197,59 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
 def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
     match message.WhichOneof("body"):
         case "accepted":
-            body = message.accepted
-            return m.Accepted(_sized(body.study_hash, 32, "study hash"), decode_member(body.member))
+            return _decode_accepted(message.accepted)
         case "opened":
             return m.Opened(_sized(message.opened.opening, 32, "opening"))
         case "prepared":
-            body = message.prepared
-            return m.Prepared(_sized(body.attempt, 32, "attempt"), body.bytes_received, body.ahead)
+            return _decode_prepared(message.prepared)
         case "parked":
-            body = message.parked
-            if body.seconds > MAX_SECONDS:
-                raise EncodingError(
-                    f"material waits at most {MAX_SECONDS} seconds, {body.seconds} came"
-                )
-            return m.Parked(body.bytes, body.seconds)
+            return _decode_parked(message.parked)
         case "ready":
-            body = message.ready
-            return m.Ready(
-                _decode_sent(body.sent, BETWEEN_NODES, "between nodes"),
-                body.bytes_received,
-                body.rounds,
-            )
+            return _decode_ready(message.ready)
         case "released":
-            body = message.released
-            share = _at_most(body.share, MAX_PAYLOAD, "a node releases")
-            _check_records(body.records, body.first_class)
-            sent = _decode_sent(body.sent, TO_SHUFFLERS, "to shufflers")
-            return m.Released(
-                _sized(body.attempt, 32, "attempt"), share, body.records, body.first_class, sent
-            )
-        case "told":
-            return m.Answer(_at_most(message.answer.answer, MAX_PAYLOAD, "a node tells"))
+            return _decode_released(message.released)
+        case "answer":
+            return m.Answer(_at_most(message.answer.answer, MAX_PAYLOAD, "a node answers"))
         case "progress":
-            return m.Progress(
-                _line(message.progress.step), message.progress.done, message.progress.total
-            )
+            return _decode_progress(message.progress)
         case "failure":
-            body = message.failure
-            return m.Failure(
-                *(_line(text) for text in (body.error, body.message, body.culprit, body.step))
-            )
+            return _decode_failure(message.failure)
     raise EncodingError("an empty or unknown message came from a node")
 
 
+def _decode_accepted(body: pb.Accepted) -> m.Accepted:
+    return m.Accepted(_sized(body.study_hash, 32, "study hash"), decode_member(body.member))
+
+
+def _decode_prepared(body: pb.Prepared) -> m.Prepared:
+    return m.Prepared(_sized(body.attempt, 32, "attempt"), body.bytes_received, body.ahead)
+
+
+def _decode_parked(body: pb.Parked) -> m.Parked:
+    if body.seconds > MAX_SECONDS:
+        raise EncodingError(f"material waits at most {MAX_SECONDS} seconds, {body.seconds} came")
+    return m.Parked(body.bytes, body.seconds)
+
+
+def _decode_ready(body: pb.Ready) -> m.Ready:
+    sent = _decode_sent(body.sent, BETWEEN_NODES, "between nodes")
+    return m.Ready(sent, body.bytes_received, body.rounds)
+
+
+def _decode_released(body: pb.Released) -> m.Released:
+    attempt = _sized(body.attempt, 32, "attempt")
+    share = _at_most(body.share, MAX_PAYLOAD, "a node releases")
+    _check_records(body.records, body.first_class)
+    sent = _decode_sent(body.sent, TO_SHUFFLERS, "to shufflers")
+    return m.Released(attempt, share, body.records, body.first_class, sent)
+
+
+def _decode_progress(body: pb.Progress) -> m.Progress:
+    return m.Progress(_line(body.step), body.done, body.total)
+
+
+def _decode_failure(body: pb.Failure) -> m.Failure:
+    return m.Failure(_line(body.error), _line(body.message), _line(body.culprit), _line(body.step))
 def encode_kept(kept: m.Released | m.Delivery) -> bytes:
     """The bytes that a node's ledger keeps of its release."""
     if isinstance(kept, m.Delivery):
@@ -255,17 +269,22 @@ def encode_delivery(delivery: m.Delivery) -> bytes:
 
 def decode_delivery(data: bytes) -> m.Delivery:
     body = parse(pb.Delivery, data)
-    who = decode_members(body.members), decode_openings(body.openings)
     return m.Delivery(
-        _sized(body.attempt, 32, "attempt"), *who, body.masked, _sized(body.seed, 32, "seed")
+        _sized(body.attempt, 32, "attempt"),
+        decode_members(body.members),
+        decode_openings(body.openings),
+        body.masked,
+        _sized(body.seed, 32, "seed"),
     )
 
 
 def _encode_sent(sent: Iterable[m.StepBytes]) -> list[pb.Sent]:
-    return [pb.Sent(step=STEPS[each.step], round=each.round, bytes=each.bytes) for each in sent]
+    return [pb.Sent(step=_NUMBERS[each.step], round=each.round, bytes=each.bytes) for each in sent]
 
 
-def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.StepBytes, ...]:
+def _decode_sent(
+    sent: Sequence[pb.Sent], steps: Collection[str], where: str
+) -> tuple[m.StepBytes, ...]:
     if len(sent) > MAX_SENT:
         raise EncodingError(f"a study has at most {MAX_SENT} rounds, bytes of {len(sent)} came")
     places = [(each.step, each.round) for each in sent]
@@ -273,23 +292,23 @@ def _decode_sent(sent: Any, steps: Collection[str], where: str) -> tuple[m.StepB
         raise EncodingError("bytes by round came out of order, or a round twice")
     unknown = [step for step, _ in places if _STEP_NAMES.get(step) not in steps]
     if unknown:
-        raise EncodingError(f"bytes of step {unknown[0]} came, which is none {where}")
+        raise EncodingError(f"bytes of step {unknown[0]} came, which is no step {where}")
     return tuple(m.StepBytes(_STEP_NAMES[each.step], each.round, each.bytes) for each in sent)
 
 
 def failure_of(error: UmpcError) -> m.Failure:
-    """What the others may know of a failure: never `detail`."""
+    """Return what other processes may know of a failure. Its `detail` stays here."""
     return m.Failure(type(error).__name__, error.message, error.culprit or "", error.step or "")
 
 
 def error_of(failure: m.Failure) -> UmpcError:
-    """A failure that came from elsewhere, as an error of its class."""
+    """Return the error for a failure that another process reported, in the same class."""
     cls = error_classes().get(failure.error, UmpcError)
     return cls(failure.message, culprit=failure.culprit or None, step=failure.step or None)
 
 
-def parse(cls: type[ProtobufMessage], data: bytes) -> Any:
-    """A protobuf message from bytes. Raises: EncodingError."""
+def parse(cls: type[AnyMessage], data: bytes) -> AnyMessage:
+    """Return a protobuf message from its bytes. Raises: EncodingError."""
     try:
         return cls.FromString(data)
     except DecodeError as error:
@@ -309,5 +328,5 @@ def _at_most(data: bytes, most: int, what: str) -> bytes:
 
 
 def _line(text: str) -> str:
-    """Text from outside, fit for a log or a terminal: one line, of a length that people read."""
+    """Return text from outside as one printable line of at most MAX_TEXT characters."""
     return "".join(character if character.isprintable() else " " for character in text[:MAX_TEXT])

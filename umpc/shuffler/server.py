@@ -36,6 +36,7 @@ from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.services import rpc
 from umpc.transport.status import error_of, lost, status_of
+from umpc.transport.stream import CONNECT_SECONDS
 from umpc.transport.tls import grpc, peer_of
 
 log = logging.getLogger("umpc.shuffler")
@@ -46,7 +47,6 @@ ALLOWED = {
     "/umpc.v1.Shuffler/Order": {"shuffler"},
     "/umpc.v1.Shuffler/Collect": {"coordinator"},
 }
-CONNECT_SECONDS = 5
 HELLO_SECONDS = 10
 OUR_FAULTS = (MemoryError, ValueError, ArithmeticError, LookupError, TypeError)
 

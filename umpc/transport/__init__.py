@@ -1,12 +1,19 @@
-"""How processes reach each other: gRPC over mutual TLS 1.3, name and role of both sides in the certificates.
+"""gRPC between umpc's processes, over mutual TLS 1.3.
 
-| file | what it does | imports |
-|---|---|---|
-| `authority.py` | the consortium's certificate authority; a site's key, request, identity | cryptography |
-| `tls.py` | switches TLS 1.2 off, credentials from an identity, `peer_of` a call | grpc |
-| `channels.py` | connect and listen with limits, keepalive and an allow-list of roles | grpc |
-| `diagnose.py` | why a peer cannot be reached, in one sentence | stdlib |
+Certificates hold the name and the role of a process.
 
-The package itself imports nothing, so `umpc.transport.authority` works without grpc. Whoever needs grpc takes
-it from here (`from umpc.transport.tls import grpc`): gRPC reads its cipher list only when first imported.
+| file | what it is |
+|---|---|
+| `authority.py` | the consortium's certificate authority; a site's key, request and identity |
+| `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
+| `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
+| `diagnose.py` | the reason why a peer cannot be reached, in one sentence |
+| `services.py` | the generated stubs and servicers, with types |
+| `status.py` | errors as gRPC statuses, and back |
+| `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
+| `structured_concurrency.py` | concurrent tasks, of which the first failure cancels the rest |
+
+The package itself imports nothing, so `umpc.transport.authority` works without grpc. gRPC reads its
+cipher list when it is first imported. Every module therefore imports grpc from this package:
+`from umpc.transport.tls import grpc`.
 """

@@ -1,13 +1,13 @@
 """The consortium's certificate authority, and the identity of one process.
 
-A certificate says CN=<name>, DNS:<name>.<role>.umpc and DNS:any.<role>.umpc; a client dials the first, so
-name and role of its server are verified by the handshake whatever the address. Keys are
-ECDSA P-256 and made at the site:
+A certificate says CN=<name>, DNS:<name>.<role>.umpc and DNS:any.<role>.umpc. A client dials the
+first DNS name, so the handshake verifies the name and role of the server at any address. Keys are
+ECDSA P-256 and are made at the site:
 
     site$      umpc ca request …      key.pem (stays), request.csr (travels)
     authority$ umpc ca sign …         cert.pem and ca.pem (travel back)
 
-`now` is an argument everywhere: nothing here reads the clock unless it is left out.
+Every function takes `now` as an argument and reads the clock only if it is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Key = ec.EllipticCurvePrivateKey
 
 @dataclass(frozen=True)
 class Identity:
-    """What a process shows to its peers, already checked by `load_identity`."""
+    """The certificate and key of a process, checked by `load_identity`."""
 
     name: str
     role: str
@@ -52,14 +52,16 @@ class Identity:
 def load_identity(
     folder: Path | str, expected_role: str | None = None, *, now: datetime | None = None
 ) -> Identity:
-    """Reads ca.pem, cert.pem and key.pem of a site.
+    """Read ca.pem, cert.pem and key.pem of a site.
 
-    Raises: CertificateError with the one reason why this identity would be refused, and what to do about it.
+    Raises: CertificateError, with the reason why peers would refuse this identity and what to do.
     """
-    ca_path, cert_path, key_path = (
-        Path(folder) / file for file in ("ca.pem", "cert.pem", "key.pem")
-    )
-    ca, cert, key = load_certificate(ca_path), load_certificate(cert_path), load_key(key_path)
+    ca_path = Path(folder) / "ca.pem"
+    cert_path = Path(folder) / "cert.pem"
+    key_path = Path(folder) / "key.pem"
+    ca = load_certificate(ca_path)
+    cert = load_certificate(cert_path)
+    key = load_key(key_path)
     name, role = names_of(cert)
     if key.public_key() != cert.public_key():
         raise CertificateError(
@@ -67,8 +69,9 @@ def load_identity(
         )
     if not _signed_by(cert, ca):
         raise CertificateError(
-            f"{cert_path} was not signed by {ca_path} (authority {fingerprint(ca)}), but by authority "
-            f"{issuer_fingerprint(cert)}: get ca.pem and cert.pem from one and the same authority"
+            f"{cert_path} was not signed by {ca_path} (authority {fingerprint(ca)}), but by "
+            f"authority {issuer_fingerprint(cert)}: get ca.pem and cert.pem from one and the same "
+            "authority"
         )
     check_validity(ca, str(ca_path), now)
     check_validity(cert, str(cert_path), now)
@@ -77,12 +80,18 @@ def load_identity(
             f"{cert_path} is for the role {role} ({name!r}), expected role {expected_role}: "
             f"give the folder of a {expected_role}, or request a certificate for that role"
         )
-    content = [path.read_bytes() for path in (ca_path, cert_path, key_path)]
-    return Identity(name, role, *content, cert.not_valid_after_utc)
+    return Identity(
+        name=name,
+        role=role,
+        ca_pem=ca_path.read_bytes(),
+        cert_pem=cert_path.read_bytes(),
+        key_pem=key_path.read_bytes(),
+        not_after=cert.not_valid_after_utc,
+    )
 
 
 class Authority:
-    """Signs the certificates of one consortium. Its key never leaves its folder."""
+    """The authority that signs one consortium's certificates. Its key never leaves its folder."""
 
     def __init__(self, cert: x509.Certificate, key: Key):
         self._key = key
@@ -94,20 +103,22 @@ class Authority:
 
     @classmethod
     def create(cls, folder: Path | str, *, now: datetime | None = None) -> Authority:
-        """Makes ca-key.pem (0600) and ca.pem in `folder`; refuses if it holds an authority already."""
-        key_path, ca_path = Path(folder) / "ca-key.pem", Path(folder) / "ca.pem"
+        """Make ca-key.pem (mode 0600) and ca.pem in `folder`.
+
+        Raises: ConfigError if the folder holds an authority already.
+        """
+        key_path = Path(folder) / "ca-key.pem"
+        ca_path = Path(folder) / "ca.pem"
         for path in (key_path, ca_path):
             if path.exists():
                 raise ConfigError(f"{path} exists already: expected a folder without an authority")
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "umpc authority")])
-        sign_only = x509.KeyUsage(
-            False, False, False, False, False, True, True, False, False
-        )  # keys and CRLs
+        public, life = key.public_key(), timedelta(days=CA_DAYS)
+        # It may sign certificates and lists of revoked ones, and nothing else.
+        sign_only = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
         cert = (
-            _builder(
-                subject, key.public_key(), subject, key.public_key(), now, timedelta(days=CA_DAYS)
-            )
+            _builder(subject, public, subject, public, now, life)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(sign_only, critical=True)
             .sign(key, hashes.SHA256())
@@ -119,8 +130,12 @@ class Authority:
 
     @classmethod
     def open(cls, folder: Path | str) -> Authority:
-        """Reads what `create` made. Raises: CertificateError if a file is missing or they do not match."""
-        key_path, ca_path = Path(folder) / "ca-key.pem", Path(folder) / "ca.pem"
+        """Read the files that `create` made.
+
+        Raises: CertificateError if a file is missing or the two do not match.
+        """
+        key_path = Path(folder) / "ca-key.pem"
+        ca_path = Path(folder) / "ca.pem"
         how = "make an authority with `umpc ca init`, or restore its folder"
         cert, key = load_certificate(ca_path, how), load_key(key_path, how)
         if key.public_key() != cert.public_key():
@@ -132,9 +147,12 @@ class Authority:
     def sign(
         self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None
     ) -> bytes:
-        """Certificate (PEM) for the key in a request; nothing but the key is taken from the request.
+        """Return the certificate (PEM) for the key in a request.
 
-        Raises: CertificateError if the request is damaged, or is for another name, role or kind of key.
+        Only the key is taken from the request.
+
+        Raises: CertificateError if the request is damaged, or if it is for another name, role or
+        kind of key.
         """
         check_name(name, role)
         if days < 1:
@@ -149,7 +167,7 @@ class Authority:
             )
         life = min(timedelta(days=days), self.cert.not_valid_after_utc - (now or _clock()))
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
-        subject, key = request.subject, request.public_key()
+        subject, key = request.subject, _p256_key(request)
         cert = (
             _builder(subject, key, self.cert.subject, self._key.public_key(), now, life)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -168,7 +186,10 @@ class Authority:
         *,
         now: datetime | None = None,
     ) -> None:
-        """Key, certificate and ca.pem in one folder: for demonstrations, where authority and site are one."""
+        """Write key, certificate and ca.pem into one folder.
+
+        This is for demonstrations, where one person is both the authority and the site.
+        """
         cert_path = Path(folder) / "cert.pem"
         check_name(name, role)
         if cert_path.exists() and (held := names_of(load_certificate(cert_path))) != (name, role):
@@ -181,12 +202,13 @@ class Authority:
 
 
 def request(name: str, role: str, folder: Path | str) -> Path:
-    """Makes key.pem (0600) and request.csr; a key that exists is kept, so this also renews.
+    """Make key.pem (mode 0600) and request.csr. An existing key is kept, so this also renews.
 
     Returns: the path of request.csr, the only file to send to the authority.
     """
     check_name(name, role)
-    key_path, path = Path(folder) / "key.pem", Path(folder) / "request.csr"
+    key_path = Path(folder) / "key.pem"
+    path = Path(folder) / "request.csr"
     fresh = not key_path.exists()
     key = ec.generate_private_key(ec.SECP256R1()) if fresh else load_key(key_path)
     csr = (
@@ -202,7 +224,7 @@ def request(name: str, role: str, folder: Path | str) -> Path:
 
 
 def check_name(name: str, role: str) -> None:
-    """Raises: ConfigError unless the name fits one DNS label and the role exists."""
+    """Check that the name fits one DNS label and that the role exists. Raises: ConfigError."""
     if role not in ROLES:
         raise ConfigError(f"role {role!r} is unknown: expected one of {', '.join(ROLES)}")
     if not NAME.fullmatch(name) or name == "any":
@@ -213,12 +235,15 @@ def check_name(name: str, role: str) -> None:
 
 
 def host_name(name: str, role: str) -> str:
-    """The DNS name that the handshake verifies."""
+    """Return the DNS name that the handshake verifies."""
     return f"{name}.{role}.umpc"
 
 
 def names_of(document: x509.Certificate | x509.CertificateSigningRequest) -> tuple[str, str]:
-    """(name, role) of a certificate or request. Raises: CertificateError unless CN and DNS names agree."""
+    """Return (name, role) of a certificate or request.
+
+    Raises: CertificateError unless the common name and the DNS names agree.
+    """
     common = [str(a.value) for a in document.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     try:
         found = document.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -229,35 +254,41 @@ def names_of(document: x509.Certificate | x509.CertificateSigningRequest) -> tup
             check_name(common[0], role)
             return common[0], role
     raise CertificateError(
-        f"a certificate or request of {common} has the names {found.get_values_for_type(x509.DNSName)}, "
+        f"a certificate or request of {common} has the names "
+        f"{found.get_values_for_type(x509.DNSName)}, "
         f"expected exactly <name>.<role>.umpc and any.<role>.umpc: {REMAKE}"
     )
 
 
 def check_validity(cert: x509.Certificate, what: str, now: datetime | None = None) -> None:
-    """Raises: CertificateError if `now` is outside the certificate's life."""
-    now, since, until = now or _clock(), cert.not_valid_before_utc, cert.not_valid_after_utc
+    """Check that `now` is within the certificate's life. Raises: CertificateError."""
+    now = now or _clock()
+    since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
     if now > until:
         raise CertificateError(f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {REMAKE}")
     if now < since:
         raise CertificateError(
-            f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): set your clock"
+            f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): "
+            "set your clock"
         )
 
 
 def fingerprint(ca: x509.Certificate) -> str:
-    """Identifies an authority's key (RFC 7093, method 1), to be compared by telephone."""
+    """Return the digest of an authority's key (RFC 7093, method 1), to compare by telephone."""
     return ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value.digest.hex()
 
 
 def issuer_fingerprint(cert: x509.Certificate) -> str:
-    """The `fingerprint` of the authority that a certificate says it was signed by."""
+    """Return the `fingerprint` of the authority that, by its own words, signed a certificate."""
     found = cert.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
     return (found.key_identifier or b"").hex()
 
 
 def load_certificate(path: Path, how: str = REMAKE) -> x509.Certificate:
-    """Raises: CertificateError, also for a certificate without the extensions that `Authority` writes."""
+    """Read a certificate in PEM.
+
+    Raises: CertificateError, also for a certificate without the extensions that `Authority` writes.
+    """
     try:
         cert = x509.load_pem_x509_certificate(_read(path, how))
         fingerprint(cert), issuer_fingerprint(cert)
@@ -269,7 +300,8 @@ def load_certificate(path: Path, how: str = REMAKE) -> x509.Certificate:
 
 
 def load_key(path: Path, how: str = REMAKE) -> Key:
-    """Raises: CertificateError unless the file holds a P-256 key."""
+    """Read a P-256 key in PEM. Raises: CertificateError if the file holds none."""
+    key: object
     try:
         key = pem.load_pem_private_key(_read(path, how), password=None)
     except (ValueError, TypeError):
@@ -280,10 +312,11 @@ def load_key(path: Path, how: str = REMAKE) -> Key:
 
 
 def load_request(csr: bytes) -> x509.CertificateSigningRequest:
-    """Raises: CertificateError unless the request is signed by its own P-256 key."""
+    """Read a request in PEM. Raises: CertificateError unless its own P-256 key signed it."""
     try:
         found = x509.load_pem_x509_csr(csr)
-        valid, key = found.is_signature_valid, found.public_key()
+        valid = found.is_signature_valid
+        found.public_key()  # raises ValueError for a damaged key
     except (ValueError, InvalidSignature):
         raise CertificateError(
             "this is not a certificate request in PEM: expected request.csr"
@@ -292,14 +325,21 @@ def load_request(csr: bytes) -> x509.CertificateSigningRequest:
         raise CertificateError(
             "the request's signature is wrong, it was changed on its way: send it again"
         )
+    _p256_key(found)
+    return found
+
+
+def _p256_key(request: x509.CertificateSigningRequest) -> ec.EllipticCurvePublicKey:
+    key = request.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise CertificateError(
             "the request's key is not ECDSA P-256: make it with `umpc ca request`"
         )
-    return found
+    return key
 
 
 def write_public(path: Path, content: bytes) -> None:
+    """Write a file that holds no secret, and make its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.write_bytes(content)
 
@@ -322,14 +362,22 @@ def _read(path: Path, how: str) -> bytes:
         ) from None
 
 
-def _builder(subject, key, issuer, issuer_key, now, life: timedelta) -> x509.CertificateBuilder:
-    now, serial = now or _clock(), x509.random_serial_number()
+def _builder(
+    subject: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePublicKey,
+    now: datetime | None,
+    life: timedelta,
+) -> x509.CertificateBuilder:
+    now = now or _clock()
+    serial = x509.random_serial_number()
+    own = x509.SubjectKeyIdentifier(_key_digest(key))
+    authority = x509.AuthorityKeyIdentifier(_key_digest(issuer_key), None, None)
     return (
         x509.CertificateBuilder(issuer, subject, key, serial, now - CLOCK_SKEW, now + life)
-        .add_extension(x509.SubjectKeyIdentifier(_key_digest(key)), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier(_key_digest(issuer_key), None, None), critical=False
-        )
+        .add_extension(own, critical=False)
+        .add_extension(authority, critical=False)
     )
 
 

@@ -1,10 +1,12 @@
-"""Channels and servers of umpc: one place for limits, keepalive and who may call what.
+"""Channels and servers of umpc: limits, keepalive, and the roles that may call each method.
 
-A stopped process or a cut cable is noticed by both sides after keepalive time + timeout, at most 7 s. That
-takes three settings: gRPC also waits for `ping_timeout_ms` (60 s unless told), so the first two alone need
-61.6 s. A busy process is not a stopped one: gRPC answers pings from its own threads, whatever Python
-computes. They too wait for a processor: of 64 nodes that share two cores and connect to each other all at
-once, some answered after more than 3 s.
+Both sides notice a stopped process or a cut cable after keepalive time + timeout, at most 7 s. This
+takes three settings: gRPC also waits for `ping_timeout_ms` (60 s by default), so the first two
+alone take 61.6 s.
+
+A busy process does not count as a stopped one: gRPC answers pings from its own threads while Python
+computes. These threads wait for a processor too. When 64 nodes shared two cores and connected to
+each other all at once, some answered after more than 3 s.
 """
 
 from __future__ import annotations
@@ -14,11 +16,19 @@ import contextlib
 import errno
 import inspect
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from typing import Any
 
-from umpc.errors import AddressInUse, CertificateError, ConfigError
+from umpc.errors import AddressInUse, CertificateError, ConfigError, UmpcError
 from umpc.transport.authority import Identity, host_name
 from umpc.transport.diagnose import explain, split_address
+from umpc.transport.services import (
+    AnyContext,
+    Behaviour,
+    CallDetails,
+    Continuation,
+    ServerInterceptor,
+)
 from umpc.transport.tls import channel_credentials, grpc, peer_of, server_credentials
 
 MAX_FRAME = 1 << 20
@@ -42,7 +52,7 @@ COMMON = (
 )
 SERVER = (
     *COMMON,
-    ("grpc.so_reuseport", 0),  # else two processes share a port, and each gets half of the calls
+    ("grpc.so_reuseport", 0),  # otherwise two processes could share a port and split its calls
     ("grpc.http2.min_ping_interval_without_data_ms", PING_EVERY_MS // 2),
     ("grpc.http2.max_ping_strikes", 0),  # our clients ping often, on purpose
     ("grpc.max_concurrent_streams", MAX_STREAMS),
@@ -51,7 +61,7 @@ SERVER = (
 CHANNEL = (
     *COMMON,
     ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),  # a lost call is the session's to judge: resend, or a new attempt
+    ("grpc.enable_retries", 0),  # the session decides about a lost call: resend or a new attempt
     ("grpc.service_config_disable_resolution", 1),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -59,15 +69,16 @@ CHANNEL = (
 )
 
 Allowed = Mapping[str, Collection[str]]
+SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 
 
 async def connect(
     identity: Identity, name: str, role: str, address: str, timeout: float
 ) -> grpc.aio.Channel:
-    """A channel to exactly this name and role, ready for calls. The caller closes it.
+    """Return a channel to exactly this name and role, ready for calls. The caller closes it.
 
-    A peer that is not there yet is waited for; a certificate that is wrong now stays wrong, so it ends the
-    wait.
+    It waits up to `timeout` seconds for a peer that is not there yet. A wrong certificate ends the
+    wait at once, because it stays wrong.
 
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
@@ -76,44 +87,47 @@ async def connect(
     options = (*CHANNEL, ("grpc.ssl_target_name_override", host_name(name, role)))
     channel = grpc.aio.secure_channel(target, channel_credentials(identity), options=options)
 
-    def reason(seconds: float):
-        return asyncio.to_thread(explain, identity, name, role, address, min(3.0, seconds))
+    async def reason() -> UmpcError:
+        seconds = min(3.0, timeout)
+        return await asyncio.to_thread(explain, identity, name, role, address, seconds)
 
     try:
         async with asyncio.timeout(timeout):
-            await _ready(channel, lambda: reason(timeout))
+            await _ready(channel, reason)
     except TimeoutError:
-        await channel.close()
-        raise await reason(timeout) from None
+        await channel.close(None)
+        raise await reason() from None
     except BaseException:
-        await channel.close()
+        await channel.close(None)
         raise
     return channel
 
 
-async def _ready(channel: grpc.aio.Channel, reason: Callable) -> None:
+async def _ready(channel: grpc.aio.Channel, reason: Callable[[], Awaitable[UmpcError]]) -> None:
+    """Wait until the channel is ready. Raises: CertificateError, if that is the reason."""
     states = grpc.ChannelConnectivity
     while (state := channel.get_state(try_to_connect=True)) is not states.READY:
-        if state is states.TRANSIENT_FAILURE and isinstance(
-            error := await reason(), CertificateError
-        ):
-            raise error
+        if state is states.TRANSIENT_FAILURE:
+            error = await reason()
+            if isinstance(error, CertificateError):
+                raise error
         await channel.wait_for_state_change(state)
 
 
 def make_server(identity: Identity, allowed: Allowed) -> grpc.aio.Server:
-    """A server that answers a method only to the roles that `allowed` names for it, and refuses the rest.
+    """Return a server that answers each method only to the roles that `allowed` names for it.
 
     Args:
-        allowed: "/package.Service/Method" -> roles, as {"/umpc.v1.Node/Open": {"node"}}. Absent means nobody.
+        allowed: maps "/package.Service/Method" to roles, as in {"/umpc.v1.Node/Peer": {"node"}}. No
+            role may call a method that is missing here.
     """
     return grpc.aio.server(interceptors=[RoleGuard(identity, allowed)], options=SERVER)
 
 
 async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
-    """Takes the address "host:port" (port 0: any free one), before `server.start()`.
+    """Bind the server to "host:port" (port 0: any free one), before `server.start()`.
 
-    Returns: "host:port" with the port it got.
+    Returns: "host:port" with the port that it got.
     Raises: AddressInUse, or ConfigError if the address is not one of this machine.
     """
     host, port = split_address(listen)
@@ -127,7 +141,10 @@ async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
 
 
 def _refuse_if_taken(host: str, port: int, listen: str) -> None:
-    """gRPC is content if one address of a host name is free; we want all of them, or to know why not."""
+    """Check that all addresses of the host name are free. gRPC would be content with one.
+
+    Raises: AddressInUse, ConfigError.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except socket.gaierror as error:
@@ -137,18 +154,18 @@ def _refuse_if_taken(host: str, port: int, listen: str) -> None:
     failures = [_failure(family, address) for family, _, _, _, address in found]
     if errno.EADDRINUSE in failures:
         raise AddressInUse(
-            f"cannot listen on {listen}: another process does already; stop it (`ss -ltnp 'sport = {port}'` "
-            "shows which), or choose another port"
+            f"cannot listen on {listen}: another process does already; stop it "
+            f"(`ss -ltnp 'sport = {port}'` shows which), or choose another port"
         )
     if all(failures):
         raise ConfigError(
-            f"cannot listen on {listen}: {errno.errorcode[failures[0]]}; give an address of this machine, "
-            "and a port above 1023"
+            f"cannot listen on {listen}: {errno.errorcode[failures[0]]}; "
+            "give an address of this machine, and a port above 1023"
         )
 
 
-def _failure(family: int, address: tuple) -> int:
-    """0, or the errno of binding there."""
+def _failure(family: int, address: SocketAddress) -> int:
+    """Return 0, or the errno of binding there."""
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -160,14 +177,18 @@ def _failure(family: int, address: tuple) -> int:
     return 0
 
 
-class RoleGuard(grpc.aio.ServerInterceptor):
-    """Refuses every call whose method is not listed for the role in the caller's certificate."""
+class RoleGuard(ServerInterceptor):
+    """An interceptor that refuses a method to roles for which it is not listed.
+
+    The role is the one in the caller's certificate.
+    """
 
     def __init__(self, identity: Identity, allowed: Allowed):
         self._self = f"{identity.role} {identity.name!r}"
         self._allowed = {method: frozenset(roles) for method, roles in allowed.items()}
 
-    async def intercept_service(self, continuation, details: grpc.HandlerCallDetails):
+    async def intercept_service(self, continuation: Continuation, details: CallDetails) -> Any:
+        """Return the method's handler behind the check, or a handler that refuses."""
         if details.method not in self._allowed:
             return grpc.stream_stream_rpc_method_handler(self._guarded(_never, details.method))
         handler = await continuation(details)
@@ -175,10 +196,11 @@ class RoleGuard(grpc.aio.ServerInterceptor):
             handler, lambda inner: self._guarded(inner, details.method)
         )
 
-    def _guarded(self, inner: Callable, method: str) -> Callable:
+    def _guarded(self, inner: Behaviour, method: str) -> Behaviour:
+        """Return the behaviour of a method with the check before it."""
         if inspect.isasyncgenfunction(inner):
 
-            async def stream(request, context):
+            async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
                 await self._check(context, method)
                 async with contextlib.aclosing(inner(request, context)) as replies:
                     async for reply in replies:
@@ -186,13 +208,13 @@ class RoleGuard(grpc.aio.ServerInterceptor):
 
             return stream
 
-        async def call(request, context):
+        async def call(request: Any, context: AnyContext) -> Any:
             await self._check(context, method)
             return await inner(request, context)
 
         return call
 
-    async def _check(self, context: grpc.aio.ServicerContext, method: str) -> None:
+    async def _check(self, context: AnyContext, method: str) -> None:
         try:
             peer = peer_of(context)
         except CertificateError as error:
@@ -203,11 +225,12 @@ class RoleGuard(grpc.aio.ServerInterceptor):
             )
 
 
-async def _never(request, context) -> None:
+async def _never(request: Any, context: AnyContext) -> None:
     raise AssertionError("a method that is not listed was let through")
 
 
-def _with_behaviour(handler: grpc.RpcMethodHandler, wrap: Callable) -> grpc.RpcMethodHandler:
+def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any:
+    """Return a copy of a handler whose behaviour is wrapped."""
     sides = (handler.request_streaming, handler.response_streaming)
     kind = "_".join("stream" if streaming else "unary" for streaming in sides)
     make = getattr(grpc, f"{kind}_rpc_method_handler")

@@ -1,7 +1,8 @@
-"""Why a peer cannot be reached: name, TCP, TLS, certificates, one step after the other, in one sentence.
+"""The reason why a peer cannot be reached, in one sentence.
 
-gRPC reports no certificate, another authority, an expired one and plain text all as "UNAVAILABLE: Socket
-closed". This repeats the connection with the standard library alone, which tells them apart.
+gRPC reports a missing certificate, another authority, an expired certificate and plain text all as
+"UNAVAILABLE: Socket closed". `explain` repeats the connection with the standard library alone:
+name, TCP, TLS, certificates, one step after the other.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
 
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
 
-# Verify the chain but not the dates, so that a certificate out of its dates can still be read and named.
 X509_V_FLAG_NO_CHECK_TIME = 0x200000
+"""OpenSSL's flag to ignore the dates. An expired certificate can then still be read and named."""
 DATE = "%Y-%m-%d %H:%M"
 
 
@@ -34,10 +35,10 @@ def explain(
     *,
     now: datetime | None = None,
 ) -> UmpcError:
-    """Connects once more and returns, never raises, the error that says what is wrong.
+    """Connect once more and return the error that says what is wrong. It is never raised.
 
-    Returns: CertificateError if either side's certificate is the reason, ConfigError for an address that is
-        none, PeerUnavailable otherwise: also when the connection works now.
+    Returns: CertificateError if a certificate of either side is the reason, ConfigError for an
+        address of a wrong form, PeerUnavailable otherwise, also if the connection works now.
     """
     now = now or datetime.now(UTC)
     try:
@@ -48,13 +49,13 @@ def explain(
         error.culprit = error.culprit or name
         return error
     return PeerUnavailable(
-        f"{role} {name!r} at {address} answers now, and did not in time before: try again",
+        f"{role} {name!r} at {address} answers now, but did not answer in time before: try again",
         culprit=name,
     )
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """("host", port) of "host:port" or "[ipv6]:port". Raises: ConfigError."""
+    """Return ("host", port) for "host:port" or "[ipv6]:port". Raises: ConfigError."""
     host, colon, port = address.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -113,7 +114,8 @@ def _tls(
         ) from None
     except TimeoutError:
         raise PeerUnavailable(
-            f"{who} accepts connections but does not answer: stopped, overloaded or not umpc; look there"
+            f"{who} accepts connections but does not answer: stopped, overloaded or not umpc; "
+            "look there"
         ) from None
     except OSError as error:
         raise _handshake_error(error, who) from None
@@ -122,7 +124,7 @@ def _tls(
 def _context(identity: Identity) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # `_check_theirs` does, and says who is there instead
+    context.check_hostname = False  # `_check_theirs` does, and names the server that it found
     context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
     context.load_verify_locations(cadata=identity.ca_pem.decode())
     context.set_alpn_protocols(["h2"])
@@ -131,31 +133,38 @@ def _context(identity: Identity) -> ssl.SSLContext:
     return context
 
 
-def _check_theirs(cert: dict, name: str, role: str, who: str, now: datetime) -> None:
+def _check_theirs(cert: dict[str, Any], name: str, role: str, who: str, now: datetime) -> None:
+    """Check the peer's certificate, in the form of the `ssl` module. Raises: CertificateError."""
     names = [value for kind, value in cert.get("subjectAltName", ()) if kind == "DNS"]
     expected = f"{name}.{role}.umpc"
     if expected not in names:
+        found = names[0] if names else "a nameless server"
         raise CertificateError(
-            f"at the address of {who} is {names[0] if names else 'a nameless server'}, expected {expected}: "
+            f"at the address of {who} is {found}, expected {expected}: "
             "check the address, or the name in the study"
         )
-    since, until = (
-        datetime.fromtimestamp(ssl.cert_time_to_seconds(cert[k]), UTC)
-        for k in ("notBefore", "notAfter")
-    )
+    since = _date(cert["notBefore"])
+    until = _date(cert["notAfter"])
     if now > until:
         raise CertificateError(
             f"the certificate of {who} expired, at {until:{DATE}} UTC: it must be renewed there"
         )
     if now < since:
         raise CertificateError(
-            f"the certificate of {who} is not yet valid, only from {since:{DATE}} UTC (now {now:{DATE}}): "
-            "compare the clocks of both machines"
+            f"the certificate of {who} is not yet valid, only from {since:{DATE}} UTC "
+            f"(now {now:{DATE}}): compare the clocks of both machines"
         )
 
 
+def _date(text: str) -> datetime:
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(text), UTC)
+
+
 def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
-    """In TLS 1.3 the verdict on our certificate comes after the handshake: an alert, or HTTP/2's SETTINGS."""
+    """Wait for the peer's verdict on our certificate. Raises: CertificateError if it refuses.
+
+    In TLS 1.3 the verdict comes after the handshake: an alert, or HTTP/2's SETTINGS.
+    """
     try:
         if tls.recv(1):
             return
@@ -165,15 +174,16 @@ def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
     except ConnectionResetError:
         why = "reset the connection"
     raise CertificateError(
-        f"{who} refused our certificate ({identity.role} {identity.name!r}): {why}; look into its log, and "
-        "compare the authorities of both sides with `umpc ca show`"
+        f"{who} refused our certificate ({identity.role} {identity.name!r}): {why}; "
+        "look into its log, and compare the authorities of both sides with `umpc ca show`"
     )
 
 
 def _handshake_error(error: OSError, who: str) -> UmpcError:
-    reason = (
-        _reason(error) if isinstance(error, ssl.SSLError) else error.strerror or "connection closed"
-    )
+    if isinstance(error, ssl.SSLError):
+        reason = _reason(error)
+    else:
+        reason = error.strerror or "connection closed"
     if "protocol version" in reason or "unsupported protocol" in reason:
         return PeerUnavailable(
             f"{who} does not speak TLS 1.3 ({reason}): it is not umpc, or something is in between"
@@ -189,7 +199,11 @@ def _reason(error: ssl.SSLError) -> str:
 
 @contextlib.contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """A path that `ssl` can read our key from: in memory where the system can, else a file for its owner."""
+    """Yield a path from which `ssl` can read our key.
+
+    The content is in memory where the system can do this, and otherwise in a file that only its
+    owner can read.
+    """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("umpc")
         path = f"/proc/self/fd/{descriptor}"

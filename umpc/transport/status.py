@@ -1,6 +1,7 @@
-"""Errors across gRPC: one table from class to status, and the way back.
+"""Errors as gRPC statuses, and gRPC statuses as errors.
 
-The status text is "ClassName: sentence", so the other side raises the same class. Details never travel.
+The text of a status is "ClassName: sentence", so the other side raises the same class. The `detail`
+of an error is never sent.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _STATUS = {
 
 
 def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
-    """Status and public text of an error."""
+    """Return the status and the public text of an error."""
     for cls in type(error).__mro__:
         if cls in _STATUS:
             return _STATUS[cls], f"{type(error).__name__}: {error.message}"
@@ -50,7 +51,7 @@ def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
 
 
 def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
-    """What a failed call means, with the peer as culprit unless the peer blamed somebody else."""
+    """Return the error that a failed call stands for, with the peer as its culprit."""
     name, _, text = (failure.details() or "").partition(": ")
     cls = error_classes().get(name)
     if cls is not None:
@@ -59,7 +60,8 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.CANCELLED,
         grpc.StatusCode.UNKNOWN,
-        grpc.StatusCode.INTERNAL,  # ours names a class; without one it is gRPC's own word for a stream that broke
+        # Without a class name, gRPC itself sent this status: the stream broke.
+        grpc.StatusCode.INTERNAL,
     )
     match failure.code():
         case code if code in broken:
@@ -82,9 +84,10 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
 
 
 def lost(peer: str, step: str, detail: object = "") -> PeerLost:
+    """Return the error for a peer whose connection broke. `detail` is for the own log only."""
     return PeerLost(
-        f"{peer} went away in step {step}: its connection broke or stopped answering; see that it runs, then run "
-        f"the study again",
+        f"{peer} went away in step {step}: its connection broke or stopped answering; "
+        "see that it runs, then run the study again",
         culprit=peer,
         step=step,
         detail=str(detail),

@@ -1,4 +1,4 @@
-"""Several tasks at once, of which the first failure counts."""
+"""Run tasks concurrently; the first failure cancels the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 async def together(jobs: Iterable[Coroutine[None, None, None]]) -> None:
-    """All jobs at once; the first failure ends the others and is raised."""
+    """Run all jobs at once. The first failure cancels the others and is raised."""
     async with task_group() as group:
         for job in jobs:
             group.create_task(job)
@@ -16,7 +16,7 @@ async def together(jobs: Iterable[Coroutine[None, None, None]]) -> None:
 
 @asynccontextmanager
 async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """asyncio.TaskGroup, but the first failure is raised itself instead of in a group."""
+    """An asyncio.TaskGroup that raises the first failure itself, not a group of failures."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group

@@ -11,11 +11,44 @@ import pytest
 from umpc.crypto.rounds import Message
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.node.attempts import peers
-from umpc.node.attempts.peers import Mailbox, PeerLink
+from umpc.node.attempts.peers import Mailbox, PeerLink, peer_stream
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
 from umpc.transport.tls import grpc
+
+
+class ScriptedCall:
+    """A peer's call that gives these frames and then ends."""
+
+    def __init__(self, frames: list[Frame]):
+        self.read_so_far = 0
+        self.written: list[pb.PeerMessage] = []
+        self._coming = iter(frames)
+
+    async def read(self) -> pb.PeerMessage:
+        coming = next(self._coming, None)
+        if coming is None:
+            return grpc.aio.EOF
+        self.read_so_far += 1
+        return pb.PeerMessage(frame=codec.encode_frame(coming))
+
+    async def write(self, message: pb.PeerMessage) -> None:
+        self.written.append(message)
+
+    async def done_writing(self) -> None: ...
+
+    def cancel(self) -> bool:
+        return False
+
+    def done(self) -> bool:
+        return False
+
+
+def link_over(call: ScriptedCall) -> PeerLink:
+    stream = peer_stream("north")
+    stream.begin(call)
+    return PeerLink(stream)
 
 
 def frame(
@@ -85,19 +118,12 @@ def test_a_copy_that_differs_in_shape_or_content_names_the_peer(change):
 
 
 def test_a_link_hands_out_a_frame_as_the_message_of_its_round_and_counts_what_it_sends():
-    written: list[pb.PeerMessage] = []
     ahead = [frame(round=2), frame(round=1, payload=b"\x07")]
 
     async def scenario() -> None:
-        coming = iter([pb.PeerMessage(frame=codec.encode_frame(each)) for each in ahead])
-
-        async def write(message: pb.PeerMessage) -> None:
-            written.append(message)
-
-        async def read() -> pb.PeerMessage:
-            return next(coming, grpc.aio.EOF)
-
-        link = PeerLink("north", write, read, lambda: None)
+        call = ScriptedCall(ahead)
+        link = link_over(call)
+        written = call.written
         for number, each in enumerate((frame(round=1), frame(round=2), frame(1, round=2))):
             await link.send(each)
             assert len(written) == number + 1
@@ -164,27 +190,17 @@ def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come():
 
     async def scenario() -> None:
         frames = [frame(chunk) for chunk in range(9)]
-        coming, read_so_far = iter(frames), []
-
-        async def read() -> pb.PeerMessage:
-            each = next(coming, None)
-            if each is None:
-                return grpc.aio.EOF
-            read_so_far.append(each)
-            return pb.PeerMessage(frame=codec.encode_frame(each))
-
-        async def write(message: pb.PeerMessage) -> None: ...
-
-        link = PeerLink("north", write, read, lambda: None)
+        call = ScriptedCall(frames)
+        link = link_over(call)
         link.window = 3 * peers.FRAME_BYTES
         pump = asyncio.create_task(link.pump())
         await asyncio.sleep(0.01)
-        assert len(read_so_far) == 3
+        assert call.read_so_far == 3
         await link.receive(frames[0].key)
         await asyncio.sleep(0.01)
-        assert len(read_so_far) == 4
+        assert call.read_so_far == 4
         await link.receive(frames[7].key)
-        assert len(read_so_far) == 8
+        assert call.read_so_far == 8
         for each in (*frames[1:7], frames[8]):
             await link.receive(each.key)
         await pump

@@ -143,7 +143,7 @@ CHILD = """
 import sys, time
 from fractions import Fraction
 from pathlib import Path
-from umpc.node.ledger import Ledger
+from umpc.node.budget.ledger import Ledger
 ledger, D = Ledger(Path(sys.argv[1]), "bank", Fraction(5)), Fraction(1, 10**12)
 {body}
 print("done", flush=True)

@@ -1,12 +1,12 @@
-"""A node's streams to a study's two shufflers: opened before it is ready, used after its charge."""
+"""A node's streams to a study's two shufflers.
+
+The node opens them before it is ready and delivers over them after its charge.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Iterable, Sequence
 
-from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -16,95 +16,71 @@ from umpc.study.messages import StepBytes
 from umpc.study.parts import Participant
 from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
-from umpc.transport.channels import connect
-from umpc.transport.services import rpc
-from umpc.transport.status import error_of, lost
+from umpc.transport.services import shuffler_stub
+from umpc.transport.stream import Stream, as_received
 from umpc.transport.structured_concurrency import together
-from umpc.transport.tls import grpc
 
-CONNECT_SECONDS = 5
+REPLIES_AHEAD = 1
+"""Replies that may wait unread: a shuffler that goes away is noticed at once."""
 
 
 class ShufflerStream:
-    """The stream to one shuffler. A task of its own reads, so that a shuffler that goes away is noticed at once."""
+    """The stream to one shuffler. Args: seconds: time limit of each of its two replies."""
 
     def __init__(self, shuffler: Participant, attempt: bytes, seconds: float):
-        self.name, self._address = shuffler.name, shuffler.address
-        self._attempt, self._seconds = attempt, seconds
-        self._channel: grpc.aio.Channel | None = None
-        self._call = None
-        self._next: asyncio.Task[pb.ShuffleReply | UmpcError] | None = None
+        self.name = shuffler.name
+        self._address = shuffler.address
+        self._attempt = attempt
+        self._seconds = seconds
+        self._stream: Stream[pb.ShuffleRequest, pb.ShuffleReply] = Stream(
+            shuffler.name, "prepare", as_received, ahead=REPLIES_AHEAD
+        )
 
     async def open(self, identity: Identity, begin: pb.DealRequest) -> None:
-        """Until the shuffler knows the attempt, and its order. Raises: PeerUnavailable, the shuffler's own failure."""
-        self._channel = await connect(
-            identity, self.name, "shuffler", self._address, CONNECT_SECONDS
-        )
-        self._call = rpc.ShufflerStub(self._channel).Deliver()
-        self._next = asyncio.create_task(self._read("prepare"))
-        await self._write(pb.ShuffleRequest(begin=begin))
+        """Connect, and wait until the shuffler knows the attempt and its order.
+
+        Raises: PeerUnavailable, PeerLost, StepTimeout, the shuffler's own failure.
+        """
+        await self._stream.connect(identity, "shuffler", self._address)
+        self._stream.begin(shuffler_stub(self._stream.channel).Deliver())
+        await self._stream.write(pb.ShuffleRequest(begin=begin))
         await self._reply("prepare", delivered=False)
-        self._next = asyncio.create_task(self._read("release"))
+        self._stream.step = "release"
 
     def check(self) -> None:
-        """Raises: what ended the stream before anything was delivered."""
-        if self._next.done():
-            self._judge(self._next.result(), "evaluate", delivered=False)
-            raise RemoteProtocolError(
-                f"{self.name} answered before it was asked", culprit=self.name, step="evaluate"
-            )
+        """Check that the stream waits for frames. Raises: what ended it before."""
+        if self._stream.early() is not None:
+            self._stream.step = "evaluate"
+            raise self._stream.violation("answered before it was asked")
 
     async def send(self, frames: Iterable[Frame]) -> StepBytes:
-        """All frames, until the shuffler has them. Returns: what was sent, framing included."""
-        step, size = "", 0
+        """Send all frames, wait until the shuffler has them, and return the bytes with framing."""
+        step = ""
+        size = 0
         for frame in frames:
-            await self._write(pb.ShuffleRequest(frame=codec.encode_frame(frame)))
+            await self._stream.write(pb.ShuffleRequest(frame=codec.encode_frame(frame)))
             failpoint("during-delivery")
-            step, size = frame.step, size + frame.wire_bytes
+            step = frame.step
+            size += frame.wire_bytes
         await self._reply("release", delivered=True)
         return StepBytes(step, 0, size)
 
-    async def _write(self, request: pb.ShuffleRequest) -> None:
-        with contextlib.suppress(
-            grpc.aio.AioRpcError, asyncio.InvalidStateError
-        ):  # the reader knows why
-            await self._call.write(request)
-
     async def _reply(self, step: str, *, delivered: bool) -> None:
-        try:
-            async with asyncio.timeout(self._seconds):
-                answer = await asyncio.shield(self._next)
-        except TimeoutError as error:
-            raise StepTimeout(
-                f"{self.name} did not answer in step {step} within {self._seconds:.0f} s",
-                culprit=self.name,
-                step=step,
-            ) from error
-        self._judge(answer, step, delivered=delivered)
-
-    def _judge(self, answer: pb.ShuffleReply | UmpcError, step: str, *, delivered: bool) -> None:
-        if isinstance(answer, UmpcError):
-            raise answer
+        answer = await self._stream.next(step, self._seconds)
         if (answer.attempt, answer.delivered) != (self._attempt, delivered):
-            raise RemoteProtocolError(
-                f"{self.name} answered for another attempt", culprit=self.name, step=step
-            )
+            raise self._stream.violation("answered for another attempt")
 
-    async def _read(self, step: str) -> pb.ShuffleReply | UmpcError:
-        try:
-            message = await self._call.read()
-        except grpc.aio.AioRpcError as error:
-            return error_of(error, self.name, step)
-        return lost(self.name, step) if message is grpc.aio.EOF else message
-
-    def close(self) -> list[asyncio.Task]:
-        if self._call is not None:
-            self._call.cancel()
-        return [asyncio.ensure_future(self._channel.close())] if self._channel is not None else []
+    def close(self) -> None:
+        """Hang up; the channel closes in the background."""
+        self._stream.cancel()
 
 
 class ShufflerStreams:
-    """Both streams. Args: members, openings: from which the shufflers derive the attempt themselves."""
+    """The streams to both shufflers.
+
+    Args:
+        members, openings: the values from which each shuffler derives the attempt itself.
+    """
 
     def __init__(
         self, study: Study, attempt: bytes, members: Sequence[Member], openings: Sequence[bytes]
@@ -117,18 +93,24 @@ class ShufflerStreams:
         self._streams = [
             ShufflerStream(each, attempt, study.seconds_per_step) for each in study.shufflers
         ]
-        self._closing: list[asyncio.Task] = []
 
     async def open(self, identity: Identity) -> None:
+        """Open both. Raises: PeerUnavailable, or what a shuffler has against the attempt."""
         await together(stream.open(identity, self._begin) for stream in self._streams)
 
     def check(self) -> None:
-        """Raises: PeerLost where a shuffler is gone; nothing was delivered to either."""
+        """Check that both are there, before anything is delivered. Raises: PeerLost."""
         for stream in self._streams:
             stream.check()
 
     async def send(self, frames: Sequence[Iterable[Frame]]) -> tuple[StepBytes, ...]:
-        """frames: for the first shuffler, and for the second. Raises: what a shuffler had against them, PeerLost."""
+        """Deliver to both at once, and return the bytes sent to each.
+
+        Args:
+            frames: the frames for the first shuffler, and those for the second.
+
+        Raises: what a shuffler has against the frames, PeerLost, StepTimeout.
+        """
         sent: list[StepBytes] = []
 
         async def one(stream: ShufflerStream, own: Iterable[Frame]) -> None:
@@ -138,5 +120,6 @@ class ShufflerStreams:
         return tuple(sorted(sent, key=lambda each: each.step != "shares"))
 
     def close(self) -> None:
+        """Hang up; the channels close in the background."""
         for stream in self._streams:
-            self._closing += stream.close()
+            stream.close()

@@ -1,7 +1,8 @@
-"""Where links between nodes are made: the later node of a pair waits, the earlier one dials.
+"""How links between nodes are made: the earlier node of a pair dials, the later one waits.
 
-A dialled node answers only when a run of its own is at the same attempt and wants this peer, and reads nothing before:
-whoever is in no study with it can neither send frames nor fill its memory.
+A dialled node answers only when a run of its own is at the same attempt and wants this peer. It
+reads nothing before that. A process that shares no study with it can therefore neither send it
+frames nor fill its memory.
 """
 
 from __future__ import annotations
@@ -10,28 +11,30 @@ import asyncio
 from dataclasses import dataclass, field
 
 from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
-from umpc.node.attempts.peers import PeerLink
+from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
-from umpc.transport.channels import connect
-from umpc.transport.services import grpc, rpc
-from umpc.transport.status import error_of, lost, status_of
+from umpc.transport.services import Context, node_stub, read
+from umpc.transport.status import status_of
 
-CONNECT_SECONDS = 5
 HELLO_SECONDS = 10
 DIALS_AT_ONCE = 16
-"""Handshakes that a node begins at once: they take both sides' processors, and who waits for one answers no ping."""
+"""Handshakes that a node begins at once.
+
+A handshake takes the processors of both sides, and a process that waits for one answers no ping.
+"""
 UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""
 
 Place = tuple[bytes, str]
-"""(meeting, peer's name). A meeting is an attempt's, by its id; the run of what was prepared has one of its own."""
+"""(meeting, peer's name). A meeting has the attempt's id; a run of prepared work has its own."""
+PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
 @dataclass
 class Meeting:
-    """A run that wants a peer, and the peer's call, whoever comes first."""
+    """A run that wants a peer, and the peer's call. Either of them may come first."""
 
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
     link: asyncio.Future[PeerLink] = field(
@@ -40,13 +43,16 @@ class Meeting:
 
 
 class Links:
+    """All links of this node to other nodes: it serves their calls and dials them."""
+
     def __init__(self, identity: Identity):
         self.identity = identity
+        self._pumps: set[asyncio.Task[None]] = set()
         self._meetings: dict[Place, Meeting] = {}
         self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
 
-    async def serve(self, caller: str, context: grpc.aio.ServicerContext) -> None:
-        """A peer's call, for as long as its link lives."""
+    async def serve(self, caller: str, context: PeerContext) -> None:
+        """Serve a peer's call, for as long as its link lives."""
         place: Place | None = None
         try:
             place = (await self._greeting(caller, context), caller)
@@ -63,16 +69,16 @@ class Links:
             if place is not None:
                 self._meetings.pop(place, None)
 
-    async def _greeting(self, caller: str, context: grpc.aio.ServicerContext) -> bytes:
-        """The attempt that a caller wants to meet in."""
+    async def _greeting(self, caller: str, context: PeerContext) -> bytes:
+        """Return the attempt that a caller wants to meet in."""
         try:
             async with asyncio.timeout(HELLO_SECONDS):
-                hello = await context.read()
+                hello = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
             ) from error
-        if hello is grpc.aio.EOF or len(hello.hello.attempt) != 32:
+        if hello is None or len(hello.hello.attempt) != 32:
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
         unclaimed = sum(
             name == caller and not m.wanted.is_set() for (_, name), m in self._meetings.items()
@@ -83,22 +89,25 @@ class Links:
             )
         return hello.hello.attempt
 
-    async def _serve_link(self, caller: str, context, attempt: bytes, meeting: Meeting) -> None:
-        closed = asyncio.Event()
-        link = PeerLink(caller, context.write, context.read, closed.set)
-        # The greeting goes first: nobody else may write to this stream before.
-        await context.write(pb.PeerMessage(hello=pb.PeerHello(attempt=attempt)))
-        meeting.link.set_result(link)
-        ends = [asyncio.create_task(link.pump()), asyncio.create_task(closed.wait())]
+    async def _serve_link(
+        self, caller: str, context: PeerContext, attempt: bytes, meeting: Meeting
+    ) -> None:
+        stream = peer_stream(caller)
+        stream.accept(context)
+        link = PeerLink(stream)
         try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            # The greeting goes first: nothing else may be written to this stream before.
+            await stream.send(pb.PeerMessage(hello=pb.PeerHello(attempt=attempt)), "prepare")
+            meeting.link.set_result(link)
+            await link.pump()
         finally:
-            for task in ends:
-                task.cancel()
-            link.fail(lost(caller, "evaluate"))
+            link.close()
 
     async def wait_for(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
-        """The link of a peer that comes earlier in the study, once it has dialled."""
+        """Return the link of a peer that comes earlier in the study, once it has dialled.
+
+        Raises: StepTimeout.
+        """
         name = study.nodes[peer].name
         place = (meeting_id, name)
         meeting = self._meetings.setdefault(place, Meeting())
@@ -116,27 +125,23 @@ class Links:
         return link
 
     async def dial(self, study: Study, peer: int, meeting_id: bytes) -> PeerLink:
-        """A link to a peer that comes later in the study."""
+        """Return a link to a peer that comes later in the study.
+
+        Raises: PeerUnavailable, CertificateError, PeerLost, the peer's own failure.
+        """
         node = study.nodes[peer]
-        async with self._dialling:
-            channel = await connect(self.identity, node.name, "node", node.address, CONNECT_SECONDS)
-        call = rpc.NodeStub(channel).Peer()
-        background: set[asyncio.Task] = set()
-
-        def close() -> None:
-            call.cancel()
-            background.add(asyncio.ensure_future(channel.close()))
-
+        stream = peer_stream(node.name)
         try:
-            await call.write(pb.PeerMessage(hello=pb.PeerHello(attempt=meeting_id)))
-            if (await call.read()) is grpc.aio.EOF:
-                raise lost(node.name, "prepare")
-        except grpc.aio.AioRpcError as error:
-            close()
-            raise error_of(error, node.name, "prepare") from error
+            async with self._dialling:
+                await stream.connect(self.identity, "node", node.address)
+            stream.begin(node_stub(stream.channel).Peer())
+            await stream.write(pb.PeerMessage(hello=pb.PeerHello(attempt=meeting_id)))
+            await stream.next("prepare")
         except BaseException:
-            close()
+            stream.cancel()
             raise
-        link = PeerLink(node.name, call.write, call.read, close)
-        background.add(asyncio.create_task(link.pump()))
+        link = PeerLink(stream)
+        pump = asyncio.create_task(link.pump())
+        self._pumps.add(pump)
+        pump.add_done_callback(self._pumps.discard)
         return link

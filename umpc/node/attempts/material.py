@@ -1,79 +1,89 @@
-"""Material from the dealer, read ahead up to a window, used once. Only a study that is prepared ahead keeps it on disk
-(`spool.py`)."""
+"""Material from the dealer: read ahead up to a window, and used once.
+
+Only a study that is prepared ahead keeps its material on disk (`spool.py`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from typing import Never
 
-from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
+from umpc.errors import UmpcError
 from umpc.mpc.attempt import Attempt, Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
-from umpc.transport.services import rpc
-from umpc.transport.status import error_of
-from umpc.transport.tls import grpc
+from umpc.study.parts import Participant
+from umpc.transport.authority import Identity
+from umpc.transport.services import dealer_stub
+from umpc.transport.stream import Stream
 
 WINDOW_BYTES = 32 << 20
-"""Material that a node holds at most, whatever the size of E."""
+"""Material that a node holds at most, for any number of edges."""
 
 
 class MaterialReader:
     """The stream from the dealer to one node.
 
-    Args: node: this node's index. chunks: its chunks in the common order: what must come, in this order.
+    Args:
+        dealer: the study's dealer.
+        node: this node's index.
+        chunks: its chunks in the common order. Their material must come in this order.
     """
 
     def __init__(
         self,
-        channel: grpc.aio.Channel,
+        dealer: Participant,
         attempt: Attempt,
         openings: Sequence[bytes],
         node: int,
         chunks: Sequence[Chunk],
     ):
-        self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
-        self.dealer = attempt.study.dealer.name
+        self.dealer = dealer.name
         self.bytes_received = 0
+        self.is_awaited = False
+        self._address = dealer.address
+        self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
         self._chunks = chunks
         self._held: deque[Frame] = deque()
         self._held_bytes = 0
         self._came = 0
         self._failure: UmpcError | None = None
         self._changed = asyncio.Condition()
-        request = pb.DealRequest(
+        self._request = pb.DealRequest(
             study=attempt.study.encode(),
             members=[codec.encode_member(member) for member in attempt.members],
             openings=list(openings),
         )
-        self._channel = channel
-        self._call = rpc.DealerStub(channel).Deal(request)
-        self._closing: asyncio.Task | None = None
-        self.is_awaited = False
+        # It reads on demand, so that the window is all that this node holds.
+        self._stream: Stream[Never, Frame] = Stream(
+            dealer.name,
+            "prepare",
+            codec.decode_frame,
+            ahead=0,
+            early_end="ended before all material had come",
+        )
+
+    async def open(self, identity: Identity) -> None:
+        """Connect and ask for the material. Raises: PeerUnavailable, CertificateError."""
+        await self._stream.connect(identity, "dealer", self._address)
+        self._stream.begin(dealer_stub(self._stream.channel).Deal(self._request))
 
     async def seed(self) -> bytes:
-        """The node's seed, the first frame."""
+        """Return the node's seed, which is the first frame."""
         frame = await self._read()
-        if frame is None or frame.step != "node_seed" or len(frame.payload) != 32:
-            raise self._violation("did not begin with the node's seed")
+        if frame.step != "node_seed" or len(frame.payload) != 32:
+            raise self._stream.violation("did not begin with the node's seed")
         return frame.payload
 
     async def pump(self) -> None:
-        """Read all frames, in order, never holding more than the window."""
+        """Read all frames in order, and never hold more than the window."""
         try:
             for chunk in self._chunks:
                 frame = await self._read()
-                if frame is None:
-                    raise self._violation("ended before all material had come")
-                if (
-                    frame.key != ("material", 0, chunk.place, chunk.number)
-                    or frame.count != chunk.count
-                ):
-                    raise self._violation(
-                        f"sent {frame.label} where chunk {chunk.number} of cell {chunk.place} was due"
-                    )
+                self._check(frame, chunk)
                 async with self._changed:
                     await self._changed.wait_for(lambda: self._held_bytes < WINDOW_BYTES)
                     self._held.append(frame)
@@ -85,20 +95,30 @@ class MaterialReader:
                 self._failure = error
                 self._changed.notify_all()
 
+    def _check(self, frame: Frame, chunk: Chunk) -> None:
+        """Raises: RemoteProtocolError if the frame is not the material of this chunk."""
+        due = ("material", 0, chunk.place, chunk.number)
+        if frame.key != due or frame.count != chunk.count:
+            raise self._stream.violation(
+                f"sent {frame.label} where chunk {chunk.number} of cell {chunk.place} was due"
+            )
+
     async def prefetched(self) -> None:
-        """Wait for the material that every node can hold before anybody uses any."""
+        """Wait for the material that every node can hold before any node uses any."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._failure or self._came >= self._ahead)
-        if self._failure:
+            await self._changed.wait_for(
+                lambda: self._failure is not None or self._came >= self._ahead
+            )
+        if self._failure is not None:
             raise self._failure
 
     async def next(self) -> bytes:
-        """The material of the next chunk; handed out once."""
+        """Return the material of the next chunk, which is handed out once."""
         async with self._changed:
             self.is_awaited = True
-            await self._changed.wait_for(lambda: self._held or self._failure)
+            await self._changed.wait_for(lambda: self._held or self._failure is not None)
             self.is_awaited = False
-            if not self._held:
+            if not self._held and self._failure is not None:
                 raise self._failure
             frame = self._held.popleft()
             self._held_bytes -= len(frame.payload)
@@ -106,22 +126,10 @@ class MaterialReader:
         return frame.payload
 
     def close(self) -> None:
-        self._call.cancel()
-        self._closing = asyncio.ensure_future(self._channel.close())
+        """Hang up; the channel closes in the background."""
+        self._stream.cancel()
 
-    async def _read(self) -> Frame | None:
-        try:
-            message = await self._call.read()
-        except grpc.aio.AioRpcError as error:
-            raise error_of(error, self.dealer, "prepare") from error
-        if message is grpc.aio.EOF:
-            return None
-        try:
-            frame = codec.decode_frame(message)
-        except EncodingError as error:
-            raise self._violation(error.message) from error
+    async def _read(self) -> Frame:
+        frame = await self._stream.next("prepare")
         self.bytes_received += frame.wire_bytes
         return frame
-
-    def _violation(self, what: str) -> RemoteProtocolError:
-        return RemoteProtocolError(f"{self.dealer} {what}", culprit=self.dealer, step="prepare")

@@ -1,14 +1,13 @@
-"""Links between nodes: frames by their place, each exactly once, and nobody waits for a peer that is gone.
+"""Links between nodes: each frame is handed out once, and nothing waits for a peer that is gone.
 
-A `Mailbox` is the part without a network: it holds frames until they are asked for, takes a repeated frame if it is
-equal, and blames the peer for a different one.
+`PeerLink` drives the stream to one peer. `Mailbox` is the part without a network: it holds frames
+until they are asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
@@ -16,17 +15,27 @@ from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key
-from umpc.transport.status import error_of, lost
-from umpc.transport.tls import grpc
+from umpc.transport.status import lost
+from umpc.transport.stream import Stream, as_received
 
 MAX_WAITING = 96 << 20
-"""Bytes that may wait in a mailbox before they are asked for; an honest peer is never so far ahead."""
+"""Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
 FRAME_BYTES = 1024
-"""What a waiting frame takes beside its payload."""
+"""Bytes that a waiting frame takes in addition to its payload."""
+
+PeerStream = Stream[pb.PeerMessage, pb.PeerMessage]
+
+
+def peer_stream(peer: str) -> PeerStream:
+    """Return a stream to a peer. It reads a message only when the link asks for one."""
+    return Stream(peer, "prepare", as_received, ahead=0)
 
 
 class Mailbox:
-    """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later."""
+    """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
+
+    It takes a repeated frame if it equals the first copy, and blames the peer for a different one.
+    """
 
     def __init__(self, peer: str):
         self.peer = peer
@@ -38,10 +47,14 @@ class Mailbox:
         self._changed = asyncio.Event()
 
     def put(self, frame: Frame) -> None:
-        """Raises: RemoteProtocolError where the frame differs from its first copy, or too many wait."""
-        mark = digest(
-            frame.payload, frame.count.to_bytes(4, "little"), frame.width.to_bytes(4, "little")
-        )
+        """Keep a frame, or hand it to the caller that waits for it.
+
+        Raises: RemoteProtocolError if the frame differs from its first copy, or if too many bytes
+        wait already.
+        """
+        count = frame.count.to_bytes(4, "little")
+        width = frame.width.to_bytes(4, "little")
+        mark = digest(frame.payload, count, width)
         if frame.key in self._seen:
             if self._seen[frame.key] != mark:
                 raise self._violation(frame, "came twice with different content")
@@ -57,7 +70,7 @@ class Mailbox:
             raise self._violation(frame, f"came while {self._bytes} bytes wait")
 
     async def get(self, key: Key) -> Frame:
-        """The frame of that place. Raises: what `fail` was given."""
+        """Return the frame of that place. Raises: the error that `fail` was given."""
         if key in self._waiting:
             frame = self._waiting.pop(key)
             self._bytes -= len(frame.payload) + FRAME_BYTES
@@ -70,17 +83,18 @@ class Mailbox:
         return await self._wanted[key]
 
     async def has_room(self, window: int) -> None:
-        """Wait until fewer bytes wait to be asked for, or somebody waits for what has not come."""
+        """Wait until fewer than `window` bytes wait, or until a caller waits for a missing frame."""
         while self._bytes >= window and not self.is_awaited and self._failure is None:
             self._changed.clear()
             await self._changed.wait()
 
     @property
     def is_awaited(self) -> bool:
-        """Somebody waits for a frame of this peer."""
+        """A caller waits for a frame of this peer."""
         return any(not wanted.done() for wanted in self._wanted.values())
 
     def fail(self, error: UmpcError) -> None:
+        """End all waiting with this error, unless another error came first."""
         self._failure = self._failure or error
         self._changed.set()
         for wanted in self._wanted.values():
@@ -97,43 +111,30 @@ class Mailbox:
 
 
 class PeerLink:
-    """A stream to one peer, whoever dialled it.
+    """The link to one peer, over a stream that either of the two has begun.
 
-    Args:
-        write: sends one message. read: the next message, or gRPC's EOF. close: ends the stream.
+    Its `pump` moves frames from the stream to the mailbox and must run while the link is used.
     """
 
-    def __init__(
-        self,
-        peer: str,
-        write: Callable[[pb.PeerMessage], Awaitable[None]],
-        read: Callable[[], Awaitable[pb.PeerMessage]],
-        close: Callable[[], None],
-    ):
-        self.peer, self.close = peer, close
+    def __init__(self, stream: PeerStream):
+        self.peer = stream.peer
         self.sent: Counter[tuple[str, int]] = Counter()
         """Bytes by (step, round)."""
         self.rounds_used: set[tuple[str, int]] = set()
         self.window: int | None = None
-        """With so many bytes waiting no more is read, unless somebody waits for what has not come."""
-        self._mailbox = Mailbox(peer)
-        self._write, self._read = write, read
-        self._sending = asyncio.Lock()
+        """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
+        self._mailbox = Mailbox(stream.peer)
+        self._stream = stream
 
     async def send(self, frame: Frame) -> None:
-        """One message of a round. Raises: PeerLost."""
+        """Send one message of a round. Raises: PeerLost."""
         self.sent[frame.step, frame.round] += frame.wire_bytes
         self.rounds_used.add(frame.round_of_study)
-        try:
-            async with self._sending:
-                await self._write(pb.PeerMessage(frame=codec.encode_frame(frame)))
-        except grpc.aio.AioRpcError as error:
-            raise error_of(error, self.peer, frame.step) from error
-        except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
-            raise lost(self.peer, frame.step, repr(error)) from error
+        message = pb.PeerMessage(frame=codec.encode_frame(frame))
+        await self._stream.send(message, frame.step)
 
     async def receive(self, key: Key) -> Message:
-        """The peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
+        """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
         frame = await self._mailbox.get(key)
         self.rounds_used.add(frame.round_of_study)
         return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
@@ -144,37 +145,35 @@ class PeerLink:
 
     @property
     def is_awaited(self) -> bool:
+        """A caller waits for a message of this peer."""
         return self._mailbox.is_awaited
 
     def fail(self, error: UmpcError) -> None:
-        """End all waiting with this error, unless another came first."""
+        """End all waiting with this error, unless another error came first."""
         self._mailbox.fail(error)
 
-    async def _next(self) -> pb.PeerMessage:
-        """The next message; with a window read only once there is room, so that a faster peer has to wait."""
-        if self.window is not None:
-            await self._mailbox.has_room(self.window)
-        return await self._read()
+    def close(self) -> None:
+        """End the link and its stream; the channel closes in the background."""
+        self.fail(lost(self.peer, "evaluate"))
+        self._stream.cancel()
 
     async def pump(self) -> None:
-        """Read frames into the mailbox until the stream ends; then whoever waits learns it."""
+        """Move frames to the mailbox until the stream ends; then callers that wait get the reason.
+
+        With a `window`, a message is read only once there is room: a faster peer has to wait.
+        """
         error: UmpcError = lost(self.peer, "evaluate")
         try:
-            while (message := await self._next()) is not grpc.aio.EOF:
+            while True:
+                if self.window is not None:
+                    await self._mailbox.has_room(self.window)
+                message = await self._stream.next("evaluate")
                 if message.WhichOneof("body") != "frame":
                     raise EncodingError("something that is no frame came")
                 self._mailbox.put(codec.decode_frame(message.frame))
-        except grpc.aio.AioRpcError as failure:
-            error = error_of(failure, self.peer, "evaluate")
         except EncodingError as failure:
-            error = RemoteProtocolError(
-                f"{self.peer}: {failure.message}", culprit=self.peer, step="evaluate"
-            )
-        except RemoteProtocolError as failure:
+            error = self._stream.violation(failure.message)
+        except UmpcError as failure:
             error = failure
-        except grpc.aio.BaseError as failure:
-            error = lost(
-                self.peer, "evaluate", repr(failure)
-            )  # the server's side of a broken stream
         finally:
             self.fail(error)

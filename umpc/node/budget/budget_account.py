@@ -1,8 +1,8 @@
-"""Rows of a ledger: what they say together, and the keyed hash that ties each to the one before.
+"""The rows of a ledger: the balances they add up to, and the keyed hashes that chain them.
 
-Nothing here touches a file. `Account` follows the rows, whether they are read back or just written, so a running node
-and a verifier agree by construction. Costs add up by basic composition: ε with ε, δ with δ (Dwork & Roth 2014, theorem
-3.16).
+Nothing here touches a file. `Account` follows the rows, both when they are read back and when they
+are written. A running node and a verifier therefore agree by construction. Costs add up by basic
+composition, ε with ε and δ with δ (Dwork & Roth 2014, theorem 3.16).
 """
 
 from __future__ import annotations
@@ -10,19 +10,26 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, ClassVar
 
 VERSION = b"umpc ledger 2"
-"""The genesis row's study. Version 1 kept no δ and its hashes no key."""
+"""The study of the genesis row. Version 1 kept no δ, and its hashes had no key."""
 FIRST_HASH = hashlib.sha256(VERSION).digest()
+StoredRow = tuple[Any, ...]
+"""One row in SQLite: seq, at, kind, study, epsilon, delta, attempt, share, note, hash."""
 FRACTION = r"(0|[1-9][0-9]*)/[1-9][0-9]*"
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Of ε, or of δ: total = spent + reserved + left, unless the total was lowered below the rest: then left = 0."""
+    """The balance of ε, or that of δ.
+
+    total = spent + reserved + left, unless the total was lowered below spent + reserved. Then
+    left = 0.
+    """
 
     total: Fraction
     spent: Fraction
@@ -32,7 +39,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class BudgetCost:
-    """What a study costs. delta: None until the number of records is known."""
+    """The cost of a study. `delta` is None until the number of records is known."""
 
     epsilon: Fraction
     delta: Fraction | None
@@ -40,7 +47,10 @@ class BudgetCost:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the history. `kind`: genesis, total, reserve, delta, cancel, charge, answer, release or accept."""
+    """One line of the history.
+
+    `kind` is genesis, total, reserve, delta, cancel, charge, answer, release or accept.
+    """
 
     seq: int
     at: str
@@ -55,79 +65,141 @@ class Row:
 
     @property
     def cost(self) -> BudgetCost:
+        """The row's ε, 0 if it has none, and its δ."""
         return BudgetCost(self.epsilon or Fraction(0), self.delta)
 
 
 class Account:
-    """The balances as the rows tell them. The same code reads the file and follows the running node."""
+    """The balances that follow from the rows."""
 
     def __init__(self) -> None:
         self.dataset = ""
-        self.total, self.spent = (
-            BudgetCost(Fraction(0), Fraction(0)),
-            BudgetCost(Fraction(0), Fraction(0)),
-        )
-        self.open: dict[bytes, BudgetCost] = {}  # reserved and neither charged nor cancelled
-        self.charged: dict[bytes, int] = {}  # study -> seq of its charge
-        self.answered: dict[bytes, int] = {}  # study -> seq of its answer
+        self.open: dict[bytes, BudgetCost] = {}
+        """Cost of each study that is reserved and neither charged nor cancelled."""
+        self.charged: dict[bytes, int] = {}
+        """Number of the row that charged a study."""
+        self.answered: dict[bytes, int] = {}
+        """Number of the row with a study's answer."""
+        self._total_epsilon = self._total_delta = Fraction(0)
+        self._spent_epsilon = self._spent_delta = Fraction(0)
+
+    @property
+    def total(self) -> BudgetCost:
+        """The configured total of ε and δ."""
+        return BudgetCost(self._total_epsilon, self._total_delta)
+
+    @property
+    def spent(self) -> BudgetCost:
+        """The charged ε and δ of all studies together."""
+        return BudgetCost(self._spent_epsilon, self._spent_delta)
 
     def epsilon(self) -> Balance:
+        """Return the balance of ε."""
         reserved = sum((cost.epsilon for cost in self.open.values()), Fraction(0))
-        return _balance(self.total.epsilon, self.spent.epsilon, reserved)
+        return _balance(self._total_epsilon, self._spent_epsilon, reserved)
 
     def delta(self) -> Balance:
+        """Return the balance of δ."""
         reserved = sum((cost.delta or Fraction(0) for cost in self.open.values()), Fraction(0))
-        return _balance(self.total.delta, self.spent.delta, reserved)
+        return _balance(self._total_delta, self._spent_delta, reserved)
 
     def apply(self, row: Row) -> str:
-        """Follows one row. Returns why the row cannot stand here, or nothing."""
-        study, cost, reserved = row.study, row.cost, self.open.get(row.study)
-        match row.kind:
-            case "genesis" if row.seq == 1 and study == VERSION:
-                self.dataset = row.note
-                return ""
-            case "total" if cost.epsilon > 0 and cost.delta is not None:
-                self.total = cost
-            case "reserve" if cost.epsilon > 0 and reserved is None and study not in self.charged:
-                self.open[study] = cost
-            case "delta" if (
-                reserved
-                and reserved.delta is None
-                and cost == BudgetCost(Fraction(0), cost.delta or Fraction(0))
-            ):
-                self.open[study] = BudgetCost(reserved.epsilon, cost.delta)
-            case "cancel" if reserved == cost:
-                del self.open[study]
-            case "charge" if reserved == cost and cost.delta is not None:
-                del self.open[study]
-                self.spent = BudgetCost(
-                    self.spent.epsilon + cost.epsilon, self.spent.delta + cost.delta
-                )
-                self.charged[study] = row.seq
-            case "answer" if study in self.charged and study not in self.answered:
-                self.answered[study] = row.seq
-            case "release" if study in self.charged:
-                pass
-            case "accept" if not study:
-                pass
-            case _:
-                return f"{row.kind!r} cannot follow the rows before it"
-        return "" if row.seq > 1 else "the first row was expected to be the genesis"
+        """Follow one row. Return why the row cannot stand here, or "" if it can."""
+        follow = self._followers.get(row.kind)
+        if follow is None or not follow(self, row):
+            return f"{row.kind!r} cannot follow the rows before it"
+        if row.seq == 1 and row.kind != "genesis":
+            return "the first row was expected to be the genesis"
+        return ""
+
+    # Each of these follows a row of one kind and returns whether the row can stand here. A row
+    # that cannot stand here changes nothing.
+
+    def _genesis(self, row: Row) -> bool:
+        if row.seq != 1 or row.study != VERSION:
+            return False
+        self.dataset = row.note
+        return True
+
+    def _set_total(self, row: Row) -> bool:
+        if row.cost.epsilon <= 0 or row.delta is None:
+            return False
+        self._total_epsilon = row.cost.epsilon
+        self._total_delta = row.delta
+        return True
+
+    def _reserve(self, row: Row) -> bool:
+        if row.cost.epsilon <= 0 or row.study in self.open or row.study in self.charged:
+            return False
+        self.open[row.study] = row.cost
+        return True
+
+    def _reserve_delta(self, row: Row) -> bool:
+        reserved = self.open.get(row.study)
+        if reserved is None or reserved.delta is not None:
+            return False
+        if row.cost.epsilon != 0 or row.delta is None:
+            return False
+        self.open[row.study] = BudgetCost(reserved.epsilon, row.delta)
+        return True
+
+    def _cancel(self, row: Row) -> bool:
+        if self.open.get(row.study) != row.cost:
+            return False
+        del self.open[row.study]
+        return True
+
+    def _charge(self, row: Row) -> bool:
+        if self.open.get(row.study) != row.cost or row.delta is None:
+            return False
+        del self.open[row.study]
+        self._spent_epsilon += row.cost.epsilon
+        self._spent_delta += row.delta
+        self.charged[row.study] = row.seq
+        return True
+
+    def _answer(self, row: Row) -> bool:
+        if row.study not in self.charged or row.study in self.answered:
+            return False
+        self.answered[row.study] = row.seq
+        return True
+
+    def _release(self, row: Row) -> bool:
+        return row.study in self.charged
+
+    def _accept(self, row: Row) -> bool:
+        return not row.study
+
+    _followers: ClassVar[Mapping[str, Callable[[Account, Row], bool]]] = {
+        "genesis": _genesis,
+        "total": _set_total,
+        "reserve": _reserve,
+        "delta": _reserve_delta,
+        "cancel": _cancel,
+        "charge": _charge,
+        "answer": _answer,
+        "release": _release,
+        "accept": _accept,
+    }
 
 
 def _balance(total: Fraction, spent: Fraction, reserved: Fraction) -> Balance:
     return Balance(total, spent, reserved, max(total - spent - reserved, Fraction(0)))
 
 
-# --- rows as they are stored ------------------------------------------------------------------------------
+# --- rows as they are stored ------------------------------------------------------------------
 
 
-def sealed(key: bytes, previous: bytes, values: tuple) -> tuple:
+def sealed(key: bytes, previous: bytes, values: StoredRow) -> StoredRow:
+    """Return a row with its hash at the end."""
     return (*values, row_hash(key, previous, values))
 
 
 def row_hash(key: bytes, previous: bytes, values: Iterable[int | str | bytes]) -> bytes:
-    """HMAC-SHA-256 of the previous hash and each value as type, length, bytes: no two rows encode alike."""
+    """Return the HMAC-SHA-256 of the previous hash and the values of a row.
+
+    Each value enters as type, length and bytes, so that no two rows have the same encoding.
+    """
     digest = hmac.new(key, previous, hashlib.sha256)
     for value in values:
         data = value if isinstance(value, bytes) else str(value).encode()
@@ -135,8 +207,8 @@ def row_hash(key: bytes, previous: bytes, values: Iterable[int | str | bytes]) -
     return digest.digest()
 
 
-def fault(key: bytes, row: tuple, seq: int, previous: bytes) -> str:
-    """What is wrong with a row by itself, or nothing."""
+def fault(key: bytes, row: StoredRow, seq: int, previous: bytes) -> str:
+    """Return what is wrong with a row by itself, or "" if nothing is."""
     if row[0] != seq:
         return f"row {row[0]} stands in its place"
     if row[-1] != row_hash(key, previous, row[:-1]):
@@ -146,7 +218,8 @@ def fault(key: bytes, row: tuple, seq: int, previous: bytes) -> str:
     return ""
 
 
-def row_of(values: tuple) -> Row:
+def row_of(values: StoredRow) -> Row:
+    """Return a stored row with its amounts as fractions."""
     seq, at, kind, study, epsilon, delta, *rest = values
     return Row(seq, at, kind, study, _fraction(epsilon), _fraction(delta), *rest)
 
@@ -156,4 +229,5 @@ def _fraction(text: str) -> Fraction | None:
 
 
 def exact_text(value: Fraction | None) -> str:
+    """Return an amount as it is stored: "numerator/denominator", or "" for None."""
     return "" if value is None else f"{value.numerator}/{value.denominator}"

@@ -1,6 +1,7 @@
-"""Which ε and δ a ledger takes, and how it says that too little of one is left.
+"""The ε and δ that a ledger accepts, and its refusal when too little is left.
 
-Nothing here touches a file. Amounts are exact fractions of numbers of bounded size: no study can bloat the ledger.
+Nothing here touches a file. Amounts are exact fractions of numbers of bounded size, so that no
+study can bloat the ledger.
 """
 
 from __future__ import annotations
@@ -12,49 +13,56 @@ from umpc.errors import InsufficientBudget, InvalidEpsilon, LedgerError
 from umpc.node.budget.budget_account import Balance
 
 BITS = 128
-"""An amount's numerator and denominator have at most so many bits."""
+"""Largest number of bits of an amount's numerator and denominator."""
 DELTA_BITS = 120
 """A study's δ is rounded up to a multiple of 2^-DELTA_BITS."""
 DEFAULT_DELTA = Fraction(1, 10**9)
-"""For all studies of a data set together, where [budget] says nothing."""
+"""Total δ for all studies of a data set, if [budget] names none."""
 INSTEAD = {
     "epsilon": "Ask for at most what is left, wait until open studies end,",
-    "delta": 'Ask with noise = "distributed" (of noisy pairs "randomised_response"), which costs no delta, wait until '
-    "open studies end,",
+    "delta": 'Ask with noise = "distributed" (of noisy pairs "randomised_response"), which costs '
+    "no delta, wait until open studies end,",
 }
+"""What a coordinator can do when too little of an amount is left."""
 
 
 def exact_delta(delta: Fraction) -> Fraction:
-    """A study's δ as the ledger charges it: itself, or up to the next multiple of 2^-DELTA_BITS if it is too long."""
+    """Return a study's δ as the ledger charges it.
+
+    A δ that is too long is rounded up to the next multiple of 2^-DELTA_BITS.
+
+    Raises: LedgerError unless 0 <= δ <= 1.
+    """
     if not 0 <= delta <= 1:
         raise LedgerError(
-            f"a study's delta was expected between 0 and 1, and {delta!r} came. This is a fault; report it"
+            f"a study's delta was expected between 0 and 1, and {delta!r} came. "
+            "This is a fault; report it"
         )
-    return (
-        Fraction(math.ceil(delta * 2**DELTA_BITS), 2**DELTA_BITS)
-        if _too_long(delta)
-        else Fraction(delta)
-    )
+    if _too_long(delta):
+        return Fraction(math.ceil(delta * 2**DELTA_BITS), 2**DELTA_BITS)
+    return Fraction(delta)
 
 
 def check_epsilon(epsilon: Fraction) -> None:
+    """Check that ε is an exact fraction above 0 of bounded size. Raises: InvalidEpsilon."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise InvalidEpsilon(
             f"epsilon was expected to be an exact fraction above 0, and {epsilon!r} came. "
-            f"Correct epsilon in the study, or under [budget]"
+            "Correct epsilon in the study, or under [budget]"
         )
     if _too_long(epsilon):
         raise InvalidEpsilon(
             f"epsilon was expected as a fraction of numbers of at most {BITS} bits. "
-            f"Round epsilon in the study, or under [budget]"
+            "Round epsilon in the study, or under [budget]"
         )
 
 
 def check_delta(delta: Fraction) -> None:
+    """Check that δ is an exact fraction, 0 or more, of bounded size. Raises: LedgerError."""
     if not isinstance(delta, Fraction) or delta < 0 or _too_long(delta):
         raise LedgerError(
-            f"delta was expected to be an exact fraction, 0 or more, of numbers of at most {BITS} bits, and {delta!r} "
-            "came. Correct delta under [budget]"
+            "delta was expected to be an exact fraction, 0 or more, of numbers of at most "
+            f"{BITS} bits, and {delta!r} came. Correct delta under [budget]"
         )
 
 
@@ -63,17 +71,25 @@ def _too_long(amount: Fraction) -> bool:
 
 
 def shown(amount: Fraction) -> str:
-    """Exact while a person can read it: sums of many fractions grow long."""
+    """Return an amount for people: exact if it is short, else to 6 digits.
+
+    Sums of many fractions grow long.
+    """
     return str(amount) if amount.denominator < 10**6 else f"about {float(amount):.6g}"
 
 
-def insufficient(dataset: str, what: str, balance: Balance, asked: Fraction) -> InsufficientBudget:
-    """Args: what: "epsilon" or "delta", whichever does not suffice."""
+def insufficient(
+    dataset: str, amount: str, balance: Balance, asked: Fraction
+) -> InsufficientBudget:
+    """Return the refusal of a study. Args: amount: "epsilon" or "delta", the one that lacks."""
     error = InsufficientBudget(
-        f"data set {dataset!r}: the study asks for {what} {shown(asked)}, and {shown(balance.left)} is left "
-        f"of {shown(balance.total)} (spent {shown(balance.spent)}, reserved {shown(balance.reserved)}). "
-        f"{INSTEAD[what]} or have the site's administrator raise {what} under [budget]"
+        f"data set {dataset!r}: the study asks for {amount} {shown(asked)}, and "
+        f"{shown(balance.left)} is left of {shown(balance.total)} (spent {shown(balance.spent)}, "
+        f"reserved {shown(balance.reserved)}). {INSTEAD[amount]} or have the site's administrator "
+        f"raise {amount} under [budget]"
     )
-    error.spent, error.reserved = balance.spent, balance.reserved
-    error.left, error.asked = balance.left, asked
+    error.spent = balance.spent
+    error.reserved = balance.reserved
+    error.left = balance.left
+    error.asked = asked
     return error

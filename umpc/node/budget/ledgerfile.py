@@ -1,7 +1,8 @@
-"""The ledger's file: where it and its companions are, how it begins, and how it is read from beginning to end.
+"""The ledger's file: its place and companions, its creation, and its replay from the first row.
 
-One SQLite file (WAL, synchronous=FULL: a commit is on disk when it returns), made by `create`, written by `ledger.py`
-only. `read_beside` reads it while a node holds it, in one snapshot, and changes nothing.
+The ledger is one SQLite file (WAL, synchronous=FULL: a commit is on disk when it returns). `create`
+makes it, and only `ledger.py` writes to it. `read_beside` reads it while a node holds it, in one
+snapshot, and changes nothing.
 """
 
 from __future__ import annotations
@@ -26,38 +27,51 @@ from umpc.node.budget.anchor import (
     read_key,
     write_anchor,
 )
-from umpc.node.budget.budget_account import FIRST_HASH, VERSION, Account, Row, fault, row_of, sealed
+from umpc.node.budget.budget_account import (
+    FIRST_HASH,
+    VERSION,
+    Account,
+    Row,
+    StoredRow,
+    fault,
+    row_of,
+    sealed,
+)
 
 COLUMNS = "seq, at, kind, study, epsilon, delta, attempt, share, note, hash"
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 TABLES = (
-    "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, study BLOB NOT NULL,"
-    " epsilon TEXT NOT NULL, delta TEXT NOT NULL, attempt BLOB NOT NULL, share BLOB NOT NULL, note TEXT NOT NULL,"
+    "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL,"
+    " study BLOB NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, attempt BLOB NOT NULL,"
+    " share BLOB NOT NULL, note TEXT NOT NULL, hash BLOB NOT NULL)",
+    "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL,"
     " hash BLOB NOT NULL)",
-    "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL)",
 )
 COMPANIONS = (".key", ".lock", ".new", "-wal", "-shm", "-journal")
-"""What the names of the ledger's other files end in."""
+"""Endings of the names of the ledger's other files."""
 READINGS = 20
-"""How often a reader beside a busy node tries to see ledger and anchor at one time."""
+"""How often `read_beside` tries to see ledger and anchor at one time while a node writes."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a ledger is, and its anchor."""
+    """The paths of a ledger and of its anchor."""
 
     ledger: Path
     anchor: Path
 
     @classmethod
     def of(cls, ledger: Path, anchor: Path | None = None) -> Place:
-        """Raises: LedgerError where the anchor would replace another of the ledger's files."""
+        """Return the place of a ledger; the anchor is beside it by default.
+
+        Raises: LedgerError if the anchor would replace another of the ledger's files.
+        """
         ledger = Path(ledger).resolve()
         place = cls(ledger, Path(f"{ledger}.anchor") if anchor is None else Path(anchor).resolve())
         if place.anchor == ledger or place.anchor in [Path(f"{ledger}{end}") for end in COMPANIONS]:
             raise LedgerError(
-                f"ledger {ledger}: an anchor in a file of its own was expected, and {place.anchor} came. Correct "
-                "anchor under [budget]"
+                f"ledger {ledger}: an anchor in a file of its own was expected, and {place.anchor} "
+                "came. Correct anchor under [budget]"
             )
         return place
 
@@ -65,31 +79,37 @@ class Place:
     def key(self) -> Path:
         return Path(f"{self.ledger}.key")
 
-    def damaged(self, what: str) -> LedgerError:
+    def damaged(self, damage: str) -> LedgerError:
+        """Return the error for a ledger whose content is wrong."""
         return LedgerError(
-            f"ledger {self.ledger}: {what}. Stop the node, keep the file for inquiry, and restore a "
-            "backup that verifies"
+            f"ledger {self.ledger}: {damage}. Stop the node, keep the file for inquiry, and "
+            "restore a backup that verifies"
         )
 
-    def astray(self, why: str) -> LedgerError:
-        return LedgerError(f"ledger {self.ledger}: its anchor {self.anchor} {why}")
+    def astray(self, reason: str) -> LedgerError:
+        """Return the error for an anchor that disagrees with its ledger."""
+        return LedgerError(f"ledger {self.ledger}: its anchor {self.anchor} {reason}")
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a whole ledger says. hashes: FIRST_HASH, then each row's."""
+    """A whole ledger: its account, and FIRST_HASH followed by the hash of each row."""
 
     account: Account
     hashes: list[bytes]
 
     @property
     def head(self) -> Mark:
+        """The place of the last row."""
         return Mark(len(self.hashes) - 1, self.hashes[-1])
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A ledger that was read beside its node. fault: why its anchor does not agree, or nothing."""
+    """A ledger that was read while its node ran.
+
+    `fault` says why its anchor does not agree, and is "" if it agrees.
+    """
 
     account: Account
     rows: list[Row]
@@ -98,11 +118,14 @@ class Snapshot:
 
 
 def read_beside(place: Place) -> Snapshot:
-    """The ledger and its anchor at one time, the whole chain verified. Raises: LedgerError."""
+    """Read the ledger and its anchor at one time, and verify the whole chain.
+
+    Raises: LedgerError.
+    """
     if not place.ledger.exists():
         raise LedgerError(
-            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when it first starts; "
-            "correct ledger in the node's configuration, or put a lost one back"
+            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
+            "it first starts; correct ledger in the node's configuration, or put a lost one back"
         )
     with system_refuses(place), closing(connect(place.ledger, "ro")) as db:
         for _ in range(READINGS):
@@ -113,79 +136,99 @@ def read_beside(place: Place) -> Snapshot:
             rows = history(db)
             db.execute("COMMIT")
             if read_anchor(place.anchor) == mark:
-                return Snapshot(
-                    content.account, rows, content.head, disagreement(mark, content.hashes)
-                )
+                reason = disagreement(mark, content.hashes)
+                return Snapshot(content.account, rows, content.head, reason)
     raise LedgerError(
         f"ledger {place.ledger}: a moment without writes was expected, and none came. Ask again"
     )
 
 
 def replay(db: sqlite3.Connection, place: Place, key: bytes) -> Content:
-    """The account and the hashes, from the file alone. Raises: LedgerError, which names the first wrong row."""
-    account, hashes = Account(), [FIRST_HASH]
+    """Return the account and the hashes that follow from the file alone.
+
+    Raises: LedgerError, which names the first wrong row.
+    """
+    account = Account()
+    hashes = [FIRST_HASH]
     for row in db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq"):
         seq = len(hashes)
         if reason := fault(key, row, seq, hashes[-1]) or account.apply(row_of(row)):
             raise place.damaged(f"row {seq} is wrong: {reason}")
         hashes.append(row[-1])
-    seq, head = len(hashes) - 1, db.execute("SELECT seq, hash FROM head").fetchall()
+    seq = len(hashes) - 1
+    head = db.execute("SELECT seq, hash FROM head").fetchall()
     if not seq or head != [(seq, hashes[-1])]:
         raise place.damaged(
-            f"the head was expected to agree with row {seq}, the last one; row {seq + 1} is missing, or the head was "
-            "changed"
+            f"the head was expected to agree with row {seq}, the last one; row {seq + 1} is "
+            "missing, or the head was changed"
         )
     return Content(account, hashes)
 
 
 def history(db: sqlite3.Connection) -> list[Row]:
-    """Every row, oldest first."""
+    """Return every row, the oldest first."""
     return [row_of(values) for values in db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq")]
 
 
 def check_version(db: sqlite3.Connection, place: Place) -> None:
-    """Raises: LedgerError for a ledger of other software, whose δ cannot be known."""
+    """Check that this software wrote the ledger: otherwise its δ cannot be known.
+
+    Raises: LedgerError.
+    """
     found = db.execute("SELECT * FROM ledger WHERE seq = 1")
     names = [column[0] for column in found.description]
     version = next((row[names.index("study")] for row in found), VERSION)
     if "delta" in names and (version == VERSION or not bytes(version).startswith(b"umpc ledger ")):
         return
-    spent = sum(
-        Fraction(text) for (text,) in db.execute("SELECT epsilon FROM ledger WHERE kind = 'charge'")
-    )
-    shown = (
-        "version 1, which kept no delta"
-        if "delta" not in names
-        else repr(bytes(version).decode("ascii", "replace"))
-    )
+    charges = db.execute("SELECT epsilon FROM ledger WHERE kind = 'charge'")
+    spent = sum(Fraction(text) for (text,) in charges)
+    if "delta" in names:
+        shown = repr(bytes(version).decode("ascii", "replace"))
+    else:
+        shown = "version 1, which kept no delta"
     raise LedgerError(
-        f"ledger {place.ledger}: {VERSION.decode()!r} was expected, and this file is of {shown}. Its rows say that "
-        f"epsilon {spent} was spent: move it away, set epsilon under [budget] to what is left, and start the node again"
+        f"ledger {place.ledger}: {VERSION.decode()!r} was expected, and this file is of {shown}. "
+        f"Its rows say that epsilon {spent} was spent: move it away, set epsilon under [budget] to "
+        "what is left, and start the node again"
     )
 
 
 def create(place: Place, at: str, dataset: str) -> None:
-    """A new ledger: anchor at its start, key, then the file, moved to its place whole.
+    """Make a new ledger: the anchor at its start, then the key, then the whole file.
 
-    In this order, so that after a crash it can be told from a loss. Raises: LedgerError where one was there before.
+    After a crash, this order distinguishes a ledger that was being made from one that was lost.
+
+    Raises: LedgerError if there was a ledger before.
     """
     wal = Path(f"{place.ledger}-wal")
-    if wal.exists() and wal.stat().st_size:  # one without bytes may be left by a reader
+    if wal.exists() and wal.stat().st_size:  # a reader may leave one without bytes
         raise place.damaged("the file was expected beside its -wal file, and it is gone")
-    mark, key = read_anchor(place.anchor), read_key(place.key)
-    if mark not in (None, START) or (mark is None and key is not None):
-        seen = (
-            f"its anchor {place.anchor} saw row {mark.seq}"
-            if mark
-            else f"its key {place.key} is there"
-        )
-        raise LedgerError(
-            f"ledger {place.ledger}: the file was expected, for {seen}, and it is gone. Put ledger, key and anchor "
-            "back. Only where the data were never used, or their budget is to begin anew, remove key and anchor"
-        )
+    mark = read_anchor(place.anchor)
+    key = read_key(place.key)
+    _refuse_if_lost(place, mark, key)
     if mark is None:
         write_anchor(place.anchor, START)
     key = key or new_key(place.key)
+    _write_genesis(place, key, at, dataset)
+
+
+def _refuse_if_lost(place: Place, mark: Mark | None, key: bytes | None) -> None:
+    """Raises: LedgerError if anchor or key show that there was a ledger before."""
+    if mark is not None and mark != START:
+        seen = f"its anchor {place.anchor} saw row {mark.seq}"
+    elif mark is None and key is not None:
+        seen = f"its key {place.key} is there"
+    else:
+        return
+    raise LedgerError(
+        f"ledger {place.ledger}: the file was expected, for {seen}, and it is gone. Put ledger, "
+        "key and anchor back. Remove key and anchor only if the data were never used, or if their "
+        "budget is to begin anew"
+    )
+
+
+def _write_genesis(place: Place, key: bytes, at: str, dataset: str) -> None:
+    """Write the file with its first row, and move it to its place whole."""
     draft = Path(f"{place.ledger}.new")
     for leftover in (draft, Path(f"{draft}-journal")):
         leftover.unlink(missing_ok=True)
@@ -203,11 +246,13 @@ def create(place: Place, at: str, dataset: str) -> None:
 
 
 def existing_key(place: Place) -> bytes:
+    """Return the ledger's key. Raises: LedgerError if there is none."""
     key = read_key(place.key)
     if key is None:
         raise LedgerError(
-            f"ledger {place.ledger}: its key {place.key} was expected, and there is no such file. Put it back from the "
-            "backup of the ledger; without it nothing in the ledger can be verified"
+            f"ledger {place.ledger}: its key {place.key} was expected, and there is no such file. "
+            "Put it back from the backup of the ledger; without it nothing in the ledger can be "
+            "verified"
         )
     return key
 
@@ -215,13 +260,17 @@ def existing_key(place: Place) -> bytes:
 def append(
     db: sqlite3.Connection,
     place: Place,
-    row: tuple,
+    row: StoredRow,
     last: Mark,
     at_step: Callable[[str], None] = lambda _: None,
 ) -> Mark:
-    """One row and the new head in one transaction, then the anchor. All on disk when this returns.
+    """Write a row and the new head in one transaction, then the anchor, and return the new head.
 
-    at_step: told of each durable step, by its name, before or after it.
+    All is on disk when this returns.
+
+    Args:
+        last: the head before.
+        at_step: called with the name of each durable step, before or after it.
     """
     db.execute("BEGIN IMMEDIATE")
     db.execute(INSERT, row)
@@ -243,11 +292,11 @@ def append(
     return head
 
 
-# --- the system -------------------------------------------------------------------------------------------
+# --- the system -------------------------------------------------------------------------------
 
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    """An existing file; every commit is on disk when it returns."""
+    """Open an existing file. Every commit is on disk when it returns."""
     db = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
     )
@@ -257,19 +306,23 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 @contextmanager
 def system_refuses(place: Place) -> Iterator[None]:
-    """What SQLite or the disk refuses is a LedgerError."""
+    """Turn a refusal by SQLite or the disk into a LedgerError."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
-            f"ledger {place.ledger}: a readable and writable ledger was expected, and the system refused. Check the "
-            "disk, the permissions and the node's own log, then start the node again",
+            f"ledger {place.ledger}: a readable and writable ledger was expected, and the system "
+            "refused. Check the disk, the permissions and the node's own log, then start the node "
+            "again",
             detail=f"{type(error).__name__}: {error}",
         ) from error
 
 
 def locked(path: Path) -> int:
-    """The file descriptor of `<path>.lock`, held by this process alone until it is closed."""
+    """Lock `<path>.lock` for this process and return its file descriptor.
+
+    The lock ends when the descriptor is closed. Raises: LedgerError if another process holds it.
+    """
     name = f"{path}.lock"
     try:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)

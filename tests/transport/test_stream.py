@@ -1,0 +1,408 @@
+"""umpc.transport.stream over loopback with TLS: each way a stream can end, and who is named."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from umpc.errors import (
+    DataError,
+    EncodingError,
+    LocalProtocolError,
+    PeerLost,
+    PeerUnavailable,
+    RemoteProtocolError,
+    StepTimeout,
+)
+from umpc.transport.channels import bind, make_server
+from umpc.transport.status import status_of
+from umpc.transport.stream import Stream, as_received
+from umpc.transport.tls import grpc
+
+TALK = "/umpc.test.Talk/Talk"
+Handler = Callable[[grpc.aio.ServicerContext], Awaitable[None]]
+Bytes = Stream[bytes, bytes]
+
+
+def decode_small(message: bytes) -> int:
+    if len(message) != 1:
+        raise EncodingError(f"{len(message)} bytes came where one was due")
+    return message[0]
+
+
+@pytest.fixture
+def identity(site):
+    return site("north", "node")
+
+
+@contextlib.asynccontextmanager
+async def serving(identity, handler: Handler) -> AsyncIterator[tuple[str, grpc.aio.Server]]:
+    """A server whose one method is the handler; yields its address and itself."""
+
+    async def talk(requests, context):
+        await handler(context)
+
+    method = grpc.stream_stream_rpc_method_handler(talk)
+    server = make_server(identity, {TALK: {"node"}})
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler("umpc.test.Talk", {"Talk": method}),)
+    )
+    address = await bind(server, identity, "127.0.0.1:0")
+    await server.start()
+    try:
+        yield address, server
+    finally:
+        await server.stop(0)
+
+
+def run(identity, handler: Handler, scenario: Callable[..., Awaitable[None]], **options) -> None:
+    """Run a scenario with a stream to a server that runs the handler for it."""
+
+    async def main() -> None:
+        async with asyncio.timeout(30), serving(identity, handler) as (address, server):
+            decode = options.pop("decode", as_received)
+            stream: Bytes = Stream("north", "connect", decode, **options)
+            try:
+                await stream.connect(identity, "node", address)
+                stream.begin(stream.channel.stream_stream(TALK)())
+                await scenario(stream, server)
+            finally:
+                await stream.close()
+
+    asyncio.run(main())
+
+
+async def echo(context) -> None:
+    while (message := await context.read()) is not grpc.aio.EOF:
+        await context.write(message)
+
+
+async def silence(context) -> None:
+    await asyncio.Event().wait()
+
+
+def test_a_stream_writes_and_reads_messages_in_order(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        assert stream.is_open
+        for message in (b"one", b"two"):
+            await stream.write(message)
+        assert [await stream.next("talk", 5), await stream.next("talk")] == [b"one", b"two"]
+
+    run(identity, echo, scenario)
+
+
+def test_messages_are_decoded_before_they_are_handed_out(identity):
+    async def scenario(stream: Stream[bytes, int], server) -> None:
+        await stream.write(b"\x07")
+        assert await stream.next("talk", 5) == 7
+
+    run(identity, echo, scenario, decode=decode_small)
+
+
+def test_a_limit_of_time_names_peer_and_step_and_leaves_the_stream_usable(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        with pytest.raises(
+            StepTimeout, match="north did not finish step talk within 0 s"
+        ) as caught:
+            await stream.next("talk", 0.2)
+        assert (caught.value.culprit, caught.value.step) == ("north", "talk")
+        await stream.write(b"later")
+        assert await stream.next("talk", 5) == b"later"
+
+    run(identity, echo, scenario)
+
+
+def test_a_limit_of_time_holds_for_all_messages_of_a_step_together(identity):
+    async def chatter(context) -> None:
+        while True:
+            await context.write(b"progress")
+            await asyncio.sleep(0.05)
+
+    async def scenario(stream: Bytes, server) -> None:
+        with pytest.raises(StepTimeout):
+            async with stream.deadline("talk", 0.4):
+                while True:
+                    assert await stream.next("talk") == b"progress"
+
+    run(identity, chatter, scenario)
+
+
+def test_a_peer_whose_server_stops_is_lost_now_and_later(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        waiting = asyncio.create_task(stream.next("talk", 10))
+        await asyncio.sleep(0.1)
+        await server.stop(0)
+        with pytest.raises(PeerLost, match="north went away in step talk") as caught:
+            await waiting
+        assert (caught.value.culprit, caught.value.step) == ("north", "talk")
+        with pytest.raises(PeerLost):
+            await stream.next("later", 10)
+        with pytest.raises(PeerLost):
+            stream.early()
+        with pytest.raises(PeerLost):
+            await stream.send(b"more", "later")
+        await stream.write(b"its failure is left to the reader")
+        assert not stream.is_open
+
+    run(identity, silence, scenario)
+
+
+def test_a_peer_that_ends_the_stream_is_lost_after_its_last_message(identity):
+    async def one(context) -> None:
+        await context.write(b"last")
+
+    async def scenario(stream: Bytes, server) -> None:
+        assert await stream.next("talk", 5) == b"last"
+        with pytest.raises(PeerLost, match="step talk"):
+            await stream.next("talk", 5)
+
+    run(identity, one, scenario)
+
+
+def test_a_peer_that_must_not_end_the_stream_breaks_the_protocol(identity):
+    async def nothing(context) -> None: ...
+
+    async def scenario(stream: Bytes, server) -> None:
+        with pytest.raises(RemoteProtocolError, match="north broke the protocol: ended too soon"):
+            await stream.next("talk", 5)
+
+    run(identity, nothing, scenario, early_end="ended too soon")
+
+
+def test_a_failure_of_the_peer_arrives_as_its_own_class(identity):
+    """The reason arrives too where a write fails first: `write` raises nothing."""
+
+    async def fail(context) -> None:
+        await context.read()
+        error = DataError("the table is empty")
+        await context.abort(*status_of(error))
+
+    async def scenario(stream: Bytes, server) -> None:
+        for _ in range(20):
+            await stream.write(bytes(1000))
+            await asyncio.sleep(0.01)
+        with pytest.raises(DataError, match="north: the table is empty") as caught:
+            await stream.next("talk", 5)
+        assert caught.value.culprit == "north"
+        with pytest.raises((DataError, PeerLost)):
+            await stream.send(b"more", "talk")
+
+    run(identity, fail, scenario)
+
+
+def test_a_message_that_does_not_decode_is_a_violation_after_those_before_it(identity):
+    async def scenario(stream: Stream[bytes, int], server) -> None:
+        for message in (b"\x01", b"too long", b"\x02"):
+            await stream.write(message)
+        assert await stream.next("talk", 5) == 1
+        with pytest.raises(
+            RemoteProtocolError, match="north broke the protocol: 8 bytes came where one was due"
+        ) as caught:
+            await stream.next("talk", 5)
+        assert (caught.value.culprit, caught.value.step) == ("north", "talk")
+
+    run(identity, echo, scenario, decode=decode_small)
+
+
+def test_a_violation_names_the_step_that_is_running(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        await stream.write(b"odd")
+        await stream.next("talk", 5)
+        error = stream.violation("sent an odd word")
+        assert (error.message, error.culprit, error.step) == (
+            "north broke the protocol: sent an odd word",
+            "north",
+            "talk",
+        )
+
+    run(identity, echo, scenario)
+
+
+def test_a_message_that_nobody_asked_for_can_be_seen_without_waiting(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        assert stream.early() is None
+        await stream.write(b"early")
+        while (message := stream.early()) is None:
+            await asyncio.sleep(0.01)
+        assert message == b"early"
+
+    run(identity, echo, scenario)
+
+
+@pytest.mark.parametrize("ahead", [None, 0, 2])
+def test_closing_ends_those_who_wait(identity, ahead):
+    async def scenario(stream: Bytes, server) -> None:
+        waiting = [asyncio.create_task(stream.next("talk")) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        await stream.close()
+        for task in waiting:
+            with pytest.raises(PeerLost, match="step talk"):
+                await task
+        await stream.close()
+
+    run(identity, silence, scenario, ahead=ahead)
+
+
+def test_cancelling_from_ordinary_code_ends_those_who_wait_and_the_call_at_the_peer(identity):
+    ended = asyncio.Event()
+
+    async def notice(context) -> None:
+        try:
+            await context.read()
+        finally:
+            ended.set()
+
+    async def scenario(stream: Bytes, server) -> None:
+        waiting = asyncio.create_task(stream.next("talk"))
+        await asyncio.sleep(0.05)
+        stream.cancel()
+        with pytest.raises(PeerLost):
+            await waiting
+        async with asyncio.timeout(5):
+            await ended.wait()
+
+    run(identity, notice, scenario)
+
+
+def test_closing_does_not_wait_for_a_full_inbox(identity):
+    async def flood(context) -> None:
+        while True:
+            await context.write(bytes(1000))
+
+    async def scenario(stream: Bytes, server) -> None:
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(2):
+            await stream.close()
+
+    run(identity, flood, scenario, ahead=1)
+
+
+def test_a_peer_gets_a_moment_to_end_the_stream_itself(identity):
+    async def last_words(context) -> None:
+        assert await context.read() is grpc.aio.EOF
+        await context.write(b"bye")
+
+    async def scenario(stream: Bytes, server) -> None:
+        await stream.finish(5)
+        assert await stream.next("talk") == b"bye"
+        with pytest.raises(PeerLost):
+            await stream.next("talk")
+
+    run(identity, last_words, scenario)
+
+
+@pytest.mark.parametrize("ahead", [0, 3, None])
+def test_a_peer_that_sends_faster_is_held_back(identity, ahead):
+    """Without a limit everything is read. With one, gRPC's own window and the limit fill up."""
+    size, count = 100_000, 100
+    written = 0
+
+    async def flood(context) -> None:
+        nonlocal written
+        for _ in range(count):
+            await context.write(bytes(size))
+            written += 1
+        await context.read()
+
+    async def scenario(stream: Bytes, server) -> None:
+        async with asyncio.timeout(10):
+            while written < (count if ahead is None else 1):
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+        if ahead is not None:
+            assert written < count
+        for _ in range(count):
+            assert len(await stream.next("talk", 10)) == size
+        assert written == count
+
+    run(identity, flood, scenario, ahead=ahead)
+
+
+def test_without_anything_ahead_a_message_is_read_only_when_it_is_asked_for(identity):
+    decoded = 0
+
+    def count(message: bytes) -> bytes:
+        nonlocal decoded
+        decoded += 1
+        return message
+
+    async def scenario(stream: Bytes, server) -> None:
+        for _ in range(3):
+            await stream.write(b"word")
+        await asyncio.sleep(0.1)
+        assert decoded == 0
+        for number in range(1, 4):
+            await stream.next("talk", 5)
+            await asyncio.sleep(0.02)
+            assert decoded == number
+
+    run(identity, echo, scenario, ahead=0, decode=count)
+
+
+def test_one_who_stops_waiting_takes_no_message_along(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        waiting = asyncio.create_task(stream.next("talk"))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await stream.write(b"kept")
+        assert await stream.next("talk", 5) == b"kept"
+
+    run(identity, echo, scenario, ahead=0)
+
+
+def test_several_writers_take_turns(identity):
+    async def scenario(stream: Bytes, server) -> None:
+        words = [bytes([number]) * 50_000 for number in range(10)]
+        await asyncio.gather(*(stream.send(word, "talk") for word in words))
+        assert sorted([await stream.next("talk", 5) for _ in words]) == words
+
+    run(identity, echo, scenario)
+
+
+def test_the_called_side_has_the_same_stream(identity):
+    heard: list[bytes] = []
+    failures: list[Exception] = []
+
+    async def listen(context) -> None:
+        stream: Bytes = Stream("south", "listen", as_received, ahead=0)
+        stream.accept(context)
+        try:
+            while True:
+                heard.append(await stream.next("listen", 5))
+                await stream.send(b"heard", "listen")
+        except PeerLost as error:
+            failures.append(error)
+        finally:
+            await stream.close()
+
+    async def scenario(stream: Bytes, server) -> None:
+        for _ in range(2):
+            await stream.write(b"word")
+            assert await stream.next("talk", 5) == b"heard"
+        await stream.finish(5)
+
+    run(identity, listen, scenario)
+    assert heard == [b"word"] * 2
+    assert [error.culprit for error in failures] == ["south"]
+
+
+def test_a_stream_that_was_not_opened_says_so(identity, monkeypatch):
+    monkeypatch.setattr("umpc.transport.stream.CONNECT_SECONDS", 0.3)
+
+    async def scenario() -> None:
+        stream: Bytes = Stream("north", "connect", as_received)
+        with pytest.raises(LocalProtocolError, match="north was used before it was connected"):
+            _ = stream.channel
+        with pytest.raises(LocalProtocolError, match="north was used before it began"):
+            await stream.write(b"word")
+        with pytest.raises(PeerUnavailable, match="north"):
+            await stream.connect(identity, "node", "127.0.0.1:1")
+        assert not stream.is_open
+        await stream.finish(1)
+        await stream.close()
+
+    asyncio.run(scenario())

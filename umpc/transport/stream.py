@@ -1,0 +1,288 @@
+"""One gRPC stream to a peer: open, read, write, time limit, loss, violation and end.
+
+A `Stream` owns its channel, its call and the task that reads the call. Cancelling a gRPC read
+cancels the whole call, and a cancelled call can no longer say why it failed. The reads therefore
+run in a task of their own, and a caller that stops waiting cancels no read.
+
+The reader puts messages into an inbox. When the stream ends, the reader keeps the reason, and
+every later `next` raises it. The reason is one of these:
+
+| the stream ended because | error |
+|---|---|
+| the peer sent a failure of its own in the gRPC status | the same class as at the peer |
+| the peer ended its side, its connection broke, or this side closed the stream | PeerLost |
+| a message did not decode | RemoteProtocolError |
+
+A time limit that passes raises StepTimeout and leaves the stream as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, TypeVar
+
+from umpc.errors import (
+    EncodingError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    StepTimeout,
+    UmpcError,
+)
+from umpc.transport.authority import Identity
+from umpc.transport.channels import connect
+from umpc.transport.services import Call, Channel, Context, grpc, read
+from umpc.transport.status import error_of, lost
+
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
+Message = TypeVar("Message")
+
+CONNECT_SECONDS = 5
+"""Seconds that a peer may take until its channel is ready, or until it answers a short call."""
+BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+"""What gRPC raises at a write or a half-close on a stream that is broken."""
+
+
+def as_received(message: Message) -> Message:
+    """Leave a message as it is: the decoder of a stream whose user decodes."""
+    return message
+
+
+class Stream(Generic[Request, Reply]):
+    """A stream to one peer. `Request` is what this side writes, `Reply` what `next` returns.
+
+    Use `connect` and `begin` on the side that calls, `accept` on the side that was called.
+
+    Args:
+        peer: the peer's name, the culprit of every failure.
+        step: the study's step at the beginning. Failures name the step; `next` changes it.
+        decode: turns a message of the wire into a `Reply`. An EncodingError is a violation.
+        ahead: number of messages that the reader takes before `next` asks for them. None means
+            no limit. 0 means that it reads only while a `next` waits: a peer that sends faster
+            is then held back by gRPC's flow control, but its loss is noticed later.
+        early_end: if given, the peer must not end the stream, and these words say in the
+            RemoteProtocolError what it did. Otherwise the peer counts as lost.
+    """
+
+    def __init__(
+        self,
+        peer: str,
+        step: str,
+        decode: Callable[[Any], Reply],
+        *,
+        ahead: int | None = None,
+        early_end: str = "",
+    ):
+        self.peer = peer
+        self.step = step
+        self._decode = decode
+        self._ahead = ahead
+        self._early_end = early_end
+        self._channel: Channel | None = None
+        self._call: Call[Request, Any] | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self._inbox: deque[Reply] = deque()
+        self._waiting = 0
+        self._failure: UmpcError | None = None
+        self._arrived = asyncio.Event()
+        self._wanted = asyncio.Event()
+
+    # ---- open ------------------------------------------------------------------------------
+
+    async def connect(self, identity: Identity, role: str, address: str) -> None:
+        """Open the channel to the peer. Raises: PeerUnavailable, CertificateError, ConfigError."""
+        self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS)
+
+    @property
+    def channel(self) -> Channel:
+        """The open channel, for stubs. Raises: LocalProtocolError before `connect`."""
+        if self._channel is None:
+            raise LocalProtocolError(f"the stream to {self.peer} was used before it was connected")
+        return self._channel
+
+    def begin(self, call: Call[Request, Any]) -> None:
+        """Start to read a call that this side made."""
+        self._call = call
+        self._reader = asyncio.create_task(self._read(call))
+
+    def accept(self, context: Context[Any, Request]) -> None:
+        """Start to read a call that the peer made. The call ends when its handler returns."""
+        self.begin(_Accepted(context))
+
+    @property
+    def is_open(self) -> bool:
+        """A call was begun and has not ended."""
+        return self._call is not None and not self._call.done()
+
+    # ---- read ------------------------------------------------------------------------------
+
+    async def next(self, step: str, seconds: float | None = None) -> Reply:
+        """Return the peer's next message.
+
+        Raises: StepTimeout after `seconds`; the reason why the stream ended, when the inbox is
+        empty (see the table above).
+        """
+        if seconds is not None:
+            async with self.deadline(step, seconds):
+                return await self._take()
+        self.step = step
+        return await self._take()
+
+    async def _take(self) -> Reply:
+        self._waiting += 1
+        self._wanted.set()
+        try:
+            while not self._inbox:
+                if self._failure is not None:
+                    raise self._failure
+                self._arrived.clear()
+                await self._arrived.wait()
+            self._wanted.set()
+            return self._inbox.popleft()
+        finally:
+            self._waiting -= 1
+
+    @contextlib.asynccontextmanager
+    async def deadline(self, step: str, seconds: float) -> AsyncIterator[None]:
+        """Limit the time of a step, which may write and read. Raises: StepTimeout."""
+        self.step = step
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as error:
+            raise StepTimeout(
+                f"{self.peer} did not finish step {step} within {seconds:.0f} s",
+                culprit=self.peer,
+                step=step,
+            ) from error
+
+    def early(self) -> Reply | None:
+        """Return a message that came before `next` asked for it, if there is one.
+
+        Raises: the reason why the stream ended.
+        """
+        if self._inbox:
+            return self._inbox.popleft()
+        if self._failure is not None:
+            raise self._failure
+        return None
+
+    async def _read(self, call: Call[Request, Any]) -> None:
+        """Read messages into the inbox until the stream ends, and keep the reason."""
+        failure: UmpcError | None = None
+        try:
+            await self._has_room()
+            while (message := await read(call)) is not None:
+                self._inbox.append(self._decode(message))
+                self._arrived.set()
+                await self._has_room()
+            if self._early_end:
+                failure = self.violation(self._early_end)
+        except grpc.aio.AioRpcError as error:
+            failure = error_of(error, self.peer, self.step)
+        except EncodingError as error:
+            failure = self.violation(error.message)
+        except grpc.aio.BaseError as error:
+            # gRPC raises this at the server's end of a stream that broke.
+            failure = lost(self.peer, self.step, repr(error))
+        finally:
+            self._failure = failure or lost(self.peer, self.step)
+            self._arrived.set()
+
+    async def _has_room(self) -> None:
+        """Wait until the inbox may take one more message."""
+        while self._ahead is not None and len(self._inbox) >= self._ahead + self._waiting:
+            self._wanted.clear()
+            await self._wanted.wait()
+
+    # ---- write -----------------------------------------------------------------------------
+
+    async def write(self, request: Request) -> None:
+        """Write one message. A stream that is broken raises nothing here: `next` has the reason."""
+        call = self._opened
+        with contextlib.suppress(*BROKEN):
+            async with self._writing:
+                await call.write(request)
+
+    async def send(self, request: Request, step: str) -> None:
+        """Write one message. Raises: PeerLost or the peer's own failure if the stream is broken."""
+        call = self._opened
+        try:
+            async with self._writing:
+                await call.write(request)
+        except grpc.aio.AioRpcError as error:
+            raise error_of(error, self.peer, step) from error
+        except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
+            raise lost(self.peer, step, repr(error)) from error
+
+    @property
+    def _opened(self) -> Call[Request, Any]:
+        if self._call is None:
+            raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
+        return self._call
+
+    # ---- violation -------------------------------------------------------------------------
+
+    def violation(self, action: str) -> RemoteProtocolError:
+        """Return the error for a peer that broke the protocol. `action`: what the peer did."""
+        return RemoteProtocolError(
+            f"{self.peer} broke the protocol: {action}", culprit=self.peer, step=self.step
+        )
+
+    # ---- end -------------------------------------------------------------------------------
+
+    async def finish(self, seconds: float) -> None:
+        """Say that this side writes no more, and wait until the peer ends the stream."""
+        if self._reader is None:
+            return
+        with contextlib.suppress(*BROKEN):
+            await self._opened.done_writing()
+        await asyncio.wait({self._reader}, timeout=seconds)
+
+    def cancel(self) -> None:
+        """End the stream now. Its channel closes in the background, and waiting `next` end."""
+        if self._closing is None:
+            if self._call is not None:
+                self._call.cancel()
+            self._closing = asyncio.create_task(self._end())
+
+    async def close(self) -> None:
+        """End the stream now, and return when its channel is closed."""
+        self.cancel()
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    async def _end(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait({self._reader})
+        if self._channel is not None:
+            await self._channel.close(None)
+
+
+class _Accepted(Generic[Request]):
+    """The server's end of a call, with the methods of a client's end."""
+
+    def __init__(self, context: Context[Any, Request]):
+        self._context = context
+
+    async def read(self) -> Any:
+        return await self._context.read()
+
+    async def write(self, request: Request, /) -> None:
+        await self._context.write(request)
+
+    async def done_writing(self) -> None:
+        """The stream ends when the handler returns, so nothing is to do."""
+
+    def cancel(self) -> bool:
+        """The stream ends when the handler returns, so nothing is to do."""
+        return False
+
+    def done(self) -> bool:
+        return False
