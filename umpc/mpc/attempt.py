@@ -217,7 +217,7 @@ class Attempt:
         return {owners: cells[owners] for owners in sorted(cells) if node in owners}
 
     def released_values(self, node: int) -> int:
-        """The number of values of each sum that a node releases: one, or one for each of its edges."""
+        """The number of values of each sum that a node releases: one, or one for each edge."""
         if not self.pair_noise:
             return 1
         return sum(cell.count for cell in self.cells_of(node).values())

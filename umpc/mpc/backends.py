@@ -4,11 +4,11 @@ The statements of a backend's plans about a chunk are public: `attempt.plan(chun
 `chunk_edges`, `rounds`, and `shape(round, party, count)`, a message of a round with zero bytes in
 place of its content. A node's secrets are in its `Cells`.
 
-| step | shared | garbled |
+| step | `shared` backend | `garbled` backend |
 |---|---|---|
 | `set_up`, once per link, before any data | nothing | oblivious transfers |
-| `toss`, once: a committee's noise | nothing: chunks like others | coins by transfers, all together |
-| `fields_for`, `receive_fields`: round 1, once per link | masked records | labels, choices of labels |
+| `toss`, once: a committee's noise | nothing: chunks like others | coins by transfers, together |
+| `fields_for`, `receive_fields`: round 1, once per link | masked records | labels or choices |
 | `protocol`, the further rounds of a chunk | masked openings | garbled edges |
 """
 

@@ -70,7 +70,7 @@ def predict(attempt: Attempt) -> Cost:
 
 
 def sent_by_round(sent: Mapping[tuple[str, int], int]) -> tuple[StepBytes, ...]:
-    """Bytes by (step, round), in the order in which a node sends them; silent rounds are left out."""
+    """Bytes by (step, round), in the order in which a node sends them, without silent rounds."""
     order = sorted(sent, key=lambda place: (STEPS[place[0]], place[1]))
     return tuple(StepBytes(*place, sent[place]) for place in order if sent[place])
 

@@ -49,7 +49,7 @@ class SharedCells:
         self._masks = wire_masks(self._program, derive(seed, "masks"), records)
         own = masked_wires(self._program, columns, self._masks, records)
         self.masked: dict[int, Sequence[WordArray]] = {node: own}
-        """For this node and each node that has sent its records: for each wire (records,) uint64."""
+        """For each node whose records are here, this node included: per wire (records,) uint64."""
 
     def __repr__(self) -> str:
         return f"SharedCells({self.attempt.members[self.node].name}, <redacted>)"
@@ -90,9 +90,7 @@ class SharedCells:
         records = self.attempt.hypergraph.shared_records(peer, self.node)
         values = read_fields(self._program, messages)
         if any(len(sent) != len(records) for sent in values):
-            raise EncodingError(
-                f"{len(records)} masked records were due, and {len(values[0])} came"
-            )
+            raise EncodingError(f"{len(values[0])} masked records came, {len(records)} were due")
         total = self.attempt.members[peer].records
         table = [np.zeros(total, dtype=np.uint64) for _ in self._program.wires]
         for column, sent in zip(table, values, strict=True):
@@ -114,10 +112,7 @@ class SharedCells:
         chunk_seed = self.attempt.chunk_seed(self._seed, chunk)
         dealt = DealtPart.decode(plan, material, party, chunk.count)
         seeded = SeededPart.expand(plan, chunk_seed, party, chunk.count)
-        if chunk.noise:
-            inputs = self._coin_inputs(chunk)
-        else:
-            inputs = self._edge_inputs(plan, chunk, party)
+        inputs = self._inputs(plan, chunk, party)
         return evaluate_chunk(party, plan, inputs, dealt, seeded, tree_hash)
 
     def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
@@ -129,8 +124,13 @@ class SharedCells:
     def _names(self, chunk: Chunk) -> list[str]:
         return [self.attempt.members[node].name for node in chunk.parties]
 
-    def _edge_inputs(self, plan: Plan, chunk: Chunk, party: int) -> ChunkInputs:
-        """The masked values of the chunk's records, and this node's masks and records."""
+    def _inputs(self, plan: Plan, chunk: Chunk, party: int) -> ChunkInputs:
+        """The masked values of the chunk's records, and this node's masks and records.
+
+        A chunk of noise has no records: its inputs are this node's contribution to the coins.
+        """
+        if chunk.noise:
+            return self._coin_inputs(chunk)
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
         places = {}
         masks = {}

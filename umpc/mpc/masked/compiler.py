@@ -72,7 +72,7 @@ class _Wires:
         self.widths: list[int] = []
 
     def number(self, polynomial: Polynomial, width: int) -> int:
-        """The number of the wire that carries a polynomial of record 0, with `width` bits or more."""
+        """The wire that carries a polynomial of record 0, with `width` bits or more."""
         number = self.numbers.setdefault(polynomial, len(self.numbers))
         if number == len(self.widths):
             self.widths.append(0)
@@ -220,7 +220,10 @@ class _Compiler:
         return tables.compare(self.items, difference, width, kind, layer)
 
     def _conjunction(self, literals: Iterable[tuple[Polynomial, str]]) -> tuple[Literal, ...]:
-        """A conjunction as literals of opened bits; the literals of one party are one bit of its own."""
+        """A conjunction as literals of opened bits.
+
+        The literals of one party become one bit of this party.
+        """
         own: dict[int, Polynomial] = {}
         found: list[Literal] = []
         for form, kind in literals:

@@ -112,7 +112,7 @@ def evaluate_edges(
     seeded: SeededPart,
     tree_hash: FixedKeyHash,
 ) -> Protocol[list[RingArray]]:
-    """One owner's additive share of each kernel in every edge: for each kernel (count,) of the ring."""
+    """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
     chunk = _Chunk(party, plan, inputs, dealt, seeded, tree_hash)
     for layer in range(len(plan.layers)):
         mine = chunk.shares(layer)
@@ -195,7 +195,7 @@ class _Chunk:
 
     @property
     def _coins(self) -> Coins:
-        """The inputs of a chunk of noise. Raises: LocalProtocolError where the chunk is of edges."""
+        """The inputs of a chunk of noise. Raises: LocalProtocolError for a chunk of edges."""
         if self.inputs.coins is None:
             raise LocalProtocolError("a plan for noise needs coins, and this chunk has edges")
         return self.inputs.coins
@@ -346,12 +346,12 @@ class _Chunk:
         """This party's share of a product of masks: (count,) of the ring."""
         row = self.plan.element_rows.get(element)
         if row is not None:
-            return self.material.elements[row]
+            share: RingArray = self.material.elements[row]
+            return share
         # A single linear form is not dealt: the share of its mask is the part known to this party.
         _, (form,) = element
         known = np.broadcast_to(linear_value(form, self.masks), (self.count,))
-        share: RingArray = known.astype(self.plan.ring.dtype)
-        return share
+        return known.astype(self.plan.ring.dtype)
 
     def _public(
         self, term: Term, element: Element, values: Mapping[Linear, RingArray]

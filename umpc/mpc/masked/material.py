@@ -1,4 +1,4 @@
-"""The dealer's material for one chunk of a cell, and the part that each owner expands from its seed.
+"""The dealer's material for one chunk of a cell, and the part that owners expand from seeds.
 
 | | every owner | all but the last | the last |
 |---|---|---|---|
