@@ -28,7 +28,7 @@ from tests.support.bell import (
 from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.garbled.cells import Side
+from umpc.mpc.garbled.sides import Side
 from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
 from umpc.protocols.registry import delta_of
 from umpc.protocols.u_mpc.node import UMpcNode

@@ -26,7 +26,8 @@ from tests.support.mpc_studies import clear_total, make_schema, patterns, progra
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.errors import KernelError, RangeError
-from umpc.mpc.masked.plan import EdgePlace, Logic, Plan, RecordPlace, Table, WordPlace
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import EdgePlace, Logic, LookupTable, RecordPlace, WordPlace
 from umpc.ustat.expression import Add, permute_records
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.text import to_text
@@ -81,7 +82,7 @@ def shapes_of(plan: Plan) -> set[str]:
     found = {type(place).__name__ for place in plan.places} | {
         type(bit).__name__ for bit in plan.bits
     }
-    found |= {"Table"} if plan.tables else set()
+    found |= {"LookupTable"} if plan.tables else set()
     found |= {"Comparison"} if plan.comparisons else set()
     factors = [len(term.factors) for of in plan.outputs for term in of.terms]
     return found | {f"{number} factors" for number in factors} | {f"{plan.parties} owners"}
@@ -94,7 +95,7 @@ def test_the_kernels_above_have_every_shape_of_plan():
         found.update(
             shapes_of(program_of(BY_DEGREE[degree][name], RINGS[1], pattern).plans[pattern])
         )
-    expected = {RecordPlace, EdgePlace, WordPlace, Table, Logic}
+    expected = {RecordPlace, EdgePlace, WordPlace, LookupTable, Logic}
     names = {kind.__name__ for kind in expected} | {"Comparison", "Compared", "LookupBit", "Local"}
     assert found.keys() >= names | {f"{n} factors" for n in range(1, 5)} | {
         f"{n} owners" for n in (2, 3, 4)

@@ -34,7 +34,8 @@ from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
 from umpc.mpc.masked.masks import linear_value, modulus
 from umpc.mpc.masked.material import SeededPart, Shares
-from umpc.mpc.masked.plan import Compared, Comparison, EdgePlace, Plan, RecordPlace
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import Compared, Comparison, EdgePlace, RecordPlace
 from umpc.ustat.kernel import Kernel
 
 BIT, TWO_BITS = make_schema(x=("0", "1")), make_schema(x=("0", "2"))
@@ -250,9 +251,9 @@ def check_keys(plan: Plan) -> None:
 def test_the_holders_of_a_key_are_the_owners_of_the_compared_number(degree):
     """So they know its mask anyhow; and no number of three owners has a key."""
     kernels, seen = {3: TRIPLE_KERNELS, 4: QUADRUPLE_KERNELS}[degree], set()
-    for of in kernels.values():
+    for kernel in kernels.values():
         for pattern in patterns(degree):
-            plan = program_of(of, RINGS[1], pattern).plans[pattern]
+            plan = program_of(kernel, RINGS[1], pattern).plans[pattern]
             check_keys(plan)
             seen |= {(plan.parties, "key") for _ in plan.comparisons} | {
                 (plan.parties, "table") for _ in plan.tables
@@ -265,7 +266,7 @@ def test_the_holders_of_a_key_are_the_owners_of_the_compared_number(degree):
 def compare_with_keys(builder, difference, width, kind, layer):
     """What DESIGN section 4 forbids: two of three owners hold a key for a number that all three make."""
     gate = Comparison(difference, width, (0, 1))
-    return builder._add_bit(Compared(builder._number(gate, builder.comparisons), kind), layer)
+    return builder.add_bit(Compared(builder.add_comparison(gate), kind), layer)
 
 
 def test_power_two_holders_of_a_key_for_three_owners_read_the_thirds_record(monkeypatch):

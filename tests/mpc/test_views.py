@@ -31,7 +31,8 @@ from tests.support.mpc_studies import (
 from umpc.crypto.ring import RINGS
 from umpc.mpc.masked import compiler, dealing
 from umpc.mpc.masked.material import SeededPart, Shares
-from umpc.mpc.masked.plan import Pattern, RecordPlace
+from umpc.mpc.masked.plan import Pattern
+from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel
 
 BITS = make_schema(x=("0", "1"), y=("0", "1"))

@@ -194,7 +194,7 @@ def remembered() -> Iterator[None]:
 def without_transfers() -> Iterator[None]:
     """Channels of the same shape and correlation that hide nothing, for tests that only look at released values."""
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.mpc.garbled.cells.open_sender", _open_sender)
-        patch.setattr("umpc.mpc.garbled.cells.open_receiver", _open_receiver)
+        patch.setattr("umpc.mpc.garbled.sides.open_sender", _open_sender)
+        patch.setattr("umpc.mpc.garbled.sides.open_receiver", _open_receiver)
         yield
         _DELTAS.clear()

@@ -12,7 +12,7 @@ from tests.support.mpc_studies import EDGES, ChunkRun, opened, sent_shares, tree
 from tests.support.studies import generator
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.masks import linear_value, modulus
-from umpc.mpc.masked.plan import Compared, Comparison, Table
+from umpc.mpc.masked.plan_items import Compared, Comparison, LookupTable
 
 Part = tuple[np.ndarray, int]
 """A small number of so many bits per edge."""
@@ -45,7 +45,7 @@ class Coalition:
         if self.honest != self.plan.parties - 1:
             yield from self.products()
 
-    def difference(self, gate: Comparison | Table) -> list[Part]:
+    def difference(self, gate: Comparison | LookupTable) -> list[Part]:
         masked = linear_value(gate.difference, self.places)
         stripped = masked - linear_value(gate.difference.mask, self.masks)
         return [(value & modulus(gate.width) & np.uint64(7), 3) for value in (masked, stripped)]

@@ -18,7 +18,8 @@ from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.evaluation import ChunkInputs, LayerShares, evaluate_chunk, read_open
 from umpc.mpc.masked.masks import masked_wires, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
-from umpc.mpc.masked.plan import Pattern, Plan, Program, RecordPlace
+from umpc.mpc.masked.plan import Pattern, Plan, Program
+from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema

@@ -8,7 +8,7 @@ from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy, make_study, random_tables
 from umpc.crypto.rounds import run_in_memory
 from umpc.dealer.session import DealerSession
-from umpc.mpc.attempt import Chunk
+from umpc.mpc.chunks import Chunk
 
 
 class Run:

@@ -18,7 +18,6 @@ import pytest
 from tests.system.conftest import TABLE, Lab
 from tests.system.test_ledger_crash import beside, kinds, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
-from umpc.coordinator import links
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.studyfile import load_study_file

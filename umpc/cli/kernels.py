@@ -142,7 +142,7 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
 
 
 def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
-    from umpc.mpc.masked.plan import WordPlace
+    from umpc.mpc.masked.plan_items import WordPlace
 
     if found[0].degree == 2:
         click.echo(f"garbled       {_garbled(found)}, with no dealer")

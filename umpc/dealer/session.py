@@ -1,31 +1,37 @@
-"""The dealer's part of one attempt: correlated randomness, chunk by chunk, for the owners of every cell.
+"""The dealer's part of one attempt: correlated randomness, chunk by chunk, for all owners.
 
-The dealer knows masks and never sees anything that is computed from data. Material is generated when it is sent,
-bound to (attempt, cell, chunk), used once, and kept nowhere.
+The dealer knows masks and never sees anything that is computed from data. Material is generated
+when it is sent, bound to (attempt, cell, chunk), used once, and kept nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from umpc.crypto.prg import SEED_BYTES, derive
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.arrays import WordArray
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.masks import wire_masks
-from umpc.mpc.masked.plan import RecordPlace
+from umpc.mpc.masked.plan import Plan, Program
+from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.study.frames import Frame
 
 
 class DealerSession:
-    """One attempt. Args: entropy: number of bytes → uniform bytes; one seed per node is drawn."""
+    """One attempt of the masked backend.
+
+    Args: entropy: number of bytes → uniform bytes; one seed per node is drawn from it.
+    Raises: LocalProtocolError where the study's backend takes no material.
+    """
 
     def __init__(self, attempt: Attempt, entropy: Callable[[int], bytes]):
         self.attempt = attempt
+        program = require(attempt.program, Program)
         self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]
         self._masks = [
-            wire_masks(attempt.program, derive(seed, "masks"), member.records)
+            wire_masks(program, derive(seed, "masks"), member.records)
             for seed, member in zip(self._seeds, attempt.members, strict=True)
         ]
         self._tree_hash = attempt.tree_hash()
@@ -38,24 +44,29 @@ class DealerSession:
         return Frame("node_seed", (), 0, 1, 8 * SEED_BYTES, self._seeds[node])
 
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
-        """The material of one chunk: (node, frame) for each owner. Chunks are dealt in the attempt's order."""
-        plan = self.attempt.plan(chunk)
+        """The material of one chunk: (node, frame) for each owner.
+
+        Chunks are dealt in the attempt's order.
+        """
+        plan = require(self.attempt.plan(chunk), Plan)
+        masks = self._record_masks(plan, chunk)
         seeds = [self.attempt.chunk_seed(self._seeds[node], chunk) for node in chunk.parties]
-        parts = deal_chunk(plan, self._record_masks(chunk), seeds, chunk.count, self._tree_hash)
+        parts = deal_chunk(plan, masks, seeds, chunk.count, self._tree_hash)
         for party, (node, part) in enumerate(zip(chunk.parties, parts, strict=True)):
             width = plan.dealt_bits(party)
+            payload = part.encode()
             yield (
                 node,
-                Frame("material", chunk.place, chunk.number, chunk.count, width, part.encode()),
+                Frame("material", chunk.place, chunk.number, chunk.count, width, payload),
             )
 
-    def _record_masks(self, chunk: Chunk) -> dict[int, np.ndarray]:
-        """Per place of a record its masks in the chunk's edges; noise has no records."""
+    def _record_masks(self, plan: Plan, chunk: Chunk) -> dict[int, WordArray]:
+        """The masks of each place of a record, in the chunk's edges; noise has no records."""
         if chunk.noise:
             return {}
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
         return {
             number: self._masks[chunk.owners[place.slot]][place.wire][index[place.slot]]
-            for number, place in enumerate(self.attempt.plan(chunk).places)
+            for number, place in enumerate(plan.places)
             if isinstance(place, RecordPlace)
         }

@@ -6,19 +6,19 @@ Everything follows from the attempt's joint seed (`study/attempt.py`), the same 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.crypto.ring import RINGS, Ring
+from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, pattern_of
 from umpc.mpc.garbled.pair_noise import PairNoise
-from umpc.mpc.garbled.plan import GarbledPlan, GarbledProgram, garbled_program
+from umpc.mpc.garbled.plan import garbled_program
 from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.masked.plan import Plan, Program, pattern_of
+from umpc.mpc.masked.plan import Plan
 from umpc.mpc.transfers.coins_from_transfers import TossPlan
 from umpc.study.attempt import Attempt as BaseAttempt
 from umpc.study.document import Study
@@ -26,37 +26,8 @@ from umpc.study.sizes import Member
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """A range of the edges of a cell: the unit of dealing and of evaluation.
-
-    noise: the "edges" are coins of sum `sum`, and the owners are the committee.
-    """
-
-    owners: Owners
-    number: int
-    start: int
-    stop: int
-    noise: bool = False
-    sum: int = 0
-
-    @property
-    def count(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def parties(self) -> tuple[int, ...]:
-        """The nodes that evaluate it, in party order."""
-        return tuple(sorted(set(self.owners)))
-
-    @property
-    def place(self) -> Owners:
-        """How its frames name the cell: noise belongs to none."""
-        return () if self.noise else self.owners
-
-
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
-    """E of a study: from the joint seed and the nodes' records, (first class, all others)."""
+    """E of a study, from the joint seed and each node's records: (first class, all others)."""
     words = Stream(derive(seed, "edges")).words
     if study.two_sample:
         return expand_two_sample(study.edges, classes, words)
@@ -90,7 +61,7 @@ class Attempt(BaseAttempt):
         self.pair_noise = tuple(pair_noise)
 
     @cached_property
-    def program(self) -> Program | GarbledProgram:
+    def program(self) -> ChunkProgram:
         """The plans of all patterns of owners that occur in E."""
         patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
         kernels = self.study.parsed_kernels
@@ -103,28 +74,34 @@ class Attempt(BaseAttempt):
 
     @property
     def ring(self) -> Ring:
+        """The ring of the sums."""
         return self.program.ring
 
-    def plan(self, chunk: Chunk) -> Plan | GarbledPlan:
-        """What the parties of a chunk compute."""
+    def plan(self, chunk: Chunk) -> ChunkPlan:
+        """The computation of the parties of a chunk."""
         return self.noise_plan if chunk.noise else self.program.plans[pattern_of(chunk.owners)]
 
     @cached_property
     def committee(self) -> tuple[int, ...]:
-        """The nodes that draw the noise together, from the joint seed; none where every node adds its own."""
+        """The nodes that draw the noise together, from the joint seed.
+
+        It is empty where every node adds its own noise.
+        """
         if not self.coins:
             return ()
         nodes = len(self.members)
         order = np.argsort(Stream(derive(self.seed, "committee")).words(nodes), kind="stable")
-        return tuple(sorted(map(int, order[: committee_size(nodes, self.study.max_colluding)])))
+        size = committee_size(nodes, self.study.max_colluding)
+        return tuple(sorted(int(node) for node in order[:size]))
 
     @cached_property
     def noise_plan(self) -> Plan:
+        """The plan of the committee's coins where material is dealt for them."""
         return noise_plan(len(self.committee), self.ring)
 
     @cached_property
     def toss_plan(self) -> TossPlan | None:
-        """The committee's coins where nothing is dealt; None where there is nothing to toss."""
+        """The plan of the committee's coins where nothing is dealt; None where there are none."""
         if self.study.preprocessing == "dealer" or not any(coins.count for coins in self.coins):
             return None
         return TossPlan(len(self.committee), self.ring, self.coins)
@@ -135,7 +112,7 @@ class Attempt(BaseAttempt):
 
     @cached_property
     def noise_chunks(self) -> tuple[Chunk, ...]:
-        """The committee's coins as they are dealt for."""
+        """The chunks of the committee's coins, where material is dealt for them."""
         if not self.coins or self.study.preprocessing != "dealer":
             return ()
         size = self.noise_plan.chunk_edges
@@ -151,18 +128,20 @@ class Attempt(BaseAttempt):
 
     @property
     def needs_dealer(self) -> bool:
+        """Whether a dealer must send material."""
         return self.program.needs_dealer or bool(self.noise_chunks)
 
     @property
     def rounds(self) -> int:
-        """Masked fields, openings, reveal; noise is drawn before."""
+        """The rounds on data: masked fields, openings, reveal. Noise is drawn before."""
         return self.program.rounds + 1
 
     def peers(self, node: int) -> tuple[int, ...]:
-        """The nodes with which a node exchanges messages: those with which it shares an edge, or draws noise."""
-        draws = node in self.committee and (self.noise_chunks or self.toss_plan)
-        others = set(self.committee) - {node} if draws else set()
-        return tuple(sorted(others.union(self.hypergraph.neighbours(node))))
+        """The nodes with which a node exchanges messages: they share an edge, or draw noise."""
+        others = set(self.hypergraph.neighbours(node))
+        if node in self.committee and (self.noise_chunks or self.toss_plan):
+            others |= set(self.committee) - {node}
+        return tuple(sorted(others))
 
     @cached_property
     def hypergraph(self) -> Hypergraph:
@@ -170,13 +149,14 @@ class Attempt(BaseAttempt):
         return edges_of(self.study, self.seed, [member.classes for member in self.members])
 
     def tree_hash(self) -> FixedKeyHash:
-        """The GGM hash of this attempt (not thread-safe: one per thread)."""
+        """The GGM hash of this attempt. It is not thread-safe: make one for each thread."""
         return FixedKeyHash(derive(self.id, "ggm"))
 
     def chunks(self) -> Iterator[Chunk]:
-        """Noise, then all chunks of all shared cells in the order in which they are dealt and evaluated.
+        """All chunks, in the order in which they are dealt and evaluated: noise, then shared cells.
 
-        Cells take turns, so every node has work; the order is the same everywhere, so bounded queues cannot deadlock.
+        Cells take turns, so every node has work. The order is equal everywhere, so bounded queues
+        cannot deadlock.
         """
         yield from self.noise_chunks
         plans = self.program.plans
@@ -187,15 +167,19 @@ class Attempt(BaseAttempt):
             for owners, cell, size in cells:
                 yield Chunk(owners, number, number * size, min((number + 1) * size, cell.count))
             number += 1
-            cells = [entry for entry in cells if number * entry[2] < entry[1].count]
+            cells = [
+                (owners, cell, size) for owners, cell, size in cells if number * size < cell.count
+            ]
 
     def chunks_ahead(self, window: int) -> list[int]:
-        """How many of its chunks' material each node takes before anybody uses any, with at most `window` bytes held.
+        """For each node the number of chunks whose material it takes before anybody uses any.
 
-        The dealer deals to all in the common order and waits for the slowest: a node that waited for more than this
-        could wait for ever, for a chunk that is dealt only after another node, whose window is full, has begun.
+        A node then holds at most `window` bytes of material. The dealer deals to all in the common
+        order and waits for the slowest. A node that waited for more than this could wait for ever:
+        the chunk might be dealt only after another node, whose window is full, has begun.
         """
-        counts, held = [0] * len(self.members), [0] * len(self.members)
+        counts = [0] * len(self.members)
+        held = [0] * len(self.members)
         for chunk in self.chunks():
             plan = self.plan(chunk)
             for party, node in enumerate(chunk.parties):
@@ -207,23 +191,21 @@ class Attempt(BaseAttempt):
         return counts
 
     def chunks_of(self, node: int) -> Iterator[Chunk]:
+        """The chunks in which a node takes part, in the common order."""
         return (chunk for chunk in self.chunks() if node in chunk.owners)
 
     def cells_of(self, node: int) -> dict[Owners, Cell]:
-        """The cells of a node's edges, its own among them, in canonical order."""
+        """The cells of a node's edges, its own cell among them, in canonical order."""
         cells = self.hypergraph.cells
         return {owners: cells[owners] for owners in sorted(cells) if node in owners}
 
     def released_values(self, node: int) -> int:
-        """How many numbers of each sum a node releases: one, or one for each of its edges."""
-        return sum(cell.count for cell in self.cells_of(node).values()) if self.pair_noise else 1
+        """The number of values of each sum that a node releases: one, or one for each edge."""
+        if not self.pair_noise:
+            return 1
+        return sum(cell.count for cell in self.cells_of(node).values())
 
     def chunk_seed(self, node_seed: bytes, chunk: Chunk) -> bytes:
         """The seed of one node's part of one chunk."""
-        return derive(
-            node_seed,
-            "noise" if chunk.noise else "chunk",
-            len(chunk.owners),
-            *chunk.owners,
-            chunk.number,
-        )
+        kind = "noise" if chunk.noise else "chunk"
+        return derive(node_seed, kind, len(chunk.owners), *chunk.owners, chunk.number)

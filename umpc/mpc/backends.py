@@ -1,13 +1,14 @@
-"""How edges of several owners are evaluated: one interface for every backend.
+"""The interface of a node's part in its cells: one for every backend.
 
-What a backend's plans say of a chunk is public: `attempt.plan(chunk)` has `everybody`, `chunk_edges`, `rounds`, and
-`shape(round, party, count)`, a message of a round but for its content. What a node keeps secret is in its `Cells`.
+The statements of a backend's plans about a chunk are public: `attempt.plan(chunk)` has `everybody`,
+`chunk_edges`, `rounds`, and `shape(round, party, count)`, a message of a round with zero bytes in
+place of its content. A node's secrets are in its `Cells`.
 
-| step | shared | garbled |
+| step | `shared` backend | `garbled` backend |
 |---|---|---|
 | `set_up`, once per link, before any data | nothing | oblivious transfers |
-| `toss`, once: a committee's noise | nothing: chunks like others | coins by transfers, all members together |
-| `fields_for`, `receive_fields`: round 1, once per link | masked records | labels, choices of labels |
+| `toss`, once: a committee's noise | nothing: chunks like others | coins by transfers, together |
+| `fields_for`, `receive_fields`: round 1, once per link | masked records | labels or choices |
 | `protocol`, the further rounds of a chunk | masked openings | garbled edges |
 """
 
@@ -16,16 +17,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from umpc.crypto import rounds
 from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.arrays import WordArray
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk, ChunkShares
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
 from umpc.study.document import Study
+from umpc.ustat.clear import Columns
 
 
 class Cells(Protocol):
@@ -33,35 +35,41 @@ class Cells(Protocol):
 
     Args:
         columns: field → (records,) int64 in steps of the resolution.
-        seed: 32 uniform bytes that nobody else knows, but for the dealer where there is one.
-        drawn: this node's random words for chunks of noise.
+        seed: 32 uniform bytes that nobody else knows, except the dealer where there is one.
+        contributions: this node's random words for each chunk of noise.
     """
 
     def __init__(
         self,
         attempt: Attempt,
         node: int,
-        columns: Mapping[str, np.ndarray],
+        columns: Columns,
         seed: bytes,
-        drawn: Mapping[Chunk, np.ndarray],
+        contributions: Mapping[Chunk, WordArray],
     ): ...
 
     @staticmethod
     def set_up_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
-        """What one node sends another in `set_up`, but for the content."""
+        """One node's messages to another in `set_up`, with zero bytes in place of their content."""
         ...
 
     @staticmethod
     def field_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
-        """What one node sends another in round 1, but for the content."""
+        """One node's messages to another in round 1, with zero bytes in place of their content."""
         ...
 
     def set_up(self, peer: int) -> rounds.Protocol[None] | None:
-        """What goes before all data between this node and a peer; in each round one of the two is silent."""
+        """The rounds before all data between this node and a peer; None where there are none.
+
+        In each round one of the two is silent.
+        """
         ...
 
     def toss(self) -> Mesh[list[int]] | None:
-        """The committee's coins, after all set-ups, once: its share of each sum's. None: no part in any."""
+        """The committee's coins, after all set-ups, once: this node's share of each sum of coins.
+
+        None where this node tosses no coins.
+        """
         ...
 
     def fields_for(self, peer: int) -> list[Message]:
@@ -73,13 +81,16 @@ class Cells(Protocol):
         ...
 
     def is_ready(self, chunk: Chunk) -> bool:
-        """Whether all that a chunk needs of its owners' records has come."""
+        """Whether a chunk has everything that it needs of its owners' records."""
         ...
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
-    ) -> rounds.Protocol[list[int]]:
-        """The rounds of a chunk, whose result is this node's share of each sum. material: what was dealt for it."""
+    ) -> rounds.Protocol[ChunkShares]:
+        """The rounds of a chunk, whose result is this node's share of each sum.
+
+        material: the dealer's bytes for this node and chunk.
+        """
         ...
 
 
@@ -87,4 +98,5 @@ BACKENDS: dict[str, type[Cells]] = {"shared": SharedCells, "garbled": GarbledCel
 
 
 def backend_of(study: Study) -> type[Cells]:
+    """The class of the cells of a study's backend."""
     return BACKENDS[study.backend]

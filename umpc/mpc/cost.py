@@ -1,4 +1,4 @@
-"""What an attempt costs, from its plan and the sizes of its cells alone: rounds, bytes online, bytes dealt.
+"""The cost of an attempt, from its plan and the sizes of its cells: rounds, bytes online and dealt.
 
 Tests hold measured traffic equal to these numbers, byte for byte.
 """
@@ -7,65 +7,76 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import permutations
+from typing import TypeAlias
 
 from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.rounds import Message
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.backends import backend_of
+from umpc.mpc.chunks import Chunk, ChunkPlan
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.frames import frame_bytes
 from umpc.ustat.hypergraph import Owners
 
+SentBytes: TypeAlias = Counter[tuple[str, int]]
+"""A node's bytes by (step, round)."""
+
 
 def predict(attempt: Attempt) -> Cost:
-    """The cost of an attempt: online between nodes and to the coordinator, offline all that goes before the data."""
+    """The cost of an attempt: online between nodes and to the coordinator, and offline."""
     nodes = range(len(attempt.members))
-    sent: list[Counter[tuple[str, int]]] = [Counter() for _ in nodes]
+    sent: list[SentBytes] = [Counter() for _ in nodes]
     offline = _links(attempt, sent) + _tosses(attempt)
-    offline += (
-        len(nodes)
-        * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
-        * attempt.needs_dealer
-    )
+    if attempt.needs_dealer:
+        offline += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
     for chunk in attempt.chunks():
         plan = attempt.plan(chunk)
         for party in plan.everybody:
-            for number in range(1, plan.rounds + 1):
-                shape = plan.shape(number, party, chunk.count)
-                size = (plan.parties - 1) * _bytes(shape, chunk.place, chunk.number)
-                if chunk.noise:
-                    offline += size
-                else:
-                    sent[chunk.parties[party]][shape.step, shape.round] += size
+            offline += _openings(plan, chunk, party, sent)
             if attempt.needs_dealer:
-                size, width = dealt_bytes(plan, party, chunk.count), plan.dealt_bits(party)
-                offline += frame_bytes(
-                    "material", chunk.place, chunk.number, chunk.count, width, size
-                )
-    revealed = [
-        attempt.released_values(node) * attempt.ring.bytes * len(attempt.study.kernels)
-        for node in nodes
-    ]
-    return Cost(attempt.rounds, tuple(map(sent_by_round, sent)), tuple(revealed), offline)
+                offline += _material(plan, chunk, party)
+    share = attempt.ring.bytes * len(attempt.study.kernels)
+    revealed = tuple(attempt.released_values(node) * share for node in nodes)
+    return Cost(attempt.rounds, tuple(map(sent_by_round, sent)), revealed, offline)
 
 
-def _links(attempt: Attempt, sent: list[Counter[tuple[str, int]]]) -> int:
-    """What every node sends to each of its peers: to set up, and in round 1."""
-    backend, set_up = backend_of(attempt.study), 0
+def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes]) -> int:
+    """A party's bytes in the rounds of a chunk: returned for noise, else added to what is sent."""
+    offline = 0
+    for number in range(1, plan.rounds + 1):
+        shape = plan.shape(number, party, chunk.count)
+        size = (plan.parties - 1) * _bytes(shape, chunk.place, chunk.number)
+        if chunk.noise:
+            offline += size
+        else:
+            sent[chunk.parties[party]][shape.step, shape.round] += size
+    return offline
+
+
+def _material(plan: ChunkPlan, chunk: Chunk, party: int) -> int:
+    """Bytes of a party's material for a chunk."""
+    size = dealt_bytes(plan, party, chunk.count)
+    width = plan.dealt_bits(party)
+    return frame_bytes("material", chunk.place, chunk.number, chunk.count, width, size)
+
+
+def _links(attempt: Attempt, sent: list[SentBytes]) -> int:
+    """Every node's bytes to each of its peers: to set up (returned), and in round 1 (added)."""
+    backend = backend_of(attempt.study)
+    set_up = 0
     for node, own in enumerate(sent):
         for peer in attempt.peers(node):
             link = (min(node, peer), max(node, peer))
-            set_up += sum(
-                _bytes(shape, link, 0) for shape in backend.set_up_shapes(attempt, node, peer)
-            )
+            shapes = backend.set_up_shapes(attempt, node, peer)
+            set_up += sum(_bytes(shape, link, 0) for shape in shapes)
             for number, shape in enumerate(backend.field_shapes(attempt, node, peer)):
                 own[shape.step, shape.round] += _bytes(shape, link, number)
     return set_up
 
 
 def _tosses(attempt: Attempt) -> int:
-    """A committee's coins without a dealer."""
+    """Bytes of a committee's coins without a dealer."""
     if attempt.toss_plan is None:
         return 0
     pairs = permutations(range(attempt.toss_plan.members), 2)
@@ -74,7 +85,7 @@ def _tosses(attempt: Attempt) -> int:
 
 
 def _bytes(shape: Message, owners: Owners, number: int) -> int:
-    """Of a message as a frame; one of width 0 is not sent."""
+    """Bytes of a message as a frame; a message of width 0 is not sent."""
     if not shape.width:
         return 0
     return frame_bytes(

@@ -28,7 +28,8 @@ from umpc.errors import (
     TooManySchemas,
     UmpcError,
 )
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links

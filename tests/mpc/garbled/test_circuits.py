@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, columns, fits, numbers
 from umpc.errors import KernelError
-from umpc.mpc.garbled.circuits import (
-    FALSE,
-    TRUE,
-    Circuit,
-    CircuitBuilder,
-    InputBit,
-    evaluate_circuit,
-    input_bits,
-)
+from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
+from umpc.mpc.garbled.circuits import Circuit, InputBit, evaluate_circuit, input_bits
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of, circuit_of_all
 from umpc.ustat import expression as ex
 from umpc.ustat import tracing

@@ -13,14 +13,8 @@ from tests.support.bell import all_numbers
 from tests.support.mpc_studies import make_schema
 from tests.support.transfers import bits_of, correlated, delta_of, open_channel
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.garbled.circuits import (
-    FALSE,
-    TRUE,
-    CircuitBuilder,
-    InputBit,
-    evaluate_circuit,
-    input_bits,
-)
+from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
+from umpc.mpc.garbled.circuits import InputBit, evaluate_circuit, input_bits
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.pair_noise import (
     NOBODYS,

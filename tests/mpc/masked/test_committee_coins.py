@@ -30,7 +30,7 @@ class Toss:
         stream = Stream(label.encode().ljust(32, b"."))
         self.count, self.plan = len(thresholds), noise_plan(members, RINGS[1])
         seeds = [stream.bytes(32) for _ in range(members)]
-        self.drawn = drawn or [stream.words(self.count) for _ in range(members)]
+        self.contributions = drawn or [stream.words(self.count) for _ in range(members)]
         self.seeded = [
             SeededPart.expand(self.plan, seed, party, self.count)
             for party, seed in enumerate(seeds)
@@ -40,7 +40,7 @@ class Toss:
         weights = np.ones(self.count, dtype=np.uint64)
         parties = []
         for party, part in enumerate(dealt):
-            coins = Coins(self.drawn[party], thresholds, weights)
+            coins = Coins(self.contributions[party], thresholds, weights)
             inputs = ChunkInputs({}, {}, {}, self.count, [str(p) for p in range(members)], coins)
             again = DealtPart.decode(self.plan, part.encode(), party, self.count)
             parties.append(

@@ -10,15 +10,13 @@ from umpc.crypto.ring import RINGS
 from umpc.errors import KernelError
 from umpc.mpc.masked.compiler import LONGEST, compile_program
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.masked.plan import (
-    MAX_CHUNK,
+from umpc.mpc.masked.plan import MAX_CHUNK, Plan, Program
+from umpc.mpc.masked.plan_items import (
     Compared,
     EdgePlace,
     Local,
     Logic,
     LookupBit,
-    Plan,
-    Program,
     RecordPlace,
     WordPlace,
 )
@@ -120,12 +118,14 @@ def test_patterns_share_wires_and_a_wire_is_as_wide_as_its_widest_use():
     leaning = TRIPLE_KERNELS["leaning_times_value"]
     alone = [compile_program([leaning], SMALL, [pattern]) for pattern in patterns(3)]
     together = compile_program([leaning], SMALL, patterns(3))
-    assert {wire.of for wire in together.wires} == {
-        wire.of for found in alone for wire in found.wires
+    assert {wire.polynomial for wire in together.wires} == {
+        wire.polynomial for found in alone for wire in found.wires
     }
     for wire in together.wires:
-        assert wire.width == max(w.width for found in alone for w in found.wires if w.of == wire.of)
-    assert len({wire.of for wire in together.wires}) == len(together.wires)
+        assert wire.width == max(
+            w.width for found in alone for w in found.wires if w.polynomial == wire.polynomial
+        )
+    assert len({wire.polynomial for wire in together.wires}) == len(together.wires)
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4])

@@ -14,7 +14,8 @@ from umpc.crypto.ring import RINGS
 from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.masks import linear_value, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
-from umpc.mpc.masked.plan import Compared, Plan, RecordPlace, WordPlace
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import Compared, RecordPlace, WordPlace
 
 COUNT = 40
 CASES = {name: (kernel, (0, 1)) for name, kernel in KERNELS.items()}

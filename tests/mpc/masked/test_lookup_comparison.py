@@ -18,17 +18,17 @@ from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
 from umpc.mpc.masked.lookup_comparison import FAN, PIECE, compare
 from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.material import SeededPart
-from umpc.mpc.masked.plan import (
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import (
     Bit,
     Layer,
     Linear,
     Literal,
     Logic,
     LookupBit,
-    Plan,
+    LookupTable,
     RecordPlace,
     SharedPolynomial,
-    Table,
     Term,
 )
 from umpc.ustat.polynomial import constant
@@ -40,10 +40,10 @@ class Recorder:
     """Numbers tables and bits and notes the layer of each: what the compiler offers, and no more."""
 
     def __init__(self) -> None:
-        self.tables: list[Table] = []
+        self.tables: list[LookupTable] = []
         self.layers: dict[Bit, int] = {}
 
-    def look(self, table: Table, kind: str, layer: int) -> int:
+    def lookup_bit(self, table: LookupTable, kind: str, layer: int) -> int:
         if table not in self.tables:
             self.tables.append(table)
         return self._number(LookupBit(self.tables.index(table), kind), layer)
@@ -177,12 +177,12 @@ def test_tables_cover_each_bit_of_the_mask_once(width):
 def test_the_lowest_pieces_equality_is_opened_for_ties_only():
     recorder, difference = Recorder(), Linear(((0, 1), (1, 1), (2, 1)))
     compare(recorder, difference, 10, "less", 1)
-    looked = [
+    lookups = [
         (recorder.tables[bit.table].low, bit.kind)
         for bit in recorder.layers
         if isinstance(bit, LookupBit)
     ]
-    assert looked == [
+    assert lookups == [
         (9, "equal"),
         (8, "less"),
         (4, "less"),

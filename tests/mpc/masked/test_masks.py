@@ -12,7 +12,7 @@ from tests.support.mpc_studies import ALPHA, program_of, uniformity
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.mpc.masked.masks import linear_value, masked_wires, modulus, wire_masks
-from umpc.mpc.masked.plan import Linear
+from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.local import evaluate_local
 
 CASES = {name: (kernel, (0, 1)) for name, kernel in KERNELS.items()}
@@ -38,7 +38,7 @@ def test_masked_minus_mask_is_the_value_modulo_its_width(name, ring):
         program.wires, masked_wires(program, records, masks, 50), masks, strict=True
     ):
         assert masked.max() <= modulus(wire.width) and mask.max() <= modulus(wire.width)
-        value = evaluate_local(wire.of, {0: records}, 50).view(np.uint64)
+        value = evaluate_local(wire.polynomial, {0: records}, 50).view(np.uint64)
         assert np.array_equal((masked - mask) & modulus(wire.width), value & modulus(wire.width))
 
 

@@ -14,7 +14,7 @@ from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.ring import RINGS
 from umpc.dealer.session import DealerSession
 from umpc.errors import EncodingError
-from umpc.mpc.attempt import Chunk
+from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.masks import wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK

@@ -7,10 +7,11 @@ import pytest
 from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS
 from tests.support.mpc_studies import patterns, program_of
 from umpc.crypto.ring import RINGS
+from umpc.mpc.chunks import pattern_of
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.masked.plan import (
-    MAX_CHUNK,
+from umpc.mpc.masked.plan import MAX_CHUNK
+from umpc.mpc.masked.plan_items import (
     Compared,
     EdgePlace,
     Linear,
@@ -18,7 +19,6 @@ from umpc.mpc.masked.plan import (
     Term,
     WordPlace,
     expansions,
-    pattern_of,
     subsets,
 )
 from umpc.study.frames import MAX_PAYLOAD

@@ -18,7 +18,7 @@ from tests.support.bell import bell_study, clear_values, noisy_values, remembere
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
 from umpc.crypto.prg import Stream, derive
-from umpc.mpc.garbled.cells import EvaluatingSide, GarblingSide, Side
+from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide, Side
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import Simulated, simulate

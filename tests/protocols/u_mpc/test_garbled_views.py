@@ -119,11 +119,11 @@ class NoHash(GateHash):
 def no_labels(monkeypatch) -> None:
     """All labels of bit 0 are 0."""
     zeros = lambda seed, count: np.zeros((count, 2), dtype=np.uint64)  # noqa: E731
-    monkeypatch.setattr("umpc.mpc.garbled.cells.fresh_labels", zeros)
+    monkeypatch.setattr("umpc.mpc.garbled.sides.fresh_labels", zeros)
 
 
 def no_hash(monkeypatch) -> None:
-    monkeypatch.setattr("umpc.mpc.garbled.cells.GateHash", NoHash)
+    monkeypatch.setattr("umpc.mpc.garbled.sides.GateHash", NoHash)
 
 
 def no_mask_of_choices(monkeypatch) -> None:

@@ -1,1 +1,18 @@
-"""mpc/garbled."""
+"""Garbled circuits for the edges of two owners, without a dealer.
+
+| file | what it is |
+|---|---|
+| `circuits.py` | Boolean circuits whose outputs are weighted sums, evaluated in the clear |
+| `circuit_builder.py` | a circuit in the making, with few AND gates |
+| `bit_sums.py` | numbers as weighted sums of bits |
+| `bit_sum_gates.py` | the gates of comparisons, products and choices of such numbers |
+| `kernel_to_circuit.py` | the lowering of kernel expressions to circuits |
+| `pair_noise.py` | noise of each pair's value, inside its circuit |
+| `outputs.py` | the elements that turn bits into additive shares |
+| `schedule.py` | the order of work: batches of independent gates |
+| `garbling.py` | half-gates for batches of edges |
+| `gates.py` | the gates as operations on arrays |
+| `plan.py` | the public facts: circuit, chunks, messages on a link |
+| `sides.py` | one node's side of one link |
+| `cells.py` | one node's part in all its cells |
+"""

@@ -1,55 +1,64 @@
 """Garbled circuits for the edges between two owners: half-gates, with additive shares as output.
 
-Zahur, Rosulek & Evans 2015 (eprint 2014/756): free XOR, point and permute, two ciphertexts per AND. Party 0 garbles,
-party 1 evaluates; a circuit is garbled for n edges at once, and every gate is a few operations on (n, 2) arrays.
+Paper: Zahur, Rosulek & Evans 2015 (eprint 2014/756): free XOR, point and permute, two ciphertexts
+per AND. Party 0 garbles, party 1 evaluates. A circuit is garbled for n edges at once, and every
+gate is a few operations on (n, 2) arrays (`gates.py`).
 
-A label is 128 bits, (…, 2) uint64. A wire has the labels L0 (bit 0) and L1 = L0 ⊕ Δ (bit 1) with lsb(Δ) = 1, so the
-lsb is its *color*; p = lsb(L0) is the color of bit 0. Write L⁰, L¹ for the labels of color 0 and 1, H for the hash,
-j, j' for the tweaks of a gate's halves, and a, b, c for its inputs and its output:
+A label is 128 bits, (…, 2) uint64. A wire has the labels L0 (bit 0) and L1 = L0 ⊕ Δ (bit 1) with
+lsb(Δ) = 1, so the lsb is its *color*; p = lsb(L0) is the color of bit 0. Write L⁰, L¹ for the
+labels of color 0 and 1, H for the hash, j, j' for the tweaks of a gate's halves, and a, b, c for
+its inputs and its output:
 
-    T_G = H(A⁰, j) ⊕ H(A¹, j) ⊕ p_b Δ        T_E = H(B⁰, j') ⊕ H(B¹, j') ⊕ A0            sent
-    C0  = H(A⁰, j) ⊕ H(B⁰, j') ⊕ p_a p_b Δ                                               kept by the garbler
-    C   = H(A, j) ⊕ color(A) T_G ⊕ H(B, j') ⊕ color(B) (T_E ⊕ A)                         found by the evaluator
+    T_G = H(A⁰, j) ⊕ H(A¹, j) ⊕ p_b Δ                             sent
+    T_E = H(B⁰, j') ⊕ H(B¹, j') ⊕ A0                              sent
+    C0  = H(A⁰, j) ⊕ H(B⁰, j') ⊕ p_a p_b Δ                        kept by the garbler
+    C   = H(A, j) ⊕ color(A) T_G ⊕ H(B, j') ⊕ color(B) (T_E ⊕ A)  found by the evaluator
 
-These are the paper's equations with its case distinctions solved. Garbler 4 hashes an AND, evaluator 2.
+These are the paper's equations (GbAnd, Ev) with its case distinctions solved. The garbler hashes 4
+times an AND, the evaluator twice.
 
-Output (`outputs.py`). A bit b becomes additive shares modulo 2^w by one element an edge: a projection table (Ball,
-Malkin & Rosulek 2016, eprint 2016/969) whose row of color 0 is not sent. A wire's pads h_0, h_1 of an element are words
-of H(L⁰, j) and H(L¹, j). For f·b with a factor f that the garbler alone may know,
+**Output** (`outputs.py`). A bit b becomes additive shares modulo 2^w by one element an edge: a
+projection table (Ball, Malkin & Rosulek 2016, eprint 2016/969) whose row of color 0 is not sent. A
+wire's pads h_0, h_1 of an element are words of H(L⁰, j) and H(L¹, j). For f·b with a factor f that
+the garbler alone may know,
 
     ρ = h_0 − f p             kept by the garbler
     t = f (1 ⊕ p) + ρ − h_1   sent
     h_color + color · t       found by the evaluator: f b + ρ
 
-as color 0 means b = p, and color 1 means b = 1 ⊕ p. A unit has f = 1: v_b = b + ρ_b. For an AND a·b that nothing but
-sums read, f = p_a: P_ab = p_a b + ρ_ab. The evaluator knows color(a) = a ⊕ p_a. With Y = Σ ω b over all products of a
-and with R = Σ ω ρ_ab, S = Σ ω (ρ_b − ρ_ab) it finds
+because color 0 means b = p, and color 1 means b = 1 ⊕ p. A unit has f = 1: v_b = b + ρ_b. For an
+AND a·b that only sums read, f = p_a: P_ab = p_a b + ρ_ab. The evaluator knows color(a) = a ⊕ p_a.
+With Y = Σ ω b over all products of a, with R = Σ ω ρ_ab, and with S = Σ ω (ρ_b − ρ_ab), it finds
 
     color 0: a Y + R = Σ ω P_ab, as a = p_a
     color 1: a Y + S = Σ ω (v_b − P_ab), as a = 1 − p_a
 
-and one more element, t = R + k_0 − S − k_1 of pads k of wire a, makes both end in the mask R + k_0. No message goes
-back: shares of a sum are sums of shares, of all bits and all edges; the garbler's are −ω ρ, and constants.
+One more element, t = R + k_0 − S − k_1 of pads k of wire a, makes both end in the mask R + k_0. No
+message goes back: shares of a sum are sums of shares, of all bits and all edges. The garbler's
+shares are −ω ρ, and constants.
 
-What the parties see. The garbler sees nothing of the evaluator, whose labels it delivers by oblivious transfer. The
-evaluator sees one label of each wire, and of each pair of hashes one. The other is a pad of what is sent: of T_G, of
-T_E, of each t (of color 0 by h_1; of color 1 by h_0, which is in t through ρ and nowhere else that it sees). If H is
-tweakable circular correlation robust (TCCR: H(x ⊕ Δ, i) ⊕ bΔ is pseudorandom for x and b of the adversary's choice, no
-(x, i) asked for twice), then tables and elements are pseudorandom given its labels, and colors are uniform, as all L0
-are: its view is independent of all inputs. Its shares are a function of its view, the garbler's are the value minus
-that, so together they say the value and nothing else; each is uniform by a pad of its own, h or k. Security is against
-parties that follow the protocol: a garbler who garbles another circuit is not caught.
+**Reveals.** The garbler sees nothing of the evaluator, whose labels it delivers by oblivious
+transfer. The evaluator sees one label of each wire, and one of each pair of hashes. The other hash
+is a pad of what is sent: of T_G, of T_E, of each t. (For color 0 the pad is h_1. For color 1 it is
+h_0, which is in t through ρ and nowhere else that the evaluator sees.) Let H be tweakable circular
+correlation robust (TCCR): H(x ⊕ Δ, i) ⊕ bΔ is pseudorandom for x and b of the adversary's choice,
+where no (x, i) is asked for twice. Then tables and elements are pseudorandom given the evaluator's
+labels, and colors are uniform, as all L0 are. So its view is independent of all inputs. Its shares
+are a function of its view, and the garbler's shares are the value minus that. Together they say the
+value and nothing else; each is uniform by a pad of its own, h or k. Security is against parties
+that follow the protocol: a garbler who garbles another circuit is not caught.
 
-Tweaks. i = (e ⊕ g, g): e the number of the edge, g of the hash (ANDs 2t and 2t + 1, then pads). A pair of Δ and hash
-key must see each e once, in whatever circuit; then no tweak is used for two things. Labels may repeat: a record's
-labels serve all its edges.
+**Tweaks.** i = (e ⊕ g, g): e is the number of the edge, g the number of the hash (ANDs 2t and
+2t + 1, then pads). A pair of Δ and hash key must see each e once, in whatever circuit; then no
+tweak is used for two things. Labels may repeat: a record's labels serve all its edges.
 
-H(x, i) = π(y) ⊕ y with y = π(x) ⊕ i, π a fixed-key AES-128: TMMO of Guo et al. 2020 (eprint 2019/074, section 7.4),
-which is TCCR for an ideal π, with the public i added. Its bound is birthday-like: a key is for one attempt, of at most
-2^40 hashes. MITCCRH (eprint 2019/1168) needs one AES call in place of two, but an AES key for each gate of each edge;
-a new cipher object from Python costs far more than a few blocks, and one key for a whole batch is not MITCCRH.
-Remark: three-halves (eprint 2021/749) would send 1.5·128 + 5 bits per AND in place of 256, for more hashes and
-bit-sliced control bits, which are many more numpy passes.
+**Hash.** H(x, i) = π(y) ⊕ y with y = π(x) ⊕ i and π a fixed-key AES-128. This is TMMO of Guo et al.
+2020 (eprint 2019/074, section 7.4), which is TCCR for an ideal π, with the public i added. Its
+bound is birthday-like: a key is for one attempt, with at most 2^40 hashes. MITCCRH (eprint
+2019/1168) needs one AES call in place of two, but an AES key for each gate of each edge. A new
+cipher object from Python costs far more than a few blocks, and one key for a whole batch is not
+MITCCRH. Remark: three-halves (eprint 2021/749) would send 1.5·128 + 5 bits per AND in place of 256,
+for more hashes and bit-sliced control bits, which are many more numpy passes.
 """
 
 from __future__ import annotations
@@ -60,12 +69,17 @@ import numpy as np
 
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError
+from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash, pad_hashes
 from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
 
 EDGES = 1 << 12
-"""Edges worked on together: 64 KiB a label, which hides what a call of numpy costs; a few MiB of live labels."""
+"""Edges worked on together.
+
+A label then has 64 KiB, which hides the cost of a call of numpy, and the live labels take a few
+MiB.
+"""
 
 
 def garbled_bits(circuit: Circuit, ring: Ring) -> int:
@@ -75,12 +89,12 @@ def garbled_bits(circuit: Circuit, ring: Ring) -> int:
 
 
 def garbled_size(circuit: Circuit, ring: Ring, count: int) -> int:
-    """Bytes of n garbled edges."""
+    """Bytes of `count` garbled edges."""
     return garbled_bits(circuit, ring) // 8 * count
 
 
 def aes_blocks(circuit: Circuit, ring: Ring) -> tuple[int, int]:
-    """AES blocks an edge: of the garbler, of the evaluator, in batches of one gate."""
+    """AES blocks an edge: of the garbler, and of the evaluator, in batches of one gate."""
     outputs = outputs_of(circuit)
     pads = sum(1 + pad_hashes(len(numbers), ring) for _, numbers in outputs.wires)
     return 8 * outputs.and_count + 2 * pads, 4 * outputs.and_count + pads
@@ -88,18 +102,19 @@ def aes_blocks(circuit: Circuit, ring: Ring) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class GarbledEdges:
-    """What the garbler sends for n edges.
+    """The garbler's message for n edges.
 
     tables: (ANDs, 2, n, 2) uint64: T_G and T_E. elements: (elements, n) of the ring.
     """
 
-    tables: np.ndarray
-    elements: np.ndarray
+    tables: WordArray
+    elements: RingArray
 
     def __repr__(self) -> str:
         return f"GarbledEdges(edges={self.tables.shape[2]}, ands={len(self.tables)}, <redacted>)"
 
     def encode(self) -> bytes:
+        """The bytes on the wire, little-endian: all tables, then all elements."""
         elements = self.elements.astype(self.elements.dtype.newbyteorder("<"), copy=False)
         return self.tables.astype("<u8", copy=False).tobytes() + elements.tobytes()
 
@@ -107,12 +122,15 @@ class GarbledEdges:
     def decode(
         cls, data: bytes | memoryview, circuit: Circuit, ring: Ring, count: int
     ) -> GarbledEdges:
-        """Raises: EncodingError on a wrong length."""
-        due, outputs = garbled_size(circuit, ring, count), outputs_of(circuit)
-        ands, elements = outputs.and_count, len(outputs.elements)
+        """The inverse of encode. Raises: EncodingError on a wrong length."""
+        due = garbled_size(circuit, ring, count)
+        outputs = outputs_of(circuit)
+        ands = outputs.and_count
+        elements = len(outputs.elements)
         if len(data) != due:
             raise EncodingError(
-                f"{count} garbled edges of {ands} ANDs and {elements} elements take {due} bytes, got {len(data)}"
+                f"{count} garbled edges of {ands} ANDs and {elements} elements take {due} bytes, "
+                f"got {len(data)}"
             )
         split = 4 * ands * count
         tables = np.frombuffer(data, dtype="<u8", count=split).reshape(ands, 2, count, 2)
@@ -123,19 +141,21 @@ class GarbledEdges:
 def garble(
     circuit: Circuit,
     ring: Ring,
-    delta: np.ndarray,
-    labels: np.ndarray,
+    delta: WordArray,
+    labels: WordArray,
     first_edge: int,
     gate_hash: GateHash,
-) -> tuple[GarbledEdges, np.ndarray]:
+) -> tuple[GarbledEdges, RingArray]:
     """The garbler's side for n edges.
 
     Args:
         delta: (2,) uint64, Δ: uniform but for its lsb, which is 1. It never leaves the garbler.
-        labels: (inputs, n, 2) uint64, the labels of bit 0 of each input wire, whoever's input it is.
-        first_edge: the number of the first of these edges; the numbers of all calls with one Δ are disjoint.
+        labels: (inputs, n, 2) uint64, the labels of bit 0 of each input wire, whoever owns it.
+        first_edge: the number of the first of these edges; the numbers of all calls with one Δ are
+            disjoint.
 
-    Returns: what to send, and this party's share of each sum, for each edge: (sums, n) of the ring.
+    Returns: the message, and this party's share of each sum, for each edge: (sums, n) of the ring.
+    Raises: LocalProtocolError where Δ or the labels have another form.
     """
     if not int(delta[0]) & 1:
         raise LocalProtocolError(
@@ -151,9 +171,8 @@ def garble(
     for row, each in zip(shares, circuit.sums, strict=True):
         row[:] = ring.scalar(each.constant)
     for part in _parts(count):
-        worker = Garbler(
-            circuit, ring, labels[:, part], first_edge + part.start, gate_hash, delta=delta
-        )
+        first = first_edge + part.start
+        worker = Garbler(circuit, ring, labels[:, part], first, gate_hash, delta)
         worker.run(garbled.tables[:, :, part], garbled.elements[:, part], shares[:, part])
     return garbled, shares
 
@@ -162,10 +181,10 @@ def evaluate(
     circuit: Circuit,
     ring: Ring,
     garbled: GarbledEdges,
-    labels: np.ndarray,
+    labels: WordArray,
     first_edge: int,
     gate_hash: GateHash,
-) -> np.ndarray:
+) -> RingArray:
     """The evaluator's side: its share of each sum, for each edge: (sums, n) of the ring.
 
     Args: labels: (inputs, n, 2) uint64, the active label of each input wire.
@@ -178,22 +197,27 @@ def evaluate(
     return shares
 
 
-def sum_shares(shares: np.ndarray) -> list[int]:
+def sum_shares(shares: RingArray) -> list[int]:
     """A party's share of each sum over the edges, as elements of the ring."""
     return [int(row.sum(dtype=shares.dtype)) for row in shares]
 
 
-def active_labels(labels: np.ndarray, bits: np.ndarray, delta: np.ndarray) -> np.ndarray:
-    """Of the labels of bit 0, (…, 2), the labels of these bits (…): what the garbler sends for its own inputs."""
-    return labels ^ (np.uint64(0) - bits.astype(np.uint64))[..., None] & delta
+def active_labels(labels: WordArray, bits: BitArray, delta: WordArray) -> WordArray:
+    """The labels of these bits (…), from the labels of bit 0 (…, 2).
+
+    The garbler sends them for its own inputs.
+    """
+    masks = np.uint64(0) - bits.astype(np.uint64)
+    return labels ^ masks[..., None] & delta
 
 
-def _edges(circuit: Circuit, labels: np.ndarray) -> int:
+def _edges(circuit: Circuit, labels: WordArray) -> int:
+    """The number of edges. Raises: LocalProtocolError on labels of another form."""
     if labels.ndim != 3 or len(labels) != len(circuit.inputs) or labels.dtype != np.uint64:
         raise LocalProtocolError(
             f"labels of shape ({len(circuit.inputs)}, edges, 2) were due, got {labels.shape}"
         )
-    return labels.shape[1]
+    return int(labels.shape[1])
 
 
 def _parts(count: int) -> list[slice]:

@@ -1,17 +1,21 @@
 """Noise of each pair's value, added inside the pair's own circuit: `protocol = "bell-2pc"`.
 
-Bell, Bellet, Gascón & Kulkarni 2020, section 5 and appendix C.2: a pair of records computes f(x, y) + η, and only that
-leaves the pair. Random numbers of `bits` bits come from both sides, r = r_garbler ⊕ r_evaluator, so neither side knows
-one as long as the other's is uniform; the XOR is free. A number decides a coin: [r < threshold], one AND a bit.
+Paper: Bell, Bellet, Gascón & Kulkarni 2020, section 5 and appendix C.2: a pair of records computes
+f(x, y) + η, and only that leaves the pair. Random numbers of `bits` bits come from both sides,
+r = r_garbler ⊕ r_evaluator. So neither side knows one as long as the other's is uniform; the XOR is
+free. A number decides a coin: [r < threshold], one AND a bit.
 
 | noise | value of a pair, in units |
 |---|---|
 | `AddedCoins` | f + Σ weight_j · [r_j < threshold_j], each coin with a number of its own |
-| `Shift` | low + (f − low + Σ [r < threshold_j] mod modulus), all from one number: randomised response |
+| `Shift` | low + (f − low + Σ [r < threshold_j] mod modulus): randomised response |
 
-The same law is here three times: as gates (`circuit`), on clear values (`apply`: for pairs inside a node, and the
-oracle of the first), and as probabilities in `dp/pairs.py`. Sees: garbler and evaluator what they see of any circuit,
-`garbling.py`; whoever gets both their shares the noisy value.
+`Shift` makes all steps from one random number. Each law is written three times: as gates (`circuit`); on clear values (`apply`), for pairs inside a
+node and as the oracle of the gates; and as probabilities in
+`umpc/protocols/bell_2pc/pair_mechanisms.py`.
+
+Reveals: garbler and evaluator see what they see of any circuit (`garbling.py`); whoever gets both
+their shares sees the noisy value.
 """
 
 from __future__ import annotations
@@ -22,43 +26,49 @@ from typing import Protocol
 
 import numpy as np
 
-from umpc.mpc.garbled.bit_sums import Number, constant_number, weighted
-from umpc.mpc.garbled.circuits import FALSE, TRUE, CircuitBuilder, InputBit, Literal
+from umpc.mpc.arrays import IntArray, WordArray
+from umpc.mpc.garbled.bit_sum_gates import BitSumGates
+from umpc.mpc.garbled.bit_sums import BitSum, constant_sum, weighted
+from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder, WireLiteral
+from umpc.mpc.garbled.circuits import InputBit
 
 NOBODYS = 2
-"""The record of an input bit that belongs to no record: it is of a random number."""
-
-
-class Lowering(Protocol):
-    """What a noise needs of the circuit's maker."""
-
-    gates: CircuitBuilder
-
-    def less_than_zero(self, of: Number) -> Literal: ...
+"""The record of an input bit that belongs to no record: it is a bit of a random number."""
 
 
 class PairNoise(Protocol):
-    """bits: of a random number. numbers: how many a pair needs."""
-
-    bits: int
+    """The noise of one sum's values."""
 
     @property
-    def numbers(self) -> int: ...
-
-    def circuit(
-        self, of: Number, random: Sequence[Sequence[Literal]], lowering: Lowering
-    ) -> Number:
-        """The noisy number. of: in units. random: of each random number its bits, lowest first."""
+    def bits(self) -> int:
+        """Bits of a random number."""
         ...
 
-    def apply(self, values: np.ndarray, random: np.ndarray) -> np.ndarray:
-        """The noisy values: (n,) int64. values: (n,) int64 in units. random: (numbers, n) uint64."""
+    @property
+    def numbers(self) -> int:
+        """Random numbers that a pair needs."""
+        ...
+
+    def circuit(
+        self, number: BitSum, random: Sequence[Sequence[WireLiteral]], gates: BitSumGates
+    ) -> BitSum:
+        """The noisy number.
+
+        number: in units. random: for each random number its bits, the lowest first.
+        """
+        ...
+
+    def apply(self, values: IntArray, random: WordArray) -> IntArray:
+        """The noisy values: (n,) int64.
+
+        values: (n,) int64 in units. random: (numbers, n) uint64.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class AddedCoins:
-    """thresholds: of each coin, out of 2^bits."""
+    """A weighted sum of independent coins. thresholds: of each coin, out of 2^bits."""
 
     bits: int
     thresholds: tuple[int, ...]
@@ -66,24 +76,31 @@ class AddedCoins:
 
     @property
     def numbers(self) -> int:
+        """One random number for each coin."""
         return len(self.thresholds)
 
     def circuit(
-        self, of: Number, random: Sequence[Sequence[Literal]], lowering: Lowering
-    ) -> Number:
+        self, number: BitSum, random: Sequence[Sequence[WireLiteral]], gates: BitSumGates
+    ) -> BitSum:
+        """The noisy number, as in `PairNoise`."""
         coins = zip(random, self.thresholds, self.weights, strict=True)
-        return of.plus(
-            weighted((below(bits, limit, lowering.gates), weight) for bits, limit, weight in coins)
+        return number.plus(
+            weighted((below(bits, limit, gates.gates), weight) for bits, limit, weight in coins)
         )
 
-    def apply(self, values: np.ndarray, random: np.ndarray) -> np.ndarray:
+    def apply(self, values: IntArray, random: WordArray) -> IntArray:
+        """The noisy values, as in `PairNoise`."""
         coins = random < np.array(self.thresholds, dtype=np.uint64).reshape(-1, 1)
-        return values + np.array(self.weights, dtype=np.int64) @ coins.astype(np.int64)
+        noise: IntArray = np.array(self.weights, dtype=np.int64) @ coins.astype(np.int64)
+        return values + noise
 
 
 @dataclass(frozen=True)
 class Shift:
-    """low: the least value. modulus: how many values there are. thresholds: of each step of the shift."""
+    """A random shift of the value, modulo the number of values.
+
+    low: the least value. modulus: the number of values. thresholds: of each step of the shift.
+    """
 
     bits: int
     low: int
@@ -92,62 +109,66 @@ class Shift:
 
     @property
     def numbers(self) -> int:
+        """One random number for all steps."""
         return 1
 
     def circuit(
-        self, of: Number, random: Sequence[Sequence[Literal]], lowering: Lowering
-    ) -> Number:
-        steps = weighted((below(random[0], limit, lowering.gates), 1) for limit in self.thresholds)
-        shifted = of.plus(constant_number(-self.low)).plus(steps)
-        is_inside = lowering.less_than_zero(shifted.plus(constant_number(-self.modulus)))
+        self, number: BitSum, random: Sequence[Sequence[WireLiteral]], gates: BitSumGates
+    ) -> BitSum:
+        """The noisy number, as in `PairNoise`."""
+        steps = weighted((below(random[0], limit, gates.gates), 1) for limit in self.thresholds)
+        shifted = number.plus(constant_sum(-self.low)).plus(steps)
+        is_inside = gates.less_than_zero(shifted.plus(constant_sum(-self.modulus)))
         return shifted.plus(weighted([(is_inside ^ 1, -self.modulus)], self.low))
 
-    def apply(self, values: np.ndarray, random: np.ndarray) -> np.ndarray:
-        steps = (random < np.array(self.thresholds, dtype=np.uint64).reshape(-1, 1)).sum(axis=0)
+    def apply(self, values: IntArray, random: WordArray) -> IntArray:
+        """The noisy values, as in `PairNoise`."""
+        below_threshold = random < np.array(self.thresholds, dtype=np.uint64).reshape(-1, 1)
+        steps: IntArray = below_threshold.sum(axis=0)
         return (values - self.low + steps) % self.modulus + self.low
 
 
-def below(bits: Sequence[Literal], limit: int, gates: CircuitBuilder) -> Literal:
+def below(bits: Sequence[WireLiteral], limit: int, gates: CircuitBuilder) -> WireLiteral:
     """[Σ 2^i · bits[i] < limit], limit public: the highest bit that differs decides."""
     if limit >> len(bits):
         return TRUE
     less = FALSE
     for i, bit in enumerate(bits):
-        less = (
-            gates.disjunction(bit ^ 1, less) if limit >> i & 1 else gates.conjunction(bit ^ 1, less)
-        )
+        if limit >> i & 1:
+            less = gates.disjunction(bit ^ 1, less)
+        else:
+            less = gates.conjunction(bit ^ 1, less)
     return less
 
 
 def noisy(
-    numbers: Sequence[Number], noises: Sequence[PairNoise], lowering: Lowering
-) -> list[Number]:
+    numbers: Sequence[BitSum], noises: Sequence[PairNoise], gates: BitSumGates
+) -> list[BitSum]:
     """The circuit's numbers, each with its noise, from input bits of their own."""
-    out = []
+    results = []
     for place, (number, noise) in enumerate(zip(numbers, noises, strict=True)):
+        names = (f"{place:02}.{draw:06}" for draw in range(noise.numbers))
         random = [
-            [
-                lowering.gates.input(InputBit(NOBODYS, f"{place:02}.{draw:06}", bit))
-                for bit in range(noise.bits)
-            ]
-            for draw in range(noise.numbers)
+            [gates.gates.input(InputBit(NOBODYS, name, bit)) for bit in range(noise.bits)]
+            for name in names
         ]
-        out.append(noise.circuit(number, random, lowering))
-    return out
+        results.append(noise.circuit(number, random, gates))
+    return results
 
 
 def apply_all(
-    values: Sequence[np.ndarray], noises: Sequence[PairNoise], words: np.ndarray
-) -> list[np.ndarray]:
+    values: Sequence[IntArray], noises: Sequence[PairNoise], words: WordArray
+) -> list[IntArray]:
     """Clear values with their noise. words: (all numbers, n) uint64, uniform."""
-    out, start = [], 0
-    for of, noise in zip(values, noises, strict=True):
+    results = []
+    start = 0
+    for clear, noise in zip(values, noises, strict=True):
         random = words[start : start + noise.numbers] >> np.uint64(64 - noise.bits)
-        out.append(noise.apply(of, random))
+        results.append(noise.apply(clear, random))
         start += noise.numbers
-    return out
+    return results
 
 
 def words_of(noises: Sequence[PairNoise]) -> int:
-    """Random words of a pair."""
+    """The number of random words of a pair."""
     return sum(noise.numbers for noise in noises)

@@ -1,10 +1,12 @@
-"""Garbled edges between two nodes, as far as everybody knows them: circuit, chunks, what travels on a link.
+"""The public facts of garbled edges between two nodes: circuit, chunks, and messages on a link.
 
-Of two nodes the one that comes first in the study garbles, in all their cells. Records of either keep their place in
-the kernel: with two samples a link has the cells (u, v) and (v, u), and a node's records of the first class are
-argument a in one of them, its others argument b in the other.
+The one of two nodes that comes first in the study garbles, in all their cells. Records of either
+node keep their place in the kernel. With two samples a link has the cells (u, v) and (v, u): a
+node's records of the first class are argument a in one of them, and its others are argument b in
+the other.
 
-With noise inside the circuit (`pairs.py`) a chunk begins with the evaluator's choices for its random bits.
+With noise inside the circuit (`pair_noise.py`) a chunk begins with the evaluator's choices for its
+random bits.
 """
 
 from __future__ import annotations
@@ -12,27 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple, Protocol
 
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message
 from umpc.errors import KernelError
+from umpc.mpc.arrays import IndexArray
+from umpc.mpc.chunks import ChunkProgram, Pattern, require
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.pair_noise import NOBODYS, PairNoise
-from umpc.mpc.masked.plan import Pattern
 from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.correlated_ot import extend_shape, extension_bytes
 from umpc.study.frames import MAX_PAYLOAD
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
 from umpc.ustat.kernel import Kernel
-
-if TYPE_CHECKING:
-    from umpc.mpc.attempt import Attempt
 
 LABELS, COINS, GARBLED = "labels", "coins", "garbled"
 GARBLER, EVALUATOR = 0, 1
@@ -43,16 +41,19 @@ CHOICES_AT_ONCE = 1 << 18
 """Choices in one message of the transfers' extension: 1 MiB."""
 CHUNKS_IN_FLIGHT = 8
 WINDOW_BYTES = 8 << 20
-"""How far a garbler may be ahead. Garbled edges go one way on a link, in the order in which they are asked for, from
-earlier to later nodes: so a node that waits for a later one can lock nobody. Choices of random bits go the other way, a
-twentieth as large: those of all chunks in flight are far below the window."""
+"""The most bytes that a garbler may be ahead.
+
+Garbled edges go one way on a link, in the order in which they are asked for, from earlier to later
+nodes. So a node that waits for a later one can lock nobody. Choices of random bits go the other
+way, a twentieth as large: those of all chunks in flight are far below the window.
+"""
 
 
 @dataclass(frozen=True)
 class GarbledPlan:
-    """What the two owners of a cell do with each of its edges.
+    """The computation of the two owners of a cell, for each of its edges.
 
-    noisy: every edge's value gets noise of its own, and is a result of its own.
+    noisy: whether every edge's value gets noise of its own, and is a result of its own.
     """
 
     circuit: Circuit
@@ -73,18 +74,22 @@ class GarbledPlan:
 
     @property
     def chunk_edges(self) -> int:
-        """As many as fit one message."""
+        """Edges of a chunk: as many as fit one message."""
         return min(EDGES, 8 * MAX_PAYLOAD // self.edge_bits) if self.edge_bits else EDGES
 
     @property
     def rounds(self) -> int:
-        return (2 if self.coin_wires else 1) if self.edge_bits else 0
+        """The rounds of a chunk: choices of random bits where there are any, and garbled edges."""
+        if not self.edge_bits:
+            return 0
+        return 2 if self.coin_wires else 1
 
     def dealt_bits(self, party: int) -> int:
+        """Nothing is dealt."""
         return 0
 
     def shape(self, round: int, party: int, count: int) -> Message:
-        """What a party sends of `count` edges, but for its content."""
+        """A party's message for `count` edges, with zero bytes in place of its content."""
         if self.coin_wires and round == 1:
             choices = extension_bytes(self.coin_count(count))
             return self.coins(bytes(choices)) if party == EVALUATOR else silence(COINS, 1)
@@ -93,7 +98,7 @@ class GarbledPlan:
         return self.garbled(bytes(self.edge_bits // 8 * count), count)
 
     def coin_count(self, count: int) -> int:
-        """Random bits of so many edges."""
+        """Random bits of `count` edges."""
         return len(self.coin_wires) * count
 
     def coins(self, payload: bytes) -> Message:
@@ -106,13 +111,13 @@ class GarbledPlan:
 
     @property
     def _last(self) -> int:
-        """How the last round is numbered: not at all where there is but one."""
+        """The number of the last round; 0 where there is but one."""
         return 2 if self.coin_wires else 0
 
 
 @dataclass(frozen=True)
 class GarbledProgram:
-    """The plans of all cells: they are all the same one."""
+    """The plans of all cells, which are all equal."""
 
     circuit: Circuit
     ring: Ring
@@ -124,11 +129,9 @@ class GarbledProgram:
     @property
     def rounds(self) -> int:
         """The rounds before the reveal: labels, choices of random bits, garbled edges."""
-        return (
-            1 + max(plan.rounds for plan in self.plans.values())
-            if self.plans and self.circuit.inputs
-            else 0
-        )
+        if not self.plans or not self.circuit.inputs:
+            return 0
+        return 1 + max(plan.rounds for plan in self.plans.values())
 
 
 def garbled_program(
@@ -137,8 +140,11 @@ def garbled_program(
     patterns: Iterable[Pattern],
     noises: Sequence[PairNoise] = (),
 ) -> GarbledProgram:
-    """noises: of each kernel's value, if every edge has its own. Raises: KernelError where a circuit is too large, or
-    one garbled edge fits no message.
+    """The program of these kernels.
+
+    noises: of each kernel's value, if every edge has its own.
+
+    Raises: KernelError where a circuit is too large, or one garbled edge fits no message.
     """
     patterns = sorted(set(patterns))
     if not patterns:
@@ -146,35 +152,55 @@ def garbled_program(
     plan = GarbledPlan(_circuit(tuple(kernels), tuple(noises)), ring, bool(noises))
     if plan.edge_bits > 8 * MAX_PAYLOAD:
         raise KernelError(
-            f"one garbled edge of this kernel takes {plan.edge_bits // 8} bytes, at most {MAX_PAYLOAD} are possible; "
-            f"narrow its fields' bounds, take a coarser resolution or fewer products"
+            f"one garbled edge of this kernel takes {plan.edge_bits // 8} bytes, at most "
+            f"{MAX_PAYLOAD} are possible; narrow its fields' bounds, take a coarser resolution or "
+            "fewer products"
         )
     return GarbledProgram(plan.circuit, ring, dict.fromkeys(patterns, plan))
 
 
 @lru_cache(maxsize=64)
 def _circuit(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...]) -> Circuit:
-    return circuit_of_all(
-        [k.expression for k in kernels], kernels[0].schema, [k.unit for k in kernels], noises
-    )
+    expressions = [kernel.expression for kernel in kernels]
+    units = [kernel.unit for kernel in kernels]
+    return circuit_of_all(expressions, kernels[0].schema, units, noises)
 
 
 class WireBlock(NamedTuple):
     """Records of one node in one cell, and the input wires that carry their bits.
 
-    bits: where they stand among all bits of the node: wire after wire, of every wire record after record.
+    bits: the range of these bits among all bits of the node: wire after wire, and for every wire
+        record after record.
     """
 
     owners: Owners
     slot: int
     wires: tuple[int, ...]
-    records: np.ndarray
+    records: IndexArray
     bits: slice
+
+
+class LinkedAttempt(Protocol):
+    """The facts of an attempt that its links need."""
+
+    @property
+    def hypergraph(self) -> Hypergraph:
+        """E."""
+        ...
+
+    @property
+    def program(self) -> ChunkProgram:
+        """The plans of all patterns of owners."""
+        ...
+
+    def tosses(self, *nodes: int) -> bool:
+        """Whether all of these nodes toss coins without a dealer."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """Two nodes that share edges, or toss coins. garbler < evaluator, by their places in the study.
+    """Two nodes that share edges, or toss coins; garbler < evaluator, by their places in the study.
 
     cells: in canonical order. tosses: whether both are in a committee without a dealer.
     """
@@ -186,18 +212,16 @@ class Link:
     tosses: bool = False
 
     @classmethod
-    def of(cls, attempt: Attempt, node: int, peer: int) -> Link:
+    def of(cls, attempt: LinkedAttempt, node: int, peer: int) -> Link:
+        """The link of two nodes in an attempt."""
         garbler, evaluator = sorted((node, peer))
-        graph: Hypergraph = attempt.hypergraph
-        cells = {
-            owners: cell
-            for owners, cell in graph.shared_cells.items()
-            if set(owners) == {node, peer}
-        }
-        return cls(garbler, evaluator, attempt.program.circuit, cells, attempt.tosses(node, peer))
+        shared = attempt.hypergraph.shared_cells.items()
+        cells = {owners: cell for owners, cell in shared if set(owners) == {node, peer}}
+        circuit = require(attempt.program, GarbledProgram).circuit
+        return cls(garbler, evaluator, circuit, cells, attempt.tosses(node, peer))
 
     def blocks(self, node: int) -> list[WireBlock]:
-        """A node's records on this link: each once, since it has the same place in all its edges."""
+        """A node's records on this link; each is in one block, as it has one place in all edges."""
         return self._blocks[node]
 
     @cached_property
@@ -205,30 +229,36 @@ class Link:
         return {node: self._blocks_of(node) for node in (self.garbler, self.evaluator)}
 
     def _blocks_of(self, node: int) -> list[WireBlock]:
-        blocks, start = [], 0
+        blocks = []
+        start = 0
         for owners, cell in self.cells.items():
             slot = owners.index(node)
-            wires, records = self.circuit.inputs_of(slot), cell.records(slot)
+            wires = self.circuit.inputs_of(slot)
+            records = cell.records(slot)
             stop = start + len(wires) * len(records)
             blocks.append(WireBlock(owners, slot, wires, records, slice(start, stop)))
             start = stop
         return blocks
 
     def bits(self, node: int) -> int:
+        """The number of bits of a node's records on this link."""
         return sum(len(block.wires) * len(block.records) for block in self.blocks(node))
 
     @property
     def needs_transfers(self) -> bool:
-        """The evaluator has bits to choose by: of its records, or random ones."""
+        """Whether the evaluator has bits to choose by: of its records, or random ones."""
         return bool(self.tosses or self.bits(self.evaluator) or self.circuit.inputs_of(NOBODYS))
 
     def first_edge(self, owners: Owners) -> int:
-        """The edges of all cells of the link are numbered through: no two have one number under one Δ."""
+        """The number of a cell's first edge.
+
+        The edges of all cells of the link are numbered through: no two have one number under one Δ.
+        """
         before = list(self.cells)[: list(self.cells).index(owners)]
         return sum(self.cells[each].count for each in before)
 
     def field_shapes(self, sender: int) -> list[Message]:
-        """Round 1, but for the content: the garbler's labels, or the evaluator's choices."""
+        """Round 1, with zero bytes as content: the garbler's labels, or the evaluator's choices."""
         counts = [part.stop - part.start for part in self.parts(sender)]
         if sender == self.evaluator:
             return [extend_shape(count, number) for number, count in enumerate(counts, 1)]
@@ -237,9 +267,7 @@ class Link:
         ]
 
     def parts(self, sender: int) -> list[slice]:
-        """How a node's bits are cut into messages."""
-        most, bits = (
-            CHOICES_AT_ONCE if sender == self.evaluator else LABELS_AT_ONCE,
-            self.bits(sender),
-        )
+        """The cut of a node's bits into messages."""
+        most = CHOICES_AT_ONCE if sender == self.evaluator else LABELS_AT_ONCE
+        bits = self.bits(sender)
         return [slice(start, min(start + most, bits)) for start in range(0, bits, most)]

@@ -1,1 +1,22 @@
-"""mpc/masked."""
+"""Evaluation of edges under masks that a dealer knows, for any number of owners.
+
+| file | what it is |
+|---|---|
+| `plan_items.py` | the items that a plan lists: wires, places, bits, terms |
+| `plan.py` | the computation of the owners of an edge, layer by layer |
+| `plan_builder.py` | a plan in the making, with every item numbered once |
+| `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
+| `literals.py` | a Boolean function in the literals that make it short |
+| `lookup_comparison.py` | comparison of a number that three or more owners make |
+| `dcf.py` | the sign gate: keys of the distributed comparison function |
+| `dcf_tree.py` | the sign gate's tree in numpy |
+| `native.py` | the sign gate's tree compiled, if `native/` is installed |
+| `masks.py` | masked wires and arithmetic on them |
+| `material.py` | the dealer's material for a chunk, and what owners expand from seeds |
+| `dealing.py` | the dealer's computation for a chunk |
+| `fields.py` | round 1: masked records |
+| `openings.py` | the message of one opening |
+| `evaluation.py` | the owners' computation for a chunk |
+| `committee_coins.py` | noise that a committee draws, which nobody knows |
+| `cells.py` | one node's part in all its cells |
+"""

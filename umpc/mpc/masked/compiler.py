@@ -1,39 +1,35 @@
-"""From the kernels' normal forms to the plan of each pattern of owners.
+"""The compiler: from the kernels' normal forms to the plan of each pattern of owners.
 
-Each monomial is split by who owns what: what one party's records make, it computes alone and sends masked; what mixes
-parties becomes opened bits. A comparison of a number made by two parties goes to a comparison key of these two. A
-number that three or more made must not: two of them together could read its mask off their keys. There
-the mask's bits are dealt as shares among all owners (`tables.py`).
+Each monomial is split by who owns its records. One party's records make a factor that this party
+computes alone and sends masked. A factor that mixes parties becomes an opened bit. A comparison of
+a number that two parties make goes to a comparison key of these two. A number that three or more
+parties make must not: two of them together could read its mask off their keys. There the mask's
+bits are dealt as shares among all owners (`lookup_comparison.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 from umpc.crypto.ring import Ring
-from umpc.errors import KernelError
+from umpc.errors import KernelError, LocalProtocolError
+from umpc.mpc.chunks import Pattern
 from umpc.mpc.masked import lookup_comparison as tables
 from umpc.mpc.masked.literals import conjunctions_of
-from umpc.mpc.masked.plan import (
-    MATERIAL_BYTES,
-    Bit,
+from umpc.mpc.masked.plan import MATERIAL_BYTES, Plan, Program
+from umpc.mpc.masked.plan_builder import PlanBuilder
+from umpc.mpc.masked.plan_items import (
     Compared,
     Comparison,
     EdgePlace,
-    Layer,
     Linear,
     Literal,
     Local,
     Logic,
-    LookupBit,
-    Pattern,
-    Place,
-    Plan,
-    Program,
     RecordPlace,
     SharedPolynomial,
-    Table,
     Term,
     Wire,
     WordPlace,
@@ -41,18 +37,24 @@ from umpc.mpc.masked.plan import (
 from umpc.ustat import polynomial as poly
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import bound, relabel
-from umpc.ustat.polynomial import BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial
+from umpc.ustat.polynomial import Atom, BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial
 
 MAX_EXPANSIONS = 1 << 13
-"""Products of masks that the terms of a kernel expand into, at most: they double with every factor."""
+"""The most products of masks that the terms of a kernel expand into; every factor doubles them."""
 LONGEST = 8
-"""Literals of a conjunction; a longer one is made of conjunctions, in one more round."""
+"""The most literals of a conjunction. A longer one is made of conjunctions, in one more round."""
+
+Coefficients: TypeAlias = dict[Monomial, Fraction]
+"""A polynomial in the making."""
+ScaledPlace: TypeAlias = tuple[int, int]
+"""(place, coefficient)"""
 
 
 def compile_program(kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pattern]) -> Program:
     """The plans of these patterns for kernels over one schema.
 
-    Raises: KernelError where the material of 8 edges would not fit a frame; RangeError where a value is too wide.
+    Raises: KernelError where the material of 8 edges would not fit a frame; RangeError where a
+        value is too wide.
     """
     wires = _Wires()
     plans = {
@@ -69,183 +71,179 @@ class _Wires:
         self.numbers: dict[Polynomial, int] = {}
         self.widths: list[int] = []
 
-    def number(self, of: Polynomial, width: int) -> int:
-        number = self.numbers.setdefault(of, len(self.numbers))
+    def number(self, polynomial: Polynomial, width: int) -> int:
+        """The wire that carries a polynomial of record 0, with `width` bits or more."""
+        number = self.numbers.setdefault(polynomial, len(self.numbers))
         if number == len(self.widths):
             self.widths.append(0)
         self.widths[number] = max(self.widths[number], width)
         return number
 
     def finished(self) -> tuple[Wire, ...]:
-        return tuple(Wire(of, self.widths[number]) for of, number in self.numbers.items())
+        """The wires in the order of their numbers."""
+        return tuple(Wire(each, self.widths[number]) for each, number in self.numbers.items())
 
 
 class _Compiler:
+    """The compilation of the kernels for one pattern of owners."""
+
     def __init__(self, kernels: Sequence[Kernel], ring: Ring, pattern: Pattern, wires: _Wires):
-        self.kernels, self.ring, self.pattern, self.wires = kernels, ring, pattern, wires
+        self.kernels = kernels
+        self.ring = ring
+        self.pattern = pattern
+        self.wires = wires
         self.schema = kernels[0].schema
         self.parties = max(pattern) + 1
-        self.place_layers: dict[Place, int] = {}
-        self.bit_layers: dict[Bit, int] = {}
-        self.numbers: dict[Place | Bit | Comparison | Table, int] = {}
+        self.items = PlanBuilder()
         self.differences: dict[Polynomial, tuple[Linear, int]] = {}
-        self.comparisons: list[Comparison] = []
-        self.tables: list[Table] = []
 
     def compile(self) -> Plan:
+        """The plan. Raises: KernelError where it is too large."""
         outputs = tuple(
             self._shared(kernel.polynomial.scaled(1 / kernel.unit)) for kernel in self.kernels
         )
-        layers = max([*self.place_layers.values(), *self.bit_layers.values()], default=0)
         plan = Plan(
             pattern=self.pattern,
             ring=self.ring,
-            places=tuple(self.place_layers),
-            comparisons=tuple(self.comparisons),
-            tables=tuple(self.tables),
-            bits=tuple(self.bit_layers),
-            layers=tuple(self._layer(number) for number in range(1, layers + 1)),
+            places=tuple(self.items.places),
+            comparisons=tuple(self.items.comparisons),
+            tables=tuple(self.items.tables),
+            bits=tuple(self.items.bits),
+            layers=self.items.layers(),
             outputs=outputs,
         )
-        if (
-            _expanded(plan) > MAX_EXPANSIONS
-            or max(map(plan.dealt_bits, plan.everybody)) > MATERIAL_BYTES
-        ):
+        most_dealt = max(plan.dealt_bits(party) for party in plan.everybody)
+        if _expanded(plan) > MAX_EXPANSIONS or most_dealt > MATERIAL_BYTES:
             raise KernelError(
-                f"the kernel multiplies so many comparisons that 8 edges need more than {MATERIAL_BYTES} bytes of "
-                f"material, or more than {MAX_EXPANSIONS} products of masks; multiply fewer comparisons"
+                "the kernel multiplies so many comparisons that 8 edges need more than "
+                f"{MATERIAL_BYTES} bytes of material, or more than {MAX_EXPANSIONS} products of "
+                "masks; multiply fewer comparisons"
             )
         return plan
 
-    def _layer(self, number: int) -> Layer:
-        """What round `number` opens; places of records, layer 0, are sent once per record."""
-        bits = (self.numbers[bit] for bit, layer in self.bit_layers.items() if layer == number)
-        places = (
-            self.numbers[place] for place, layer in self.place_layers.items() if layer == number
-        )
-        return Layer(tuple(bits), tuple(places))
-
-    def _shared(self, of: Polynomial) -> SharedPolynomial:
+    def _shared(self, polynomial: Polynomial) -> SharedPolynomial:
         """An integer polynomial of the edge's records, sorted by who can compute which part."""
-        local: list[dict[Monomial, Fraction]] = [{} for _ in range(self.parties)]
+        local: list[Coefficients] = [{} for _ in range(self.parties)]
         constant = 0
         linear: dict[tuple[int, ...], Linear] = {}
         products: list[Term] = []
-        for monomial, coefficient in of.terms:
+        for monomial, coefficient in polynomial.terms:
             number = int(coefficient)
             owners = {party for factor, _ in monomial for party in self._owners(factor)}
             if not owners:
                 constant = number
-            elif len(owners) == 1:
+                continue
+            if len(owners) == 1:
                 local[owners.pop()][monomial] = coefficient
+                continue
+            bits, words = self._split(monomial)
+            if len(words) > 1:
+                products.append(Term(number, bits, tuple(Linear((word,)) for word in words)))
             else:
-                bits, words = self._split(monomial)
-                if len(words) > 1:
-                    products.append(Term(number, bits, tuple(Linear((word,)) for word in words)))
-                else:
-                    form = linear.get(bits, Linear())
-                    scaled = tuple((place, factor * number) for place, factor in words)
-                    linear[bits] = Linear(
-                        form.terms + scaled, form.constant + (0 if words else number)
-                    )
+                linear[bits] = _plus(linear.get(bits, Linear()), words, number)
         terms = tuple(_bits_term(bits, form) for bits, form in linear.items()) + tuple(products)
         return SharedPolynomial(terms, tuple(self._checked(part) for part in local), constant)
 
-    def _owners(self, factor: poly.Atom) -> frozenset[int]:
+    def _owners(self, factor: Atom) -> frozenset[int]:
         return frozenset(self.pattern[record] for record in factor.records)
 
-    def _checked(self, terms: dict[Monomial, Fraction]) -> Polynomial:
-        of = poly.build(terms)
-        bound(of, self.schema)
-        return of
+    def _checked(self, terms: Coefficients) -> Polynomial:
+        """The polynomial of these terms. Raises: RangeError where its values are too wide."""
+        polynomial = poly.build(terms)
+        bound(polynomial, self.schema)
+        return polynomial
 
-    def _split(self, monomial: Monomial) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+    def _split(self, monomial: Monomial) -> tuple[tuple[int, ...], list[ScaledPlace]]:
         """A monomial as numbers of bits, and one scaled place per party that has a number in it."""
-        own: dict[int, list] = {}
-        bits = []
+        own: dict[int, list[tuple[Atom, int]]] = {}
+        bits: list[int] = []
         for factor, power in monomial:
             owners = self._owners(factor)
             if len(owners) == 1:
                 own.setdefault(min(owners), []).append((factor, power))
             else:
                 bits.append(self._bit(factor))
-        words = []
+        words: list[ScaledPlace] = []
         for party, part in sorted(own.items()):
-            of = Polynomial(((tuple(part), Fraction(1)),))
+            product = Polynomial(((tuple(part), Fraction(1)),))
             if any(isinstance(factor, FieldAtom) for factor, _ in part):
-                words += self._numbers(party, of, self.ring.bits)
+                words += self._numbers(party, product, self.ring.bits)
             else:
-                bits.append(self._add_bit(Local(party, of), 1))
-        return tuple(
-            sorted(set(bits))
-        ), words  # different functions may be one bit once a party's part is merged
+                bits.append(self.items.add_bit(Local(party, product), 1))
+        # Different functions may be one bit once a party's part is merged.
+        return tuple(sorted(set(bits))), words
 
-    def _numbers(self, party: int, of: Polynomial, width: int) -> list[tuple[int, int]]:
+    def _numbers(self, party: int, polynomial: Polynomial, width: int) -> list[ScaledPlace]:
         """A party's number as scaled places: one per record, and one for what mixes its records."""
-        parts: dict[int | None, dict[Monomial, Fraction]] = {}
-        for monomial, coefficient in of.terms:
+        mixed: Coefficients = {}
+        single: dict[int, Coefficients] = {}
+        for monomial, coefficient in polynomial.terms:
             records = {record for factor, _ in monomial for record in factor.records}
-            parts.setdefault(min(records) if len(records) == 1 else None, {})[monomial] = (
-                coefficient
-            )
-        scaled = []
-        for slot, terms in sorted(
-            parts.items(), key=lambda item: -1 if item[0] is None else item[0]
-        ):
-            part = self._checked(terms)
-            if slot is None:
-                scaled.append((self._add_place(EdgePlace(party, part, width), 1), 1))
-                continue
-            form, flipped = poly.orient(part)
-            wire = self.wires.number(relabel(form, {slot: 0}), width)
-            place = self._add_place(RecordPlace(slot, wire), 0)
-            scaled.append((place, int(part.unit) * (-1 if flipped else 1)))
+            part = single.setdefault(records.pop(), {}) if len(records) == 1 else mixed
+            part[monomial] = coefficient
+        scaled: list[ScaledPlace] = []
+        if mixed:
+            place = EdgePlace(party, self._checked(mixed), width)
+            scaled.append((self.items.add_place(place, 1), 1))
+        for slot, terms in sorted(single.items()):
+            scaled.append(self._record_number(slot, self._checked(terms), width))
         return scaled
 
-    def _bit(self, factor: BitAtom | LogicAtom) -> int:
+    def _record_number(self, slot: int, polynomial: Polynomial, width: int) -> ScaledPlace:
+        """A number of one record as a multiple of a wire, which multiples and negatives share."""
+        form, flipped = poly.orient(polynomial)
+        wire = self.wires.number(relabel(form, {slot: 0}), width)
+        place = self.items.add_place(RecordPlace(slot, wire), 0)
+        return place, int(polynomial.unit) * (-1 if flipped else 1)
+
+    def _bit(self, factor: Atom) -> int:
         """The number of a bit that mixes parties."""
+        if isinstance(factor, FieldAtom):
+            raise LocalProtocolError(f"a field belongs to one record and so to one party: {factor}")
         if isinstance(factor, LogicAtom):
             conjunctions, constant = conjunctions_of(factor.function)
             literals = tuple(self._conjunction(conjunction) for conjunction in conjunctions)
-            return self._add_logic(Logic(literals, constant))
+            return self.items.add_function(Logic(literals, constant))
         if factor.form not in self.differences:
             self.differences[factor.form] = self._difference(factor.form)
         difference, width = self.differences[factor.form]
-        holders = sorted(
-            {owner for place, _ in difference.terms for owner in self._place_owners(place)}
-        )
-        layer = 1 + max(list(self.place_layers.values())[place] for place, _ in difference.terms)
+        return self._compare(difference, width, factor.kind)
+
+    def _compare(self, difference: Linear, width: int, kind: str) -> int:
+        """The number of a bit of a comparison: by keys of two holders, or by tables of more."""
+        places = [place for place, _ in difference.terms]
+        holders = sorted({owner for place in places for owner in self._place_owners(place)})
+        layer = 1 + max(self.items.place_layers[place] for place in places)
         if len(holders) == 2:
             gate = Comparison(difference, width, (holders[0], holders[1]))
-            return self._add_bit(Compared(self._number(gate, self.comparisons), factor.kind), layer)
-        return tables.compare(self, difference, width, factor.kind, layer)
+            return self.items.add_bit(Compared(self.items.add_comparison(gate), kind), layer)
+        return tables.compare(self.items, difference, width, kind, layer)
 
     def _conjunction(self, literals: Iterable[tuple[Polynomial, str]]) -> tuple[Literal, ...]:
-        """Literals of one party are one bit of its own."""
+        """A conjunction as literals of opened bits.
+
+        The literals of one party become one bit of this party.
+        """
         own: dict[int, Polynomial] = {}
-        found = []
+        found: list[Literal] = []
         for form, kind in literals:
             owners = {self.pattern[record] for record in form.records}
             if len(owners) == 1:
                 party = owners.pop()
                 own[party] = poly.multiply(own.get(party, poly.constant(1)), _literal(form, kind))
             elif kind == "above":
-                found.append(
-                    Literal(
-                        tuple(self._bit(BitAtom(k, form)) for k in ("less", "equal")), inverted=True
-                    )
-                )
+                bits = (self._bit(BitAtom(other, form)) for other in ("less", "equal"))
+                found.append(Literal(tuple(bits), inverted=True))
             else:
                 found.append(Literal((self._bit(BitAtom(kind, form)),)))
-        found += [
-            Literal((self._add_bit(Local(party, of), 1),)) for party, of in sorted(own.items())
-        ]
+        for party, product in sorted(own.items()):
+            found.append(Literal((self.items.add_bit(Local(party, product), 1),)))
         while len(found) > LONGEST:
-            groups = [
-                tuple(found[start : start + LONGEST]) for start in range(0, len(found), LONGEST)
-            ]
+            starts = range(0, len(found), LONGEST)
+            groups = [tuple(found[start : start + LONGEST]) for start in starts]
             found = [
-                Literal((self._add_logic(Logic((group,), constant=False)),)) for group in groups
+                Literal((self.items.add_function(Logic((group,), constant=False)),))
+                for group in groups
             ]
         return tuple(found)
 
@@ -253,36 +251,34 @@ class _Compiler:
         """A compared polynomial as a sum of places, and the bits that it needs."""
         low, high = bound(form, self.schema)
         width = max(2, (max(high, -low - 1)).bit_length() + 1)
-        parts: dict[int, dict[Monomial, Fraction]] = {}
+        parts: dict[int, Coefficients] = {}
         for monomial, coefficient in form.terms:
             owners = {party for factor, _ in monomial for party in self._owners(factor)}
             if len(owners) > 1:
                 return self._word(form, width), width
             if owners:
                 parts.setdefault(owners.pop(), {})[monomial] = coefficient
-        terms = [
-            term
-            for party, part in sorted(parts.items())
-            for term in self._numbers(party, poly.build(part), width)
-        ]
+        terms: list[ScaledPlace] = []
+        for party, part in sorted(parts.items()):
+            terms += self._numbers(party, poly.build(part), width)
         return Linear(tuple(terms), int(form.constant_term)), width
 
     def _word(self, form: Polynomial, width: int) -> Linear:
-        """A number that products of several parties' values make, opened under a mask of its own."""
-        of = self._shared(form)
-        places = list(self.place_layers.values())
-        bits = list(self.bit_layers.values())
+        """A number made of products of several parties' values, opened under a mask of its own."""
+        polynomial = self._shared(form)
         needed = [
-            places[place]
-            for term in of.terms
+            self.items.place_layers[place]
+            for term in polynomial.terms
             for factor in term.factors
             for place, _ in factor.terms
         ]
-        needed += [bits[bit] for term in of.terms for bit in term.bits]
-        return Linear(((self._add_place(WordPlace(of, width), 1 + max(needed, default=0)), 1),))
+        needed += [self.items.bit_layers[bit] for term in polynomial.terms for bit in term.bits]
+        layer = 1 + max(needed, default=0)
+        return Linear(((self.items.add_place(WordPlace(polynomial, width), layer), 1),))
 
     def _place_owners(self, number: int) -> Iterable[int]:
-        match list(self.place_layers)[number]:
+        """The parties whose values make a place."""
+        match list(self.items.places)[number]:
             case RecordPlace(slot):
                 return (self.pattern[slot],)
             case EdgePlace(party):
@@ -290,59 +286,34 @@ class _Compiler:
             case _:
                 return range(self.parties)
 
-    def look(self, table: Table, kind: str, layer: int) -> int:
-        """The bit of a table."""
-        return self._add_bit(LookupBit(self._number(table, self.tables), kind), layer)
-
-    def add_logic(self, conjunctions: Iterable[tuple[int, ...]], *, constant: bool = False) -> int:
-        """The bit of a Boolean function of bits."""
-        literals = tuple(
-            tuple(Literal((bit,)) for bit in conjunction) for conjunction in conjunctions
-        )
-        return self._add_logic(Logic(literals, constant))
-
-    def _add_logic(self, bit: Logic) -> int:
-        layers = list(self.bit_layers.values())
-        needed = (
-            layers[b]
-            for conjunction in bit.conjunctions
-            for literal in conjunction
-            for b in literal.bits
-        )
-        return self._add_bit(bit, 1 + max(needed))
-
-    def _add_bit(self, bit: Bit, layer: int) -> int:
-        self.bit_layers.setdefault(bit, layer)
-        return self.numbers.setdefault(bit, len(self.bit_layers) - 1)
-
-    def _add_place(self, place: Place, layer: int) -> int:
-        self.place_layers.setdefault(place, layer)
-        return self.numbers.setdefault(place, len(self.place_layers) - 1)
-
-    def _number(self, gate: Comparison | Table, known: list) -> int:
-        if gate not in self.numbers:
-            self.numbers[gate] = len(known)
-            known.append(gate)
-        return self.numbers[gate]
-
 
 def _expanded(plan: Plan) -> int:
-    """Products of masks that all terms and functions expand into."""
-    words = (place.of for place in plan.places if isinstance(place, WordPlace))
+    """The number of products of masks that all terms and functions expand into."""
+    words = (place.polynomial for place in plan.places if isinstance(place, WordPlace))
     ring = sum(
         1 << len(term.bits) + len(term.factors)
-        for of in (*plan.outputs, *words)
-        for term in of.terms
+        for polynomial in (*plan.outputs, *words)
+        for term in polynomial.terms
     )
     functions = (bit for bit in plan.bits if isinstance(bit, Logic))
-    return ring + sum(1 << len(conjunction) for of in functions for conjunction in of.conjunctions)
+    return ring + sum(
+        1 << len(conjunction) for function in functions for conjunction in function.conjunctions
+    )
 
 
 def _literal(form: Polynomial, kind: str) -> Polynomial:
-    less, equal = poly.atom(BitAtom("less", form)), poly.atom(BitAtom("equal", form))
+    """The bit of a literal as a polynomial: above is 1 − less − equal."""
+    less = poly.atom(BitAtom("less", form))
+    equal = poly.atom(BitAtom("equal", form))
     if kind == "above":
         return poly.add(poly.constant(1), less.scaled(Fraction(-1)), equal.scaled(Fraction(-1)))
     return less if kind == "less" else equal
+
+
+def _plus(form: Linear, words: Sequence[ScaledPlace], factor: int) -> Linear:
+    """form + factor · (the one word there is, or 1)."""
+    scaled = tuple((place, factor * coefficient) for place, coefficient in words)
+    return Linear(form.terms + scaled, form.constant + (0 if words else factor))
 
 
 def _bits_term(bits: tuple[int, ...], form: Linear) -> Term:

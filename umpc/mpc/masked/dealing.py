@@ -1,4 +1,4 @@
-"""The dealer's computation for one chunk: keys and shares of products of masks."""
+"""The dealer's computation for one chunk: comparison keys, and shares of products of masks."""
 
 from __future__ import annotations
 
@@ -7,56 +7,92 @@ from collections.abc import Sequence
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash
-from umpc.mpc.masked.dcf import generate
-from umpc.mpc.masked.masks import Places, linear_value, modulus
+from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import BitArray, RingArray, WordArray
+from umpc.mpc.masked.dcf import ComparisonKeys, generate
+from umpc.mpc.masked.masks import PlaceValues, linear_value, modulus
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
-from umpc.mpc.masked.plan import Compared, Plan
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import Compared
 
 
 def deal_chunk(
-    plan: Plan, record_masks: Places, seeds: Sequence[bytes], count: int, tree_hash: FixedKeyHash
+    plan: Plan,
+    record_masks: PlaceValues,
+    seeds: Sequence[bytes],
+    count: int,
+    tree_hash: FixedKeyHash,
 ) -> list[DealtPart]:
     """The material of all owners for one chunk.
 
     Args:
-        record_masks: per place of a record (count,) uint64: its mask in each edge.
+        record_masks: for each place of a record (count,) uint64: its mask in each edge.
         seeds: the chunk seeds of the owners, in party order.
 
     Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
     parts = [SeededPart.expand(plan, seed, party, count) for party, seed in enumerate(seeds)]
-    masks = dict(record_masks)
-    for part in parts:
-        for place, mask in part.place_masks.items():
-            masks[place] = (
-                (masks[place] + mask) & modulus(plan.place_width(place)) if place in masks else mask
-            )
-    keys, top_bits = [], []
-    for number, gate in enumerate(plan.comparisons):
-        mask = linear_value(gate.difference.mask, masks) & modulus(gate.width)
-        roots = np.stack([parts[holder].roots[number] for holder in gate.holders])
-        keys.append(generate(gate.width, mask, roots, tree_hash))
-        top_bits.append((mask >> np.uint64(gate.width - 1)).astype(np.uint8))
-    bit_masks = _bit_masks(plan, parts, top_bits, count)
-    elements = _products(plan, bit_masks, masks, count)
-    bits = np.concatenate(
-        [_bit_products(plan, bit_masks, count), *_one_hot_rows(plan, masks, count)]
-    )
-    for part in parts[:-1]:
-        elements -= part.shares.elements
-        bits ^= part.shares.bits
+    masks = _all_masks(plan, record_masks, parts)
+    keys, top_bits = _keys(plan, masks, parts, tree_hash)
+    shares = _last_shares(plan, _bit_masks(plan, parts, top_bits, count), masks, parts, count)
     return [
         DealtPart(
             {number: keys[number] for number in plan.holds_keys(party)},
-            Shares(elements, bits) if party == plan.parties - 1 else None,
+            shares if party == plan.parties - 1 else None,
         )
         for party in plan.everybody
     ]
 
 
+def _all_masks(
+    plan: Plan, record_masks: PlaceValues, parts: Sequence[SeededPart]
+) -> dict[int, WordArray]:
+    """The mask of every place: an opened place has the sum of its contributors' masks."""
+    masks = dict(record_masks)
+    for part in parts:
+        for place, mask in part.place_masks.items():
+            if place in masks:
+                mask = (masks[place] + mask) & modulus(plan.place_width(place))
+            masks[place] = mask
+    return masks
+
+
+def _keys(
+    plan: Plan, masks: PlaceValues, parts: Sequence[SeededPart], tree_hash: FixedKeyHash
+) -> tuple[list[ComparisonKeys], list[BitArray]]:
+    """The keys of every comparison, and msb(r) of its mask, which less bits are opened under."""
+    keys: list[ComparisonKeys] = []
+    top_bits: list[BitArray] = []
+    for number, gate in enumerate(plan.comparisons):
+        mask = linear_value(gate.difference.mask, masks) & modulus(gate.width)
+        roots = np.stack([parts[holder].roots[number] for holder in gate.holders])
+        keys.append(generate(gate.width, mask, roots, tree_hash))
+        top_bits.append((mask >> np.uint64(gate.width - 1)).astype(np.uint8))
+    return keys, top_bits
+
+
+def _last_shares(
+    plan: Plan,
+    bit_masks: BitArray,
+    masks: PlaceValues,
+    parts: Sequence[SeededPart],
+    count: int,
+) -> Shares:
+    """The last party's shares: the products of masks less all that the others expand."""
+    elements = _products(plan, bit_masks, masks, count)
+    tables = _one_hot_rows(plan, masks, count)
+    bits = np.concatenate([_bit_products(plan, bit_masks, count), *tables])
+    for part in parts[:-1]:
+        if part.shares is None:
+            raise LocalProtocolError("every party but the last expands its shares from its seed")
+        elements -= part.shares.elements
+        bits ^= part.shares.bits
+    return Shares(elements, bits)
+
+
 def _bit_masks(
-    plan: Plan, parts: list[SeededPart], top_bits: list[np.ndarray], count: int
-) -> np.ndarray:
+    plan: Plan, parts: Sequence[SeededPart], top_bits: Sequence[BitArray], count: int
+) -> BitArray:
     """The mask under which each bit is opened: (bits, count) uint8."""
     masks = np.zeros((len(plan.bits), count), dtype=np.uint8)
     for number, (bit, mask) in enumerate(zip(plan.bits, masks, strict=True)):
@@ -68,7 +104,7 @@ def _bit_masks(
     return masks
 
 
-def _products(plan: Plan, bit_masks: np.ndarray, masks: Places, count: int) -> np.ndarray:
+def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -> RingArray:
     """Every element's product of masks: (elements, count) of the ring."""
     kind = plan.ring.dtype
     products = np.ones((len(plan.elements), count), dtype=kind)
@@ -80,7 +116,7 @@ def _products(plan: Plan, bit_masks: np.ndarray, masks: Places, count: int) -> n
     return products
 
 
-def _bit_products(plan: Plan, bit_masks: np.ndarray, count: int) -> np.ndarray:
+def _bit_products(plan: Plan, bit_masks: BitArray, count: int) -> BitArray:
     """Every bit element's conjunction of masks: (bit elements, count) uint8."""
     products = np.ones((len(plan.bit_elements), count), dtype=np.uint8)
     for row, literals in zip(products, plan.bit_elements, strict=True):
@@ -89,14 +125,13 @@ def _bit_products(plan: Plan, bit_masks: np.ndarray, count: int) -> np.ndarray:
     return products
 
 
-def _one_hot_rows(plan: Plan, masks: Places, count: int) -> list[np.ndarray]:
-    """Per table (2^size, count) uint8: row v says where the mask's piece is v."""
+def _one_hot_rows(plan: Plan, masks: PlaceValues, count: int) -> list[BitArray]:
+    """For each table (2^size, count) uint8: row v is 1 where the mask's piece is v."""
     tables = []
     for table in plan.tables:
         mask = linear_value(table.difference.mask, masks) & modulus(table.width)
         piece = (mask >> np.uint64(table.low)) & modulus(table.size)
-        rows = np.arange(1 << table.size, dtype=np.uint64)[:, None] == np.broadcast_to(
-            piece, (count,)
-        )
+        values = np.arange(1 << table.size, dtype=np.uint64)[:, None]
+        rows = values == np.broadcast_to(piece, (count,))
         tables.append(rows.astype(np.uint8))
     return tables

@@ -1,22 +1,28 @@
 """A Boolean function in the literals that make it short: below, equal or above zero.
 
-The three bits of one comparison sum to 1 over GF(2), so any two of them span the third, and all three are at hand
-once two are opened. "All below or all above" over four comparisons is 80 conjunctions of below and equal, and
-two conjunctions of below and above.
+The three bits of one comparison sum to 1 over GF(2). So any two of them span the third, and all
+three are known once two are opened. "All below or all above" over four comparisons takes 80
+conjunctions of below and equal, and two conjunctions of below and above.
 """
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from umpc.ustat import logic
 from umpc.ustat.polynomial import Polynomial
 
-FormLiteral = tuple[Polynomial, str]
-"""(what is compared with zero, "less" | "equal" | "above")"""
-_Conjunctions = frozenset[frozenset[FormLiteral]]
+FormLiteral: TypeAlias = tuple[Polynomial, str]
+"""(polynomial that is compared with zero, "less" | "equal" | "above")"""
+FormConjunction: TypeAlias = tuple[FormLiteral, ...]
+_Conjunctions: TypeAlias = frozenset[frozenset[FormLiteral]]
 
 
-def conjunctions_of(function: logic.Function) -> tuple[tuple[tuple[FormLiteral, ...], ...], bool]:
-    """(conjunctions, constant): their exclusive or is the function. The choice is greedy, form by form."""
+def conjunctions_of(function: logic.Function) -> tuple[tuple[FormConjunction, ...], bool]:
+    """(conjunctions, constant): their exclusive or is the function.
+
+    The choice of literals is greedy, form by form.
+    """
     best: _Conjunctions = frozenset(
         frozenset((bit.form, bit.kind) for bit in bits) for bits in function
     )
@@ -24,15 +30,13 @@ def conjunctions_of(function: logic.Function) -> tuple[tuple[tuple[FormLiteral, 
         for kind in ("equal", "less"):
             best = min(best, _without(best, form, kind), key=len)
     constant = frozenset() in best
-    ordered = sorted(
-        (tuple(sorted(c, key=_order)) for c in best if c),
-        key=lambda c: [_order(part) for part in c],
-    )
+    sorted_inside = (tuple(sorted(literals, key=_order)) for literals in best if literals)
+    ordered = sorted(sorted_inside, key=lambda literals: [_order(each) for each in literals])
     return tuple(ordered), constant
 
 
 def _without(function: _Conjunctions, form: Polynomial, kind: str) -> _Conjunctions:
-    """The same function with a literal replaced by 1 ⊕ the other two of its comparison."""
+    """The function with a literal replaced by 1 ⊕ the other two of its comparison."""
     replaced = (form, kind)
     others = [(form, other) for other in ("less", "equal", "above") if other != kind]
     found: set[frozenset[FormLiteral]] = set()
@@ -46,6 +50,6 @@ def _without(function: _Conjunctions, form: Polynomial, kind: str) -> _Conjuncti
     return frozenset(found)
 
 
-def _order(literal: FormLiteral) -> tuple:
+def _order(literal: FormLiteral) -> tuple[Any, ...]:
     form, kind = literal
     return (kind, form.order)

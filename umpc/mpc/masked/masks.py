@@ -1,28 +1,32 @@
-"""Masked wires: what every node sends once per record, and the arithmetic on it.
+"""Masked wires: the values that every node sends once per record, and the arithmetic on them.
 
-A node's masks come from its mask seed, which only the node and the dealer know. Public arithmetic on masked
-values and the same arithmetic on masks keep `value = masked − mask` true, so both live here.
+A node's masks come from its mask seed, which only the node and the dealer know. Public arithmetic
+on masked values and the same arithmetic on masks keep `value = masked − mask` true, so this module
+does both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive
-from umpc.mpc.masked.plan import Linear, Program
+from umpc.mpc.arrays import WordArray
+from umpc.mpc.masked.plan import Program
+from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.clear import Columns
 from umpc.ustat.local import evaluate_local
 
-Wires = Sequence[np.ndarray]
-"""Per wire of the program (n,) uint64, modulo 2^width of the wire."""
-Places = Mapping[int, np.ndarray]
-"""Per place of the plan (n,) uint64: masked values, or masks, of the places that are known."""
+WireValues: TypeAlias = Sequence[WordArray]
+"""For each wire of the program (n,) uint64, modulo 2^width of the wire."""
+PlaceValues: TypeAlias = Mapping[int, WordArray]
+"""For each known place of the plan (n,) uint64: its masked values, or its masks."""
 
 
-def wire_masks(program: Program, mask_seed: bytes, records: int) -> list[np.ndarray]:
-    """A node's masks: per wire (records,) uint64 below 2^width."""
+def wire_masks(program: Program, mask_seed: bytes, records: int) -> list[WordArray]:
+    """A node's masks: for each wire (records,) uint64 below 2^width."""
     return [
         Stream(derive(mask_seed, "mask", number)).words(records) & modulus(wire.width)
         for number, wire in enumerate(program.wires)
@@ -30,14 +34,14 @@ def wire_masks(program: Program, mask_seed: bytes, records: int) -> list[np.ndar
 
 
 def masked_wires(
-    program: Program, columns: Columns, masks: Wires, records: int
-) -> list[np.ndarray]:
-    """A node's wires under their masks: per wire (records,) uint64 below 2^width."""
-    return [
-        (evaluate_local(wire.of, {0: columns}, records).view(np.uint64) + mask)
-        & modulus(wire.width)
-        for wire, mask in zip(program.wires, masks, strict=True)
-    ]
+    program: Program, columns: Columns, masks: WireValues, records: int
+) -> list[WordArray]:
+    """A node's wires under their masks: for each wire (records,) uint64 below 2^width."""
+    masked = []
+    for wire, mask in zip(program.wires, masks, strict=True):
+        values = evaluate_local(wire.polynomial, {0: columns}, records).view(np.uint64)
+        masked.append((values + mask) & modulus(wire.width))
+    return masked
 
 
 def modulus(width: int) -> np.uint64:
@@ -45,9 +49,12 @@ def modulus(width: int) -> np.uint64:
     return np.uint64((1 << width) - 1)
 
 
-def linear_value(form: Linear, places: Places) -> np.ndarray:
-    """constant + Σ coefficient · place, modulo 2^64, over the places that are known."""
-    total = np.uint64(form.constant & (2**64 - 1))
+def linear_value(form: Linear, places: PlaceValues) -> WordArray:
+    """constant + Σ coefficient · place, modulo 2^64, over the places that are known.
+
+    The result has shape (n,), or () where no place of the form is known.
+    """
+    total: WordArray = np.array(form.constant & (2**64 - 1), dtype=np.uint64)
     for number, coefficient in form.terms:
         value = places.get(number)
         if value is None:

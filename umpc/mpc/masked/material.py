@@ -1,13 +1,15 @@
-"""What the dealer deals for one chunk of a cell, and the part that each owner expands from its own seed.
+"""The dealer's material for one chunk of a cell, and the part that owners expand from seeds.
 
 | | every owner | all but the last | the last |
 |---|---|---|---|
-| from its seed | roots of its keys, masks of what it opens | its shares of elements, bit elements, tables | |
-| dealt | its keys | | corrected shares of elements, bit elements, tables |
+| from its seed | roots of its keys, masks of what it opens | shares of the products of masks | |
+| dealt | its keys | | corrected shares of the products of masks |
 
-The mask σ under which a bit is opened is the exclusive or of its contributors' (for a less bit, and msb(r)), that of a
-word the sum: the seeds fix them, so no mask needs to be sent. Every piece is bound to (attempt, cell, chunk)
-through the labels that its seed is derived with, and used once.
+The products of masks are the plan's elements, its bit elements and the rows of its tables. The mask
+σ under which a bit is opened is the exclusive or of its contributors' masks, and of msb(r) for a
+less bit. The mask of a word is the sum of its contributors' masks. The seeds fix these masks, so no
+mask is sent. Every piece is bound to (attempt, cell, chunk) through the labels that its seed is
+derived with, and is used once.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ import numpy as np
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.errors import EncodingError
+from umpc.mpc.arrays import BitArray, RingArray, WordArray
+from umpc.mpc.chunks import ChunkPlan
 from umpc.mpc.masked.dcf import ComparisonKeys, key_bytes
 from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.plan import Plan
@@ -26,39 +30,40 @@ from umpc.mpc.masked.plan import Plan
 
 @dataclass(frozen=True)
 class Shares:
-    """A party's shares of what only sums to something: elements (elements, n) of the ring; bits (rows, n) uint8.
+    """A party's shares of products of masks.
 
-    The rows of `bits` are the plan's bit elements, then every table's one-hot row.
+    elements: (elements, n) of the ring. bits: (rows, n) uint8; the rows are the plan's bit
+    elements, then every table's one-hot rows.
     """
 
-    elements: np.ndarray
-    bits: np.ndarray
+    elements: RingArray
+    bits: BitArray
 
     def __repr__(self) -> str:
         return "Shares(<redacted>)"
 
     @classmethod
     def expand(cls, plan: Plan, seed: bytes, count: int) -> Shares:
-        elements = Stream(derive(seed, "elements")).words(
-            len(plan.elements) * count, plan.ring.dtype
-        )
+        """The shares of a party other than the last, from its chunk seed."""
+        rows = len(plan.elements)
+        elements = Stream(derive(seed, "elements")).words(rows * count, plan.ring.dtype)
         bits = Stream(derive(seed, "bits")).bits(plan.shared_bits * count)
-        return cls(
-            elements.reshape(len(plan.elements), count), bits.reshape(plan.shared_bits, count)
-        )
+        return cls(elements.reshape(rows, count), bits.reshape(plan.shared_bits, count))
 
 
 @dataclass(frozen=True)
 class SeededPart:
-    """What a party expands from its chunk seed.
+    """Everything that a party expands from its chunk seed.
 
-    roots: per comparison of which it holds a key (n, 2) uint64. bit_masks: per bit that it opens (n,) uint8.
-    place_masks: per place that it opens (n,) uint64 below 2^width. shares: None for the last party.
+    roots: for each comparison of which it holds a key, (n, 2) uint64.
+    bit_masks: for each bit that it opens, (n,) uint8.
+    place_masks: for each place that it opens, (n,) uint64 below 2^width.
+    shares: None for the last party, which gets its shares from the dealer.
     """
 
-    roots: dict[int, np.ndarray]
-    bit_masks: dict[int, np.ndarray]
-    place_masks: dict[int, np.ndarray]
+    roots: dict[int, WordArray]
+    bit_masks: dict[int, BitArray]
+    place_masks: dict[int, WordArray]
     shares: Shares | None
 
     def __repr__(self) -> str:
@@ -66,30 +71,31 @@ class SeededPart:
 
     @classmethod
     def expand(cls, plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
+        """The part of one party in a chunk of `count` edges."""
         roots = Stream(derive(seed, "roots"))
         sigma = Stream(derive(seed, "sigma"))
         words = Stream(derive(seed, "places"))
         layers = range(len(plan.layers))
         bits = [bit for layer in layers for bit in plan.opened_bits(layer, party)]
         places = [place for layer in layers for place in plan.opened_places(layer, party)]
+        bit_masks = sigma.bits(len(bits) * count).reshape(len(bits), count)
+        is_last = party == plan.parties - 1
         return cls(
             roots={
                 number: roots.words(2 * count).reshape(count, 2)
                 for number in plan.holds_keys(party)
             },
-            bit_masks=dict(
-                zip(bits, sigma.bits(len(bits) * count).reshape(len(bits), count), strict=True)
-            ),
+            bit_masks=dict(zip(bits, bit_masks, strict=True)),
             place_masks={
                 place: words.words(count) & modulus(plan.place_width(place)) for place in places
             },
-            shares=Shares.expand(plan, seed, count) if party < plan.parties - 1 else None,
+            shares=None if is_last else Shares.expand(plan, seed, count),
         )
 
 
 @dataclass(frozen=True)
 class DealtPart:
-    """What the dealer sends: a party's keys by comparison, and to the last party its shares."""
+    """The dealer's message to a party: its keys by comparison, and to the last party its shares."""
 
     keys: dict[int, ComparisonKeys]
     shares: Shares | None
@@ -98,40 +104,45 @@ class DealtPart:
         return "DealtPart(<redacted>)"
 
     def encode(self) -> bytes:
+        """The bytes on the wire: keys in order, elements little-endian, bits packed."""
         parts = [keys.encode() for keys in self.keys.values()]
         if self.shares is not None:
-            elements, bits = self.shares.elements, self.shares.bits
-            parts += [
-                elements.astype(elements.dtype.newbyteorder("<")).tobytes(),
-                pack(bits.reshape(-1), 1),
-            ]
+            elements = self.shares.elements
+            parts.append(elements.astype(elements.dtype.newbyteorder("<")).tobytes())
+            parts.append(pack(self.shares.bits.reshape(-1), 1))
         return b"".join(parts)
 
     @classmethod
     def decode(cls, plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
-        """Raises: EncodingError on a wrong length."""
+        """The inverse of encode. Raises: EncodingError on a wrong length."""
         expected = dealt_bytes(plan, party, count)
         if len(data) != expected:
             raise EncodingError(
-                f"material of {count} edges takes {expected} bytes, got {len(data)}"
+                f"material of {count} edges takes {expected} bytes, and {len(data)} came"
             )
-        view, start, keys = memoryview(data), 0, {}
+        view = memoryview(data)
+        start = 0
+        keys = {}
         for number in plan.holds_keys(party):
             width = plan.comparisons[number].width
-            size = key_bytes(width) * count
-            keys[number] = ComparisonKeys.decode(view[start : start + size], width, count)
-            start += size
+            stop = start + key_bytes(width) * count
+            keys[number] = ComparisonKeys.decode(view[start:stop], width, count)
+            start = stop
         if party < plan.parties - 1:
             return cls(keys, None)
-        stop = start + len(plan.elements) * plan.ring.bytes * count
-        kind = plan.ring.dtype.newbyteorder("<")
-        elements = np.frombuffer(view[start:stop], dtype=kind).reshape(len(plan.elements), count)
-        bits = unpack(view[stop:], plan.shared_bits * count, 1, np.uint8).reshape(
-            plan.shared_bits, count
-        )
-        return cls(keys, Shares(elements, bits))
+        return cls(keys, _decode_shares(plan, view[start:], count))
 
 
-def dealt_bytes(plan: Plan, party: int, count: int) -> int:
+def _decode_shares(plan: Plan, data: memoryview, count: int) -> Shares:
+    """The last party's shares, from the end of its material."""
+    rows = len(plan.elements)
+    split = rows * plan.ring.bytes * count
+    kind = plan.ring.dtype.newbyteorder("<")
+    elements = np.frombuffer(data[:split], dtype=kind).reshape(rows, count)
+    bits = unpack(bytes(data[split:]), plan.shared_bits * count, 1, np.uint8)
+    return Shares(elements, bits.reshape(plan.shared_bits, count))
+
+
+def dealt_bytes(plan: ChunkPlan, party: int, count: int) -> int:
     """Bytes that the dealer sends to a party for a chunk of `count` edges."""
     return packed_size(plan.dealt_bits(party) * count, 1)

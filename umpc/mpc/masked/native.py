@@ -1,22 +1,25 @@
-"""The compiled sign gate (`native/`, optional), if one is installed that fits this version and this processor.
+"""The compiled sign gate (`native/`, optional), if one is installed that fits.
 
-It gives the same bytes as `tree.py`, which is used without it. UMPC_NATIVE=0 in the environment turns it off.
+It must fit this version and this processor. It gives the same bytes as `dcf_tree.py`, which is used
+without it. UMPC_NATIVE=0 in the environment turns it off.
 """
 
 from __future__ import annotations
 
+import importlib
 from types import ModuleType
 
 KEY_FORMAT = 1
-"""Of comparison keys, as `comparison.py` describes them."""
+"""The version of the comparison keys that `dcf.py` describes."""
 
 
 def find() -> ModuleType | None:
+    """The compiled module, or None where it is missing, too old, or turned off."""
     try:
-        import umpc_native
+        module = importlib.import_module("umpc_native")
     except ImportError:
         return None
-    return umpc_native if umpc_native.KEY_FORMAT == KEY_FORMAT and umpc_native.enabled() else None
+    return module if module.KEY_FORMAT == KEY_FORMAT and module.enabled() else None
 
 
 KERNEL = find()

@@ -23,7 +23,8 @@ from typing import ParamSpec, TypeVar
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader

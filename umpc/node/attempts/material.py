@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Never
 
 from umpc.errors import UmpcError
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame

@@ -21,7 +21,7 @@ from umpc.errors import (
     PreparationLost,
     RemoteProtocolError,
 )
-from umpc.mpc.attempt import Chunk
+from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.spool import Spool
 from umpc.node.budget.ledger import Ledger
 from umpc.protocols.base.node import NodeSide

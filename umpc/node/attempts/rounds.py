@@ -10,7 +10,7 @@ from typing import TypeVar
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.failpoints import failpoint
-from umpc.mpc.attempt import Chunk
+from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.material import MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.spool import Spool

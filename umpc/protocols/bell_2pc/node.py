@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk
 from umpc.mpc.garbled.pair_noise import apply_all, words_of
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.bell_2pc.noise_binding import delta_of_pairs, pairs_attempt

@@ -26,8 +26,9 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
 from umpc.mpc.backends import Cells, backend_of
+from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (

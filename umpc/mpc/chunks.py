@@ -1,0 +1,142 @@
+"""A chunk of edges, and what the plans of every backend say about it.
+
+Both backends and the attempt import this module, and it imports none of them. So the rooms of
+`umpc/mpc` do not depend on each other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, TypeVar
+
+from umpc.crypto.ring import Ring
+from umpc.crypto.rounds import Message
+from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import RingArray
+from umpc.ustat.hypergraph import Owners
+
+Kind = TypeVar("Kind")
+
+Pattern: TypeAlias = tuple[int, ...]
+"""The party that owns each record of an edge; parties are numbered in the order of their nodes."""
+
+ChunkShares: TypeAlias = list[int] | RingArray
+"""A node's share of each sum over a chunk, as ring elements.
+
+Where every edge is a result of its own, this is (sums, n) of the ring: one share for each edge.
+"""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A range of the edges of a cell: the unit of dealing and of evaluation.
+
+    noise: whether the "edges" are coins of sum `sum`; the owners are then the committee.
+    """
+
+    owners: Owners
+    number: int
+    start: int
+    stop: int
+    noise: bool = False
+    sum: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of edges."""
+        return self.stop - self.start
+
+    @property
+    def parties(self) -> tuple[int, ...]:
+        """The nodes that evaluate the chunk, in party order."""
+        return tuple(sorted(set(self.owners)))
+
+    @property
+    def place(self) -> Owners:
+        """The cell's name in the chunk's frames; noise belongs to no cell."""
+        return () if self.noise else self.owners
+
+
+class ChunkPlan(Protocol):
+    """The public facts that every backend's plan states about a chunk of n edges."""
+
+    @property
+    def parties(self) -> int:
+        """The number of parties."""
+        ...
+
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        """All parties, in order."""
+        ...
+
+    @property
+    def chunk_edges(self) -> int:
+        """The number of edges in a full chunk."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds after round 1, which sends records."""
+        ...
+
+    def dealt_bits(self, party: int) -> int:
+        """Bits an edge that the dealer sends to a party."""
+        ...
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        """A party's message of a round, from 1, with zero bytes in place of its content."""
+        ...
+
+
+class ChunkProgram(Protocol):
+    """The plans of all patterns that occur in E."""
+
+    @property
+    def ring(self) -> Ring:
+        """The ring of the sums."""
+        ...
+
+    @property
+    def plans(self) -> Mapping[Pattern, ChunkPlan]:
+        """The plan of each pattern."""
+        ...
+
+    @property
+    def needs_dealer(self) -> bool:
+        """Whether a dealer must send material."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds before the reveal."""
+        ...
+
+    @property
+    def chunks_in_flight(self) -> int:
+        """The most chunks of a node that may wait for a peer's message."""
+        ...
+
+    @property
+    def window(self) -> int | None:
+        """The most bytes that a node may be ahead of a peer on a link; None: no limit."""
+        ...
+
+
+def pattern_of(owners: Owners) -> Pattern:
+    """The pattern of a cell, from the nodes that own its records."""
+    parties = sorted(set(owners))
+    return tuple(parties.index(owner) for owner in owners)
+
+
+def require(value: object, kind: type[Kind]) -> Kind:
+    """The plan or program itself, which must be of the caller's backend.
+
+    Raises: LocalProtocolError where it belongs to another backend.
+    """
+    if isinstance(value, kind):
+        return value
+    raise LocalProtocolError(
+        f"this backend computes with a {kind.__name__}, and it got a {type(value).__name__}"
+    )

@@ -1,0 +1,257 @@
+"""One node's side of one link between two nodes: the garbler's, and the evaluator's.
+
+`cells.py` says how they talk to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.arrays import BitArray, IndexArray, WordArray
+from umpc.mpc.chunks import Chunk, ChunkShares
+from umpc.mpc.garbled.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
+from umpc.mpc.garbled.gates import GateHash
+from umpc.mpc.garbled.outputs import LABEL_BITS
+from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
+from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.correlated_ot import (
+    CorrelatedReceiver,
+    CorrelatedSender,
+    extend_shape,
+    fresh_delta,
+    open_receiver,
+    open_sender,
+)
+from umpc.ustat.clear import Columns
+
+LAST = 2
+"""The round of the garbled edges, in which a plan's shape is asked for."""
+NO_LABELS = np.empty((0, 2), dtype=np.uint64)
+
+End = TypeVar("End", CorrelatedSender, CorrelatedReceiver)
+"""A side's end of the channel of transfers: the garbler sends, the evaluator receives."""
+
+
+class Side(Generic[End]):
+    """One node's side of one link.
+
+    peer: the other node's name, for errors.
+    seed: 32 uniform bytes of this node's own, for this link alone.
+    session: names link and attempt, the same for both.
+    """
+
+    def __init__(
+        self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
+    ):
+        self.link = link
+        self.peer = peer
+        self._seed = seed
+        self._session = session
+        self._node = node
+        self._sender = link.garbler + link.evaluator - node
+        self._own = link.blocks(node)
+        self._theirs = link.blocks(self._sender)
+        self._bits = record_bits(link, self._own, columns)
+        public_key = derive(bytes(SEED_BYTES), "garbled gates", session)
+        self._hash = GateHash(public_key)
+        self._channel: End | None = None
+        self._own_labels: WordArray | None = None
+        self._their_labels: WordArray | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(link with {self.peer}, <redacted>)"
+
+    def set_up(self) -> Protocol[None]:
+        """The oblivious transfers' set-up. Raises: RemoteProtocolError."""
+        try:
+            self._channel = yield from self._open()
+        except EncodingError as error:
+            raise RemoteProtocolError(error.message, culprit=self.peer, step=error.step) from error
+
+    @property
+    def channel(self) -> End:
+        """This side's end of the channel. Raises: LocalProtocolError before the set-up."""
+        if self._channel is None:
+            raise LocalProtocolError(f"nothing is set up with {self.peer}")
+        return self._channel
+
+    def fork(self, *labels: str | int) -> End:
+        """This side's end of a channel of the same Δ. No label may be used twice."""
+        return self.channel.fork(*labels)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the labels of both nodes' records are here."""
+        return self._own_labels is not None and self._their_labels is not None
+
+    def fields(self) -> list[Message]:
+        """Round 1, once: a second call would make other labels, or another batch."""
+        if self._own_labels is not None:
+            raise LocalProtocolError(f"the labels for {self.peer} were made before")
+        return self._make_fields()
+
+    def receive(self, messages: Sequence[Message]) -> None:
+        """Round 1 from the peer. Raises: RemoteProtocolError where other messages were due."""
+        due = self.link.field_shapes(self._sender)
+        if self._their_labels is not None or len(messages) != len(due):
+            raise RemoteProtocolError(
+                f"{self.peer} sent {len(messages)} message(s) of labels, {len(due)} were due, once",
+                culprit=self.peer,
+                step=due[0].step if due else LABELS,
+            )
+        for message, shape in zip(messages, due, strict=True):
+            check_reply(message, shape, self.peer)
+        slices = self.link.parts(self._sender)
+        read = [self._read(*pair) for pair in zip(messages, slices, strict=True)]
+        self._their_labels = np.concatenate([*read, NO_LABELS])
+
+    def labels(
+        self, chunk: Chunk, index: IndexArray, plan: GarbledPlan, coins: WordArray
+    ) -> WordArray:
+        """This side's labels of the input wires of a chunk's edges: (inputs, n, 2).
+
+        index: (2, n), the edges' records. coins: (random bits · n, 2), the labels of those bits.
+        """
+        labels = np.empty((len(self.link.circuit.inputs), index.shape[1], 2), dtype=np.uint64)
+        for blocks, known in ((self._own, self._own_labels), (self._theirs, self._their_labels)):
+            if known is None:
+                raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
+            (block,) = (each for each in blocks if each.owners == chunk.owners)
+            table = known[block.bits].reshape(len(block.wires), len(block.records), 2)
+            places = np.searchsorted(block.records, index[block.slot])
+            labels[list(block.wires)] = table[:, places]
+        if plan.coin_wires:
+            labels[list(plan.coin_wires)] = coins.reshape(len(plan.coin_wires), -1, 2)
+        return labels
+
+    def own_bits(self, plan: GarbledPlan, chunk: Chunk) -> BitArray:
+        """This side's part of a chunk's random bits: (bits · n,) uint8."""
+        seed = derive(self._seed, "coins", *chunk.owners, chunk.number)
+        return Stream(seed).bits(plan.coin_count(chunk.count))
+
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
+        """The rounds of a chunk; its result is this side's shares."""
+        raise NotImplementedError
+
+    def _open(self) -> Protocol[End]:
+        """The set-up of the channel."""
+        raise NotImplementedError
+
+    def _make_fields(self) -> list[Message]:
+        """Make this side's own labels, and the messages of round 1."""
+        raise NotImplementedError
+
+    def _read(self, message: Message, part: slice) -> WordArray:
+        """The peer's labels in one message of round 1."""
+        raise NotImplementedError
+
+
+class GarblingSide(Side[CorrelatedSender]):
+    """The garbler's side. Its labels are those of bit 0, whoever's record it is."""
+
+    def __init__(
+        self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
+    ):
+        super().__init__(link, node, peer, columns, seed, session)
+        self._delta = fresh_delta(derive(seed, "delta"))
+
+    def _open(self) -> Protocol[CorrelatedSender]:
+        seed = derive(self._seed, "set-up")
+        return (yield from open_sender(seed, self._delta, self._session, self.peer))
+
+    def _make_fields(self) -> list[Message]:
+        self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
+        active = active_labels(self._own_labels, self._bits, self._delta)
+        parts = (active[part] for part in self.link.parts(self._node))
+        return [
+            Message(LABELS, part.astype("<u8").tobytes(), len(part), LABEL_BITS) for part in parts
+        ]
+
+    def _read(self, message: Message, part: slice) -> WordArray:
+        return self.channel.extend(message, part.stop - part.start).blocks
+
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
+        """Garble the chunk's edges and send them."""
+        first_edge = self.link.first_edge(chunk.owners) + chunk.start
+        coins = (yield from self._coins(plan, chunk)) if plan.coin_wires else NO_LABELS
+        labels = self.labels(chunk, index, plan, coins)
+        garbled, shares = garble(
+            self.link.circuit, plan.ring, self._delta, labels, first_edge, self._hash
+        )
+        result: ChunkShares = shares if plan.noisy else sum_shares(shares)
+        message = plan.garbled(garbled.encode(), chunk.count)
+        del garbled, shares, labels, coins
+        (reply,) = yield message
+        check_reply(reply, plan.shape(LAST, EVALUATOR, chunk.count), self.peer)
+        return result
+
+    def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[WordArray]:
+        """Labels of 0 of the chunk's random bits: those of the transfers, half of them turned."""
+        (reply,) = yield silence(COINS, 1)
+        check_reply(reply, plan.shape(1, EVALUATOR, chunk.count), self.peer)
+        count = plan.coin_count(chunk.count)
+        message = replace(extend_shape(count, 1), payload=reply.payload)
+        channel = self.fork("coins", *chunk.owners, chunk.number)
+        blocks = channel.extend(message, count).blocks
+        return active_labels(blocks, self.own_bits(plan, chunk), self._delta)
+
+
+class EvaluatingSide(Side[CorrelatedReceiver]):
+    """The evaluator's side. Its labels are the active ones."""
+
+    def _open(self) -> Protocol[CorrelatedReceiver]:
+        return (yield from open_receiver(derive(self._seed, "set-up"), self._session, self.peer))
+
+    def _make_fields(self) -> list[Message]:
+        messages = []
+        labels = [NO_LABELS]
+        for part in self.link.parts(self._node):
+            batch, message = self.channel.extend(self._bits[part])
+            labels.append(batch.blocks)
+            messages.append(message)
+        self._own_labels = np.concatenate(labels)
+        return messages
+
+    def _read(self, message: Message, part: slice) -> WordArray:
+        return np.frombuffer(message.payload, dtype="<u8").reshape(-1, 2)
+
+    def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
+        """Receive the chunk's garbled edges and evaluate them."""
+        coins = (yield from self._coins(plan, chunk)) if plan.coin_wires else NO_LABELS
+        (reply,) = yield plan.shape(LAST, EVALUATOR, chunk.count)
+        check_reply(reply, plan.shape(LAST, GARBLER, chunk.count), self.peer)
+        garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
+        first_edge = self.link.first_edge(chunk.owners) + chunk.start
+        labels = self.labels(chunk, index, plan, coins)
+        shares = evaluate(self.link.circuit, plan.ring, garbled, labels, first_edge, self._hash)
+        return shares if plan.noisy else sum_shares(shares)
+
+    def _coins(self, plan: GarbledPlan, chunk: Chunk) -> Protocol[WordArray]:
+        """The active labels of the chunk's random bits, of which this side chooses its part."""
+        channel = self.fork("coins", *chunk.owners, chunk.number)
+        batch, message = channel.extend(self.own_bits(plan, chunk))
+        (reply,) = yield plan.coins(message.payload)
+        check_reply(reply, silence(COINS, 1), self.peer)
+        return batch.blocks
+
+
+def record_bits(link: Link, blocks: Sequence[WireBlock], columns: Columns) -> BitArray:
+    """The values of the wires of these records, in the blocks' order: (bits,) uint8."""
+    rows = [np.empty(0, dtype=np.uint8)]
+    for block in blocks:
+        for wire in block.wires:
+            _, field, bit = link.circuit.inputs[wire]
+            rows.append((columns[field][block.records] >> bit & 1).astype(np.uint8))
+    return np.concatenate(rows)
+
+
+def fresh_labels(seed: bytes, count: int) -> WordArray:
+    """Labels of bit 0: (count, 2) uint64."""
+    return Stream(seed).words(2 * count).reshape(count, 2)
