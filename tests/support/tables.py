@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,9 @@ class Table:
         return ("--csv", str(self.path), "--delimiter", ";", "--fields", ",".join(fields))
 
     def sizes(self, nodes: int) -> list[int]:
-        """Return the number of records of each node when the table is split evenly."""
-        return [len(part) for part in np.array_split(np.arange(self.records), nodes)]
+        """Return the number of records of each node, as `umpc demo` splits the table."""
+        bounds = [self.records * number // nodes for number in range(nodes + 1)]
+        return [end - start for start, end in pairwise(bounds)]
 
     @property
     def pairs(self) -> int:

@@ -32,7 +32,7 @@ class Case:
 
 CASES = {
     # 16 cells: a record takes four bits.
-    "bell-ldp": Case("kendall_tau", ("age", "balance"), (), lambda records: records // 2),
+    "bell-ldp": Case("kendall_tau", ("age", "balance"), (), lambda records: -(-records // 2)),
     # A seed, and one bit of each record.
     "ghazi-ldp": Case(
         "kendall_tau",
