@@ -95,7 +95,8 @@ def words(values: Sequence[int]) -> np.ndarray:
 class Given:
     """A source of random bits that returns given bytes, from the first to the last.
 
-    `given(n)` reads ceil(n/8) bytes as a little-endian integer and drops its lowest (−n mod 8) bits.
+    `given(n)` reads ceil(n/8) bytes as a little-endian integer, and drops its lowest (−n mod 8)
+    bits.
     """
 
     def __init__(self, text: str):
