@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.studies import (
@@ -23,6 +25,8 @@ from tests.support.studies import (
     table,
 )
 from umpc.simulation import Simulated, simulate
+from umpc.study.parts import FieldText
+from umpc.study.report import noisy_sums
 
 TRANSCRIPTS = Path(__file__).parent / "mpc" / "transcripts"
 WRITE = "UMPC_WRITE_TRANSCRIPTS"
@@ -78,6 +82,32 @@ def test_a_field_at_both_bounds_of_a_wide_domain():
     study = make_study(GINI, 2, epsilon="1e30", x=("-4503599627370496", "4503599627370496"))
     tables = [table([-(2**52), 2**52], [0, 0]), table([2**52, 0], [0, 0])]
     assert simulate(study, tables, Entropy("wide")).report.estimate == float(Fraction(2**52 * 7, 6))
+
+
+def test_a_kernel_without_sensitivity_is_constant_under_shares_too():
+    """The kernel is always 0, so it needs no noise; the shared evaluation must give 0 as well."""
+    condition = "(2 * (a.x < b.x) + (a.y < b.y) == 3 * (a.z < b.z))"
+    both = f"(({condition} & (a.x < b.x)) & (a.w < b.w))"
+    text = f"{both} * 1 - {condition} * (a.x < b.x) * (a.w < b.w)"
+    fields = tuple(FieldText(name, "0", "1") for name in "xyzw")
+    study = make_study(text, 2, fields=fields, epsilon=LOUD).check()
+    tables = [{name: np.full(3, value) for name in "xyzw"} for value in (0, 1)]
+    assert study.parsed_kernels[0].sensitivity_units == 0
+    assert noisy_sums(simulate(study, tables, Entropy("constant")).transcript.shares, 1) == [0]
+
+
+def test_a_bit_that_stands_twice_in_a_term_counts_once():
+    """Functions of different records can become one bit when one party's part is merged."""
+    u, v, m = "(a.x < b.x)", "(a.y < b.y)", "(a.x < c.y)"
+    first = f"(({m} & {u}) & ({u} == {v})) * (({m} & {v}) & ({u} == {v}))"
+    text = " + ".join(
+        first.translate(str.maketrans("abc", "".join(order))) for order in permutations("abc")
+    )
+    study = make_study(text, 2, x=("0", "1"), y=("0", "1"), degree=3, epsilon=LOUD).check()
+    tables = [table([0, 0, 1, 1], [0, 1, 0, 1]), table([1, 0], [1, 1])]
+    run = simulate(study, tables, Entropy("twice"))
+    expected = clear_sums(study, tables, run.attempt.hypergraph)
+    assert noisy_sums(run.transcript.shares, 1) == expected
 
 
 # --- the golden transcript ----------------------------------------------------------------------------------

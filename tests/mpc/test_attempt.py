@@ -11,8 +11,9 @@ from tests.support.mpc_studies import LEANING
 from tests.support.studies import GINI, KENDALL, make_attempt, make_members, make_study
 from umpc.crypto.prg import digest
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError, TooFewRecords
-from umpc.protocols.registry import attempt_of
-from umpc.study.attempt import commit
+from umpc.mpc.attempt import commit
+from umpc.mpc.masked.material import dealt_bytes
+from umpc.protocols.u_mpc.noise_binding import attempt_of
 from umpc.study.sizes import Sizes
 
 STUDY = make_study(nodes=3, edges="2n")
@@ -220,3 +221,25 @@ def test_two_sample_sizes_follow_from_the_classes():
         18,
         6,
     )
+
+
+@pytest.mark.parametrize("counts", [(3000, 60, 60), (60, 3000, 60), (900, 900), (2000, 10)])
+@pytest.mark.parametrize("kernel", ["sign(a.x - b.x) * sign(a.y - b.y)", "a.x * b.x"])
+def test_the_windows_that_nodes_wait_for_fit_into_all_nodes_memory(counts, kernel):
+    """A node with little material must not wait for chunks that another, full node cannot take."""
+    window = 2 << 20
+    attempt = make_attempt(make_study(kernel, len(counts)), counts)
+    ahead = attempt.chunks_ahead(window)
+    dealt = [0] * len(counts)
+    taken = [0] * len(counts)
+    for chunk in attempt.chunks():
+        if all(taken[node] < ahead[node] for node in chunk.parties):
+            for party, node in enumerate(chunk.parties):
+                dealt[node] += dealt_bytes(attempt.plan(chunk), party, chunk.count)
+                taken[node] += 1
+                assert dealt[node] <= window
+        elif taken == ahead:
+            break
+        else:
+            pytest.fail("a node waits for a chunk behind one that no node may take yet")
+    assert taken == ahead and max(ahead) > 0

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import tables
 from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import write_study_file
@@ -24,9 +25,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
-
-
 SHUFFLERS = ("shuffler-1", "shuffler-2")
+collect_ignore = [] if tables.HEART.exists() else ["test_heart_data.py"]
+
+
+@pytest.fixture(scope="session", params=tables.AT_HAND, ids=lambda table: table.name)
+def bank(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tables.Table:
+    """Provide a made table like the bank data; where they are at hand, also the data themselves."""
+    return request.param.place(tmp_path_factory.mktemp("table"))
 
 
 @dataclass(frozen=True)

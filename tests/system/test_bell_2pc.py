@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.system.test_demo import BANK, BANK_OPTIONS, demo, result
+from tests.system.test_demo import demo, result
 from tests.system.test_faults import SURVIVE_SECONDS
 from umpc.errors import PeerLost, StudyError
 
@@ -25,17 +25,15 @@ def check_cost(report: dict, rounds: int) -> None:
     )
 
 
-if BANK.exists():
-
-    def test_the_bank_study_of_one_pairing_over_four_nodes():
-        report = result(*BELL, "--permutations", "1", *BANK_OPTIONS, "--nodes", "4")
-        check_cost(report, rounds=4)
-        assert (report["edges"], report["max_degree"], report["records"]) == (2260, 1, 4521)
-        assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
-        assert report["noise_std"] == pytest.approx(2**1.5 / 2260**0.5, rel=0.03), (
-            "√2·Δf/ε of one pair"
-        )
-        assert report["noise"] == "pair_laplace" and 0 < report["delta"] < 1e-10
+def test_the_study_of_one_pairing_over_four_nodes(bank):
+    report = result(*BELL, "--permutations", "1", *bank.options("age", "balance"), "--nodes", "4")
+    check_cost(report, rounds=4)
+    pairs = bank.records // 2
+    assert (report["edges"], report["max_degree"], report["records"]) == (pairs, 1, bank.records)
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+    # The noise of one pair has the standard deviation √2·Δf/ε, with Δf = 2 and ε = 1.
+    assert report["noise_std"] == pytest.approx(2**1.5 / pairs**0.5, rel=0.03)
+    assert report["noise"] == "pair_laplace" and 0 < report["delta"] < 1e-10
 
 
 def test_responses_that_are_certain_are_exact_over_the_pairs_and_no_dealer_runs(tmp_path):

@@ -15,8 +15,6 @@ import pytest
 from umpc.cli.deployment import UMPC, stop
 from umpc.errors import DataError, InvalidEpsilon, StudyError
 
-BANK = Path(__file__).resolve().parents[3] / "shared" / "data" / "bank" / "bank.csv"
-BANK_OPTIONS = ("--csv", str(BANK), "--delimiter", ";", "--fields", "age,balance")
 KEYS = {
     *(
         "statistic",
@@ -151,27 +149,18 @@ def test_processes_of_a_demo_that_is_killed_end_by_themselves(tmp_path):
         stop([process])
 
 
-if BANK.exists():
+def test_all_pairs_with_the_same_job_are_counted_exactly(bank):
+    options = ("--statistic", "duplicate_pair_ratio", "--edges", "all", "--epsilon", "1e9")
+    report = result(*bank.options("job"), *options)
+    same = bank.exact["duplicate_pair_ratio"] * bank.pairs
+    assert report["estimate"] * bank.pairs == pytest.approx(round(same), abs=1e-3)
 
-    def test_all_pairs_of_the_bank_data_with_the_same_job():
-        options = (
-            *BANK_OPTIONS[:-1],
-            "job",
-            "--statistic",
-            "duplicate_pair_ratio",
-            "--edges",
-            "all",
-            "--epsilon",
-            "1e9",
-        )
-        report = result(*options)
-        assert report["estimate"] * 10_217_460 == pytest.approx(1_486_797, abs=1e-3)
 
-    @pytest.mark.parametrize("nodes", [2, 4])
-    def test_the_bank_study_has_the_known_exact_value(nodes):
-        report = result(*BANK_OPTIONS, "--nodes", str(nodes), "--edges", "40000")
-        assert report["exact"] == 0.05058429394389604
-        assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_the_study_of_age_and_balance_has_the_known_exact_value(nodes, bank):
+    report = result(*bank.options("age", "balance"), "--nodes", str(nodes), "--edges", "40000")
+    assert report["exact"] == pytest.approx(bank.exact["kendall_tau"], abs=1e-12)
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
 
 
 def _wait_until(condition, seconds: float = 15) -> None:

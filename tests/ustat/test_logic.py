@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from tests.ustat.expressions import SCHEMA
 from umpc.errors import KernelError
 from umpc.ustat import logic
+from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import relabel
+from umpc.ustat.local import evaluate_local, relabel
 from umpc.ustat.polynomial import (
     WRITTEN_OUT,
     BitAtom,
@@ -222,3 +224,45 @@ def test_a_symmetric_kernel_that_is_too_large_is_refused_for_its_size():
         "expands into more than" in caught.value.message
         and "not symmetric" not in caught.value.message
     )
+
+
+def test_a_conjunction_of_300_by_300_comparisons_is_refused_before_it_expands():
+    """A few thousand characters of kernel text would otherwise take minutes and gigabytes."""
+    forms = [add(atom(FieldAtom(0, "x")), constant(number)) for number in range(600)]
+    bits = [frozenset([BitAtom("less", form)]) for form in forms]
+    many, others = frozenset(bits[:300]), frozenset(bits[300:])
+    with pytest.raises(KernelError, match="combine fewer comparisons"):
+        logic.conjunction(many, others)
+    assert len(logic.conjunction(frozenset(bits[:60]), frozenset(bits[300:360]))) == 3600
+
+
+# --- bits inside a comparison ---------------------------------------------------------------------
+
+BITS = Schema([FieldSchema(name, Fraction(0), Fraction(1), Fraction(1)) for name in "xyzw"])
+Q = "(2 * (a.x < b.x) + (a.y < b.y) == 3 * (a.z < b.z))"
+"""A comparison of a sum of comparisons."""
+
+
+def every_pair(names: str) -> list[dict[str, np.ndarray]]:
+    """Return both records of every pair whose fields are 0 or 1: arrays of (4^names,) int64."""
+    columns = np.array(list(product((0, 1), repeat=2 * len(names)))).T
+    first, second = columns[: len(names)], columns[len(names) :]
+    return [dict(zip(names, own, strict=True)) for own in (first, second)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"(({Q} & (a.x < b.x)) & (a.w < b.w))",
+        f"(({Q} & (a.x < b.x)) ^ (a.w < b.w))",
+        f"((~({Q} & (a.x < b.x))) & (a.w < 1))",
+        f"(({Q} & (a.x < b.x)) & (a.w < b.w)) * 1 - {Q} * (a.x < b.x) * (a.w < b.w)",
+    ],
+)
+def test_bits_inside_a_comparison_are_not_replaced_by_what_they_equal(text):
+    """Such a replacement gives polynomials with coefficients of one half, which are no bits."""
+    kernel = Kernel.from_text(text, BITS, 2, symmetric=False)
+    edges = every_pair("xyzw")
+    clear = evaluate_clear(kernel.expression, BITS, edges, Fraction(1))
+    shared = evaluate_local(kernel.polynomial, dict(enumerate(edges)), len(clear))
+    assert (clear == shared).all()

@@ -14,7 +14,8 @@ import numpy as np
 
 from bench.figures.given import file_of
 from bench.figures.paper001.classifier import read_table
-from bench.harness import BANK, bank_table
+from bench.harness import BANK, RECORDS, bank_table, made_up
+from umpc.cli.table import DemoTable
 from umpc.protocols.local.quantisation import Bins, Quantiser
 from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
@@ -57,13 +58,21 @@ def kendall_cells() -> Quantiser:
     return Quantiser(kernel, tuple(Bins.equal(schema[name], VALUES) for name in ("x", "y")))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def load(name: str) -> Ratings:
-    return {"bank": bank, "tripadvisor": tripadvisor}[name]()
+    return {"bank": bank, "made up": made_up_bank, "tripadvisor": tripadvisor}[name]()
 
 
 def bank() -> Ratings:
-    table, source = bank_table()
+    return _banded(*bank_table())
+
+
+def made_up_bank() -> Ratings:
+    """A made-up table of the bank data's size, also where the bank data are at hand."""
+    return _banded(made_up(RECORDS), "A made-up table of the bank data's size")
+
+
+def _banded(table: DemoTable, source: str) -> Ratings:
     age, balance = np.array([[int(value) for value in row] for row in table.rows]).T
     columns = (
         np.searchsorted(cuts, own, side="right") for cuts, own in ((AGES, age), (BALANCES, balance))

@@ -1,0 +1,157 @@
+"""Vectors of oblivious transfers: the base transfers, and correlated ones made from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.vectors.part import Bad, Part, Values, fixed, texts_of, with_message
+from umpc.crypto.rounds import Message, Protocol, run_in_memory
+from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.mpc.transfers.base_ot import CHOICE, receive_seeds, send_seeds
+from umpc.mpc.transfers.correlated_ot import (
+    EXTEND,
+    fresh_delta,
+    open_receiver,
+    open_sender,
+)
+
+
+def changed(parties: list[Protocol[Any]], inputs: Values) -> list[Protocol[Any]]:
+    """Replace one message, where `replaced` says which: party, step, and payload."""
+    if (replaced := inputs.get("replaced")) is not None:
+        party, payload = replaced["party"], bytes.fromhex(replaced["payload"])
+        parties[party] = with_message(parties[party], replaced["step"], payload)
+    return parties
+
+
+def base(inputs: Values) -> Values:
+    """Run all base transfers. Party 0 sends two seeds for each, party 1 chooses one."""
+    session, choices = bytes.fromhex(inputs["session"]), inputs["choices"]
+    seeds = [bytes.fromhex(inputs[name]) for name in ("sender_seed", "receiver_seed")]
+    parties: list[Protocol[Any]] = [
+        send_seeds(seeds[0], len(choices), session, "receiver"),
+        receive_seeds(seeds[1], choices, session, "sender"),
+    ]
+    (pairs, chosen), transcript = run_in_memory(changed(parties, inputs))
+    return {
+        "messages": {line.message.step: line.message.payload.hex() for line in transcript},
+        "sender_pairs": [[seed.hex() for seed in pair] for pair in pairs],
+        "receiver_seeds": [seed.hex() for seed in chosen],
+    }
+
+
+def correlated(inputs: Values) -> Values:
+    """Set both sides up and make one batch. `batch` replaces the batch's number in its message."""
+    session, fold = bytes.fromhex(inputs["session"]), inputs["fold"]
+    delta = fresh_delta(bytes.fromhex(inputs["delta_seed"]))
+    parties: list[Protocol[Any]] = [
+        open_sender(bytes.fromhex(inputs["sender_seed"]), delta, session, "receiver", fold),
+        open_receiver(bytes.fromhex(inputs["receiver_seed"]), session, "sender", fold),
+    ]
+    (sender, receiver), transcript = run_in_memory(changed(parties, inputs))
+    choices = np.array(inputs["choices"], dtype=np.uint8)
+    mine, message = receiver.extend(choices)
+    payload = bytes.fromhex(inputs["extension"]) if "extension" in inputs else message.payload
+    round_number = inputs.get("batch", message.round)
+    changed_message = Message(EXTEND, payload, message.count, message.width, round_number)
+    theirs = sender.extend(changed_message, len(choices))
+    return {
+        "delta": texts_of(delta)[0],
+        "messages": {line.message.step: line.message.payload.hex() for line in transcript},
+        "extension": message.payload.hex(),
+        "sender_blocks": texts_of(theirs.blocks),
+        "receiver_blocks": texts_of(mine.blocks),
+    }
+
+
+BASE = {
+    "session": fixed(1, 16),
+    "sender_seed": fixed(2),
+    "receiver_seed": fixed(5),
+    "choices": [0, 1, 1],
+}
+SENT = base(BASE)["messages"]
+KEYS = SENT[CHOICE]
+POINT = 2 * 65
+"""Hexadecimal digits of a point."""
+
+
+def choice(payload: str) -> Values:
+    return {**BASE, "replaced": {"party": 1, "step": CHOICE, "payload": payload}}
+
+
+CORRELATED = {
+    "session": fixed(3, 16),
+    "fold": 2,
+    "delta_seed": fixed(4),
+    "sender_seed": fixed(6),
+    "receiver_seed": fixed(9),
+    "choices": [1, 0, 0, 1, 1, 0, 1, 0, 1, 1],
+}
+EXTENSION = correlated(CORRELATED)["extension"]
+
+PARTS = {
+    "base_transfers": Part(
+        "Base oblivious transfers on P-256. Party 0 offers two points, party 1 answers with a "
+        "point for each choice. Points are uncompressed (SEC 1, section 2.3.3).",
+        base,
+        {"three_transfers": BASE},
+        {
+            "key_off_the_curve": Bad(
+                choice(
+                    KEYS[: POINT - 2] + f"{int(KEYS[POINT - 2 : POINT], 16) ^ 1:02x}" + KEYS[POINT:]
+                ),
+                EncodingError,
+                CHOICE,
+                "receiver",
+            ),
+            "key_compressed": Bad(choice("02" + KEYS[2:]), EncodingError, CHOICE, "receiver"),
+            "key_is_the_offered_point": Bad(
+                choice(SENT["ot_offer"][:POINT] + KEYS[POINT:]),
+                EncodingError,
+                CHOICE,
+                "receiver",
+            ),
+            "key_is_zero": Bad(
+                choice("04" + "00" * 64 + KEYS[POINT:]), EncodingError, CHOICE, "receiver"
+            ),
+            "keys_one_byte_short": Bad(choice(KEYS[:-2]), RemoteProtocolError, CHOICE, "receiver"),
+            "offer_one_byte_long": Bad(
+                {
+                    **BASE,
+                    "replaced": {
+                        "party": 0,
+                        "step": "ot_offer",
+                        "payload": SENT["ot_offer"] + "00",
+                    },
+                },
+                RemoteProtocolError,
+                "ot_offer",
+                "sender",
+            ),
+        },
+    ),
+    "correlated_transfers": Part(
+        "SoftSpokenOT (Roy 2022) with the repetition code, semi-honest. For every transfer the "
+        "sender gets q, the receiver t = q ⊕ r·Δ for its choice r. In the set-up the sender of "
+        "the correlated transfers receives the base transfers.",
+        correlated,
+        {
+            "ten_transfers_of_fold_2": CORRELATED,
+            "one_transfer_of_fold_1": {**CORRELATED, "fold": 1, "choices": [1]},
+        },
+        {
+            "extension_one_byte_short": Bad(
+                {**CORRELATED, "extension": EXTENSION[:-2]},
+                RemoteProtocolError,
+                EXTEND,
+                "receiver",
+            ),
+            "extension_of_another_batch": Bad(
+                {**CORRELATED, "batch": 2}, RemoteProtocolError, EXTEND, "receiver"
+            ),
+        },
+    ),
+}
