@@ -1,16 +1,23 @@
-"""What a person or a program sees: progress on standard error, the result on standard output."""
+"""Show progress on standard error, and a report as a table or as JSON on standard output."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from umpc.protocols.central.settings import CENTRAL
@@ -18,43 +25,49 @@ from umpc.study.report import Report
 
 if TYPE_CHECKING:
     from umpc.coordinator.client import Preparation
+    from umpc.coordinator.links import Tell
     from umpc.study.document import Study
 
-Tell = Callable[[str, int, int], None]
+Line = tuple[str, str, str]
+"""A row of the table: what it is, its value, a note."""
+Extra = Mapping[str, float | None]
+"""Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 NOISE = {
-    "distributed": "discrete Laplace, every node adds its part",
-    "in_mpc": "discrete Laplace, drawn under shares",
-    "skellam": "Skellam, every node adds its part",
-    "binomial": "binomial, drawn under shares",
-    "pair_laplace": "discrete Laplace on every pair, inside its circuit",
-    "randomised_response": "randomised response of every pair: at most this",
-    "gopa": "discrete Gaussian; what nodes share cancels, their own is left",
-    "local": "of every record's answer at its node; estimated",
-    "laplace": "discrete Laplace of the global sensitivity, added by the curator",
+    "distributed": "discrete Laplace, each node adds its part",
+    "in_mpc": "discrete Laplace, drawn under secret sharing",
+    "skellam": "Skellam, each node adds its part",
+    "binomial": "binomial, drawn under secret sharing",
+    "pair_laplace": "discrete Laplace on each pair, inside its circuit",
+    "randomised_response": "randomised response of each pair; an upper bound",
+    "gopa": "discrete Gaussian; the nodes' shared noise cancels, their own remains",
+    "local": "added to each record's answer at its node; estimated",
+    "laplace": "discrete Laplace for the global sensitivity, added by the curator",
     "coinpress_naive": "CoinPress over disjoint sets, added by the curator",
     "coinpress_all": "CoinPress over all sets, added by the curator",
     "coinpress_subsampled": "CoinPress over independent sets, added by the curator",
     "hajek": "local Hájek, heavy tails, added by the curator",
     "hajek_subsampled": "local Hájek over independent sets, added by the curator",
     "hajek_split": "local Hájek over half the records, added by the curator",
-    "shuffled": "discrete Laplace on each cell's count, every node adds its part; estimated",
+    "shuffled": "discrete Laplace on each cell's count, each node adds its part; estimated",
 }
+"""A study's noise → how it is drawn, and where it is added."""
 EVALUATED = {
-    "shared": "evaluated under shares",
+    "shared": "evaluated under secret sharing",
     "garbled": "garbled between their two owners",
-    "none": "nothing is evaluated between nodes",
+    "none": "the nodes evaluate no set together",
 }
+"""A study's backend → how sets of records of several owners are evaluated."""
 SHUFFLERS = "each sees uniform numbers; neither may collude with the coordinator or the other"
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
 class ProgressShow:
-    """A live bar on a terminal, plain lines elsewhere; always on standard error."""
+    """Progress on standard error: a live bar on a terminal, plain lines elsewhere."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bar: Progress | None = None
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._last = 0.0
 
     def __enter__(self) -> Tell:
@@ -82,18 +95,18 @@ class ProgressShow:
         self._bar.update(self._tasks[step], completed=done, total=total)
 
     def _line(self, step: str, done: int, total: int) -> None:
-        """Each step's start and end, and in between at most a line a second."""
+        """Print a step's start and end, and at most one line a second in between."""
         now = time.monotonic()
         if done in (0, total) or now - self._last > 1:
             self._last = now
             print(f"{step}: {done} of {total}", file=sys.stderr, flush=True)
 
 
-def print_report(report: Report, style: str, extra: dict | None = None) -> None:
-    """The report as a table for people, or as one JSON object for programs."""
-    values = {**report.to_dict(), **(extra or {})}
+def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
+    """Print the report: a table for people, or one JSON object for programs (style "json")."""
+    known = extra or {}
     if style == "json":
-        print(json.dumps(values))
+        print(json.dumps({**report.to_dict(), **known}))
         return
     table = Table(
         title=f"{report.statistic} of study {report.study!r}",
@@ -103,13 +116,16 @@ def print_report(report: Report, style: str, extra: dict | None = None) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
-    for row in _rows(report, extra or {}):
+    for row in _rows(report, known):
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
 
 def print_preparation(study: Study, preparation: Preparation, style: str) -> None:
-    """What waits where and until when, as a line for people, or as one JSON object for programs."""
+    """Print how many bytes wait at each node, and until when.
+
+    The style is as in `print_report`; for people it is one line.
+    """
     until = datetime.now().astimezone() + timedelta(seconds=preparation.seconds)
     sizes = preparation.bytes_by_node
     if style == "json":
@@ -118,132 +134,154 @@ def print_preparation(study: Study, preparation: Preparation, style: str) -> Non
         return
     where = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
     print(
-        f"study {study.name!r} is prepared: {sum(sizes.values()):,} bytes wait until {until:%Y-%m-%d %H:%M} ({where}); "
-        f"epsilon {study.epsilon} is reserved"
+        f"study {study.name!r} is prepared: {sum(sizes.values()):,} bytes wait until "
+        f"{until:%Y-%m-%d %H:%M} ({where}); epsilon {study.epsilon} is reserved"
     )
 
 
-def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    rows = [
-        (
-            "private estimate",
-            _number(report.estimate),
-            "replayed: stored shares" if report.replayed else "",
-        )
-    ]
+def _rows(report: Report, extra: Extra) -> Iterator[Line]:
+    yield from _estimate(report)
+    yield from _exact(report, extra)
+    yield from _errors(report)
+    yield from _sums(report)
+    yield from _facts(report)
+    if not report.replayed:
+        yield from _traffic(report)
+        yield from _seconds(report)
+
+
+def _estimate(report: Report) -> Iterator[Line]:
+    replayed = "replayed: stored shares" if report.replayed else ""
+    value = "none" if report.estimate is None else f"{report.estimate:.6g}"
+    yield "private estimate", value, replayed
     if report.note:
-        rows.append(("no value, because", "", report.note))
-    if "exact" in extra:
-        rows += _exact_rows(report, extra)
-    sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
-    local = report.noise == "local"
-    in_cells = report.noise in ("local", "shuffled")
-    held = "the value of the records' bins" if in_cells else "the value over E without noise"
-    may_collude = "all others may collude" if local else f"up to {report.max_colluding} may collude"
+        yield "no value, because", "", report.note
+
+
+def _exact(report: Report, extra: Extra) -> Iterator[Line]:
+    """The exact values, which only the demo knows, and the error of the estimate."""
+    if "exact" not in extra:
+        return
+    exact = extra["exact"]
+    shown = "not computed" if exact is None else f"{exact:.6g}"
+    yield f"exact, all {_sets(report)}", shown, "only the demo can know it"
+    without_noise = extra["quantised"] if "quantised" in extra else extra["exact_over_edges"]
+    if without_noise is None or report.estimate is None:
+        return
+    where = "records' bins" if "quantised" in extra else "same E"
+    yield f"exact, {where}", f"{without_noise:.6g}", "pooled records, no noise"
+    error = report.estimate - without_noise
+    yield "error from noise", f"{error:+.3g}", _deviations(error, report.noise_std)
+
+
+def _errors(report: Report) -> Iterator[Line]:
+    """The estimate's error from noise and from sampling."""
+    if report.estimate is None:
+        return
+    interval = f"{report.low:.5g} … {report.high:.5g}"
+    yield "95 % interval, noise", interval, f"for {_without_noise(report)}"
+    yield "noise, standard deviation", f"{report.noise_std:.3g}", NOISE[report.noise]
+    share = "is" if report.edges == report.sets else "is not"
+    sampling = f"standard deviation, because E {share} all {_sets(report)}"
+    yield "sampling, at most", f"{report.sampling_std_bound:.3g}", sampling
+
+
+def _without_noise(report: Report) -> str:
+    """The value that the estimate would have without noise."""
     if report.protocol == CENTRAL:
-        held, may_collude = (
-            "the mean over its sets without noise",
-            "the coordinator has seen all their records",
-        )
-    if report.estimate is not None:
-        rows += [
-            ("95 % interval, noise", f"{report.low:.5g} … {report.high:.5g}", f"holds {held}"),
-            ("noise, standard deviation", f"{report.noise_std:.3g}", NOISE[report.noise]),
-            ("sampling, at most", f"{report.sampling_std_bound:.3g}", sampling),
-        ]
-    for number, entry in enumerate(report.sums if len(report.sums) > 1 else (), 1):
-        share = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
-        rows.append((f"sum {number}, its mean", f"{entry.mean:.6g}", share))
-    rows += [
-        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.2g}", "replacing one record"),
-        ("edges |E|", f"{report.edges:,}", f"of {report.sets:,} {SETS.get(report.degree, 'sets')}"),
-        ("records", f"{report.records:,}", ""),
-        ("most edges of a record", f"{report.max_degree:,}", ""),
-        ("nodes", f"{report.nodes}", may_collude),
-        *([("shufflers", "2", SHUFFLERS)] if report.noise == "shuffled" else []),
-        ("study hash", report.study_hash[:16], ""),
-    ]
-    if report.replayed:
-        return rows
-    return [
-        *rows,
-        ("edges of several owners", report.backend, evaluated(report)),
-        ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
-        (
-            "bytes online",
-            f"{report.bytes_online:,}",
-            f"predicted {report.bytes_online_predicted:,}",
-        ),
-        *_network(report),
-        (
-            "bytes offline",
-            f"{report.bytes_offline:,}",
-            f"predicted {report.bytes_offline_predicted:,}",
-        ),
-        (
-            "seconds online",
-            f"{report.seconds_online:.3f}",
-            "first message on data to last share, charge included",
-        ),
-        (
-            "seconds offline",
-            f"{report.seconds_offline:.3f}",
-            "of this run; prepared before"
-            if report.prepared
-            else "joint seed, E, material or transfers",
-        ),
-        ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
-    ]
+        return "the mean over the curator's sets"
+    if report.noise in ("local", "shuffled"):
+        return "the value on the records' bins"
+    if report.edges == report.sets:
+        return f"the value on all {_sets(report)}"
+    return f"the value on the sampled {_sets(report)}"
 
 
-def _network(report: Report) -> list[tuple[str, str, str]]:
-    """Who sent how much, and when: all that is in the report in two lines."""
-    nodes, steps = report.bytes_online_by_node, report.bytes_online_by_step
-    are_equal = (
+def _sums(report: Report) -> Iterator[Line]:
+    """The mean of each sum, if the statistic has several."""
+    if len(report.sums) == 1:
+        return
+    for number, entry in enumerate(report.sums, 1):
+        noise = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
+        yield f"sum {number}, its mean", f"{entry.mean:.6g}", noise
+
+
+def _facts(report: Report) -> Iterator[Line]:
+    """The promise of privacy, and the numbers of edges, records and nodes."""
+    promise = f"{report.epsilon:g}, {report.delta:.2g}"
+    yield "epsilon, delta", promise, "against replacing one record"
+    yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
+    yield "records", f"{report.records:,}", ""
+    yield "most edges of a record", f"{report.max_degree:,}", ""
+    yield "nodes", f"{report.nodes}", _collusion(report)
+    if report.noise == "shuffled":
+        yield "shufflers", "2", SHUFFLERS
+    yield "study hash", report.study_hash[:16], ""
+
+
+def _collusion(report: Report) -> str:
+    """The nodes that may collude without breaking the promise."""
+    if report.protocol == CENTRAL:
+        return "the coordinator has seen all their records"
+    if report.noise == "local":
+        return "all others may collude"
+    return f"up to {report.max_colluding} may collude"
+
+
+def _traffic(report: Report) -> Iterator[Line]:
+    """Rounds and bytes, measured beside predicted."""
+    yield "edges of several owners", report.backend, evaluated(report)
+    yield "rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"
+    predicted = f"predicted {report.bytes_online_predicted:,}"
+    yield "bytes online", f"{report.bytes_online:,}", predicted
+    yield from _senders(report)
+    predicted = f"predicted {report.bytes_offline_predicted:,}"
+    yield "bytes offline", f"{report.bytes_offline:,}", predicted
+
+
+def _senders(report: Report) -> Iterator[Line]:
+    """The bytes online by sender and by step."""
+    nodes = report.bytes_online_by_node
+    steps = report.bytes_online_by_step
+    is_predicted = (
         nodes == report.bytes_online_by_node_predicted
         and steps == report.bytes_online_by_step_predicted
     )
-    by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
-    fewest, most = (f"{choose(nodes, default=0):,}" for choose in (min, max))
-    note = (
-        "by node and by step as predicted"
-        if are_equal
-        else "by node or by step not as predicted: see --format json"
-    )
+    note = "by node and by step as predicted"
+    if not is_predicted:
+        note = "by node or by step not as predicted: see --format json"
+    fewest = f"{min(nodes, default=0):,}"
+    most = f"{max(nodes, default=0):,}"
+    yield "  of each node", most if fewest == most else f"{fewest} to {most}", note
     heaps = report.bytes_online_by_shuffler
-    return [
-        ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
-        *([("  of each shuffler", f"{max(heaps):,}", "to the coordinator")] if heaps else []),
-        ("  of each step", "", by_step),
-    ]
+    if heaps:
+        yield "  of each shuffler", f"{max(heaps):,}", "to the coordinator"
+    by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
+    yield "  of each step", "", by_step
+
+
+def _seconds(report: Report) -> Iterator[Line]:
+    online = "first message on data to last share, with the charge"
+    offline = "for the joint seed, E, and material or transfers"
+    if report.prepared:
+        offline = "of this run; the rest was prepared before"
+    yield "seconds online", f"{report.seconds_online:.3f}", online
+    yield "seconds offline", f"{report.seconds_offline:.3f}", offline
+    in_all = "of the study, without the start of its processes"
+    yield "seconds in all", f"{report.seconds_total:.3f}", in_all
 
 
 def evaluated(report: Report) -> str:
-    """How sets of records of several owners were."""
-    return (
-        "by the coordinator, a trusted curator"
-        if report.protocol == CENTRAL
-        else EVALUATED[report.backend]
-    )
+    """How sets of records of several owners were evaluated."""
+    if report.protocol == CENTRAL:
+        return "by the coordinator, a trusted curator"
+    return EVALUATED[report.backend]
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"
+def _sets(report: Report) -> str:
+    """The plural name of the sets that the kernel takes, such as pairs."""
+    return SETS.get(report.degree, "sets")
 
 
-def _exact_rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    exact, over_edges = extra["exact"], extra.get("quantised", extra["exact_over_edges"])
-    shown = f"{exact:.6g}" if exact is not None else "not computed"
-    rows = [(f"exact, all {SETS.get(report.degree, 'sets')}", shown, "only the demo can know it")]
-    if over_edges is not None and report.estimate is not None:
-        error = report.estimate - over_edges
-        what = "exact, records' bins" if "quantised" in extra else "exact, same E"
-        rows.append((what, f"{over_edges:.6g}", "pooled records, no noise"))
-        rows.append(
-            ("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}")
-        )
-    return rows
-
-
-def _deviations(error: float, std: float) -> str:
-    return f"{abs(error) / std:.1f} standard deviations" if std > 0 else ""
+def _deviations(error: float, std: float | None) -> str:
+    return f"{abs(error) / std:.1f} standard deviations" if std else ""
