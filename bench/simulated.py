@@ -207,7 +207,7 @@ class Simulated:
         }
         return sizes | {"deal": request.ByteSize()}
 
-    # ---- work and time ------------------------------------------------------------------------------------
+    # ---- work and time ---
 
     def node_work(self, work: Work) -> np.ndarray:
         """Seconds of every node's processor, without what a node takes for any study: (before the data, on data)."""

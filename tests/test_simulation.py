@@ -24,9 +24,10 @@ from tests.support.studies import (
     random_tables,
     table,
 )
+from umpc.protocols.registry import checked
+from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.parts import FieldText
-from umpc.study.report import noisy_sums
 
 TRANSCRIPTS = Path(__file__).parent / "mpc" / "transcripts"
 WRITE = "UMPC_WRITE_TRANSCRIPTS"
@@ -90,7 +91,7 @@ def test_a_kernel_without_sensitivity_is_constant_under_shares_too():
     both = f"(({condition} & (a.x < b.x)) & (a.w < b.w))"
     text = f"{both} * 1 - {condition} * (a.x < b.x) * (a.w < b.w)"
     fields = tuple(FieldText(name, "0", "1") for name in "xyzw")
-    study = make_study(text, 2, fields=fields, epsilon=LOUD).check()
+    study = checked(make_study(text, 2, fields=fields, epsilon=LOUD))
     tables = [{name: np.full(3, value) for name in "xyzw"} for value in (0, 1)]
     assert study.parsed_kernels[0].sensitivity_units == 0
     assert noisy_sums(simulate(study, tables, Entropy("constant")).transcript.shares, 1) == [0]
@@ -103,7 +104,7 @@ def test_a_bit_that_stands_twice_in_a_term_counts_once():
     text = " + ".join(
         first.translate(str.maketrans("abc", "".join(order))) for order in permutations("abc")
     )
-    study = make_study(text, 2, x=("0", "1"), y=("0", "1"), degree=3, epsilon=LOUD).check()
+    study = checked(make_study(text, 2, x=("0", "1"), y=("0", "1"), degree=3, epsilon=LOUD))
     tables = [table([0, 0, 1, 1], [0, 1, 0, 1]), table([1, 0], [1, 1])]
     run = simulate(study, tables, Entropy("twice"))
     expected = clear_sums(study, tables, run.attempt.hypergraph)

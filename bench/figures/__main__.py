@@ -1,10 +1,10 @@
-"""`python -m bench.figures`: figures and tables of the papers, into bench/pictures/papers.
+"""`python -m bench.figures`: the papers' figures and tables, into bench/pictures/papers.
 
 python -m bench.figures [NAME …] [--quick] [--redraw] [--data NAME=FILE]
 
-A run that was interrupted goes on where it was. --quick: a smoke run of a minute, into build/figures-quick. --redraw:
-again from what is stored, whatever code measured it (versions.json says which). --data: a paper's own data, where they
-cannot be part of this project.
+An interrupted run continues where it stopped. --quick: a run of a minute with few runs a point,
+into build/figures-quick. --redraw: draw the stored results again, whatever code measured them;
+versions.json says which code. --data: a paper's own data, which cannot be part of this project.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from bench.figures.version import ROOT, code_version, environment
 
 
 def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
-    """Measures, draws and writes one figure. Returns: seconds that passed."""
+    """Measure, draw and write one figure. Return the seconds that passed."""
     started = time.monotonic()
     build = ROOT / "build" / ("figures-quick" if quick else "figures")
     pictures = build / "pictures" if quick else ROOT / "bench" / "pictures" / "papers"
     pictures.mkdir(parents=True, exist_ok=True)
     store = Store(build / f"{figure.name}.jsonl", code_version(), any_version=redraw)
-    rows, points = sweep(figure, store, quick, jobs), figure.points(quick)
+    rows = sweep(figure, store, quick, jobs)
+    points = figure.points(quick)
     figure.draw(rows, pictures / f"{figure.name}.png")
     write_csv(figure, rows, pictures / f"{figure.name}.csv")
     agreement = figure.agreement(rows)
@@ -38,13 +39,15 @@ def make(figure: Figure, quick: bool, redraw: bool, jobs: int = -1) -> float:
     facts = {
         "measured by": sorted({entry["version"] for entry in entries}),
         "date": max(entry["date"] for entry in entries),
-        "seeds": f"SHA-256 of figure, point and batch 0 to {max(point.batches for point in points) - 1}: draws.py",
+        "seeds": "SHA-256 of figure, point and batch 0 to "
+        f"{max(point.batches for point in points) - 1}: draws.py",
         "processor seconds": round(sum(entry["seconds"] for entry in entries), 1),
     }
     write_versions(figure, environment() | facts, pictures / "versions.json")
     passed = time.monotonic() - started
     print(
-        f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of processors in all",
+        f"{figure.name}: {shown(passed)} now, {facts['processor seconds']:.0f} s of processors in "
+        "all",
         flush=True,
     )
     print(f"    {figure.claim}\n    {agreement.verdict}: {agreement.reason}\n", flush=True)
@@ -78,7 +81,8 @@ def main() -> None:
 def _has_its_data(figure: Figure) -> bool:
     if figure.needs and not given.is_given(figure.needs):
         print(
-            f"{figure.name} is left out: it needs --data {figure.needs}=FILE, {given.EXPECTED[figure.needs]}\n"
+            f"{figure.name} is left out: it needs --data {figure.needs}=FILE, "
+            f"{given.EXPECTED[figure.needs]}\n"
         )
         return False
     return True

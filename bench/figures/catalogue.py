@@ -1,4 +1,4 @@
-"""All figures by name. A paper's package has a tuple FIGURES; another paper is a line here."""
+"""All figures by name. Each package has a tuple FIGURES, and PAPERS lists the packages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ def all_figures() -> dict[str, Figure]:
 
 
 def chosen(names: list[str]) -> list[Figure]:
-    """By name; "003" stands for all of a paper, "003-1" for "003-figure-1", "001-3" also for the same on other data.
+    """The figures with these names; all figures if there are none.
 
-    Raises: SystemExit for an unknown one."""
+    "003" stands for all figures of a paper, and "003-1" for "003-figure-1". "001-3" also stands for
+    the same figure on other data, "001-figure-3-substitute".
+
+    Raises: SystemExit for an unknown name.
+    """
     figures = all_figures()
     found: dict[str, Figure] = {}
     for name in names or list(figures):

@@ -16,7 +16,10 @@ Cells = Callable[[Sequence[Row]], Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Panel:
-    """quantity: what is drawn upwards. x: "x", or another quantity. only: these series; all if empty."""
+    """One panel. quantity: drawn on the y axis. x: "x", or another quantity.
+
+    only: the series to draw; all if empty.
+    """
 
     quantity: str
     xlabel: str
@@ -28,7 +31,10 @@ class Panel:
 
 
 def panels(*drawn: Panel, quantity: str, columns: int = 2, title: str = "") -> Draw:
-    """Measured means with two standard errors as points; theory of the figure's own quantity as lines."""
+    """A picture of panels: measured means with two standard errors, and theory as lines.
+
+    quantity: the figure's own quantity, whose theory is drawn.
+    """
 
     def draw(rows: Sequence[Row], path: Path) -> None:
         from matplotlib import pyplot
@@ -98,14 +104,15 @@ def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
 
 
 def _base(series: str) -> str:
-    """What two series of one protocol share: their colour."""
+    """The series' name without its ε. Series with one such name share a colour."""
     return series.split(", ε")[0]
 
 
 def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: "") -> Draw:
-    """The same panel for each data set side by side; series are called "data: curve".
+    """A picture with one panel for each data set, side by side. Series are named "data: curve".
 
-    panel: of the figure's own quantity. note: a second line below the name of the data, from one of their rows.
+    panel: shows the figure's own quantity. note: a second line below the data's name, from one of
+    its rows.
     """
 
     def draw(rows: Sequence[Row], path: Path) -> None:
@@ -133,7 +140,10 @@ def facets(panel: Panel, title: str, note: Callable[[Row], str] = lambda row: ""
 
 
 def bars(quantity: str, label: str, title: str) -> Draw:
-    """A line for each series: a bar as long as theory says, a point with two standard errors where it was measured."""
+    """A picture with a bar for each series: theory is the bar, the measured mean is a point.
+
+    Points have two standard errors.
+    """
 
     def draw(rows: Sequence[Row], path: Path) -> None:
         from matplotlib import pyplot
@@ -159,7 +169,7 @@ def bars(quantity: str, label: str, title: str) -> Draw:
 
 
 def table(columns: Callable[[Sequence[Row]], Sequence[str]], cells: Cells, title: str = "") -> Draw:
-    """A table of text, made of the rows."""
+    """A picture of a table of text, made from the rows."""
 
     def draw(rows: Sequence[Row], path: Path) -> None:
         from matplotlib import pyplot
@@ -187,6 +197,8 @@ def _save(figure, path: Path) -> None:
 
     figure.savefig(path, dpi=90, metadata={"Software": None})
     pyplot.close(figure)
-    with Image.open(path) as image:  # so few colours are enough for lines, and a third of the bytes
+    with Image.open(
+        path
+    ) as image:  # 160 colours suffice for lines and save two thirds of the bytes
         few = image.convert("RGB").quantize(160)
     few.save(path, optimize=True)

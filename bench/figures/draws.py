@@ -1,6 +1,6 @@
 """Random numbers of experiments: streams from seeds, so that every run can be repeated.
 
-A study's noise never comes from here: nodes draw theirs from the operating system.
+A study's noise never comes from here. Nodes draw their noise from the operating system.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from umpc.dp.random_bits import RandomBits
 
 
 def seed_of(key: str) -> bytes:
-    """32 bytes for a batch, from what identifies it."""
+    """A batch's seed of 32 bytes, from the text that identifies the batch."""
     return digest(b"umpc figures 1", key.encode())
 
 
@@ -20,7 +20,7 @@ def stream_of(seed: bytes, *labels: str | int) -> Stream:
 
 
 def bits_of(seed: bytes, *labels: str | int) -> RandomBits:
-    """The same as what the protocols' samplers draw from."""
+    """Random bits from a seed, in the form that the protocols' samplers take."""
     stream = stream_of(seed, *labels)
 
     def bits(count: int) -> int:

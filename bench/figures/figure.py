@@ -1,4 +1,6 @@
-"""What a figure is: points, a function that measures one, its theory, the paper's claim, and how it is drawn."""
+"""A figure: its points, the function that measures one, its theory, the paper's claim, its
+picture.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 Measured = Mapping[str, Sequence[float]]
-"""Quantity → one number for each run of a batch, or a single one for all of them."""
+"""Quantity → one number for each run of a batch, or a single number for all runs."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One place of a figure. batches: how often it is measured, each time from a seed of its own.
+    """One place of a figure.
 
-    facts: all else that measuring and predicting need, of JSON's types; `runs` says how many runs a batch has.
+    batches: the number of measurements, each from a seed of its own.
+    facts: everything else that measuring and predicting need, in JSON's types; `runs` is the number
+        of runs of a batch.
     """
 
     series: str
@@ -26,8 +30,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Row:
-    """A point with what was measured there. means, errors: of every quantity, with its standard error; runs: of the
-    figure's own quantity, and predicted: what theory says of it, None where it says nothing."""
+    """A point and its measurements.
+
+    means, errors: each quantity's mean and standard error.
+    runs: the number of runs of the figure's own quantity.
+    predicted: theory for that quantity; None without a theory.
+    """
 
     point: Point
     means: Mapping[str, float]
@@ -45,7 +53,10 @@ class Row:
 
 
 class Agreement(NamedTuple):
-    """verdict: "agrees", "in part" or "disagrees". reason: one sentence with numbers of this run."""
+    """Whether a claim holds here. verdict: "agrees", "in part" or "disagrees".
+
+    reason: sentences with this run's numbers.
+    """
 
     verdict: str
     reason: str
@@ -55,11 +66,15 @@ class Agreement(NamedTuple):
 class Figure:
     """A figure or table of a paper.
 
-    name: such as "003-figure-1", also that of its files. quantity: the measured number that `predict` is about.
-    claim: the paper's, in one sentence. points: of the full run, or of a quick one.
-    measure, predict: functions of a module, so that other processes can call them; a seed has 32 bytes.
-    agreement: from the rows, whether the claim holds here. draw: the picture, into a file.
-    needs: a file that has to be given (`given.py`); without it the figure is left out.
+    name: such as "003-figure-1"; its files have this name too.
+    quantity: the measured number that `predict` predicts.
+    claim: the paper's claim in one sentence.
+    points: the points of the full run, or of a quick one.
+    measure, predict: functions of a module, so that other processes can call them. A seed has 32
+        bytes.
+    agreement: decides from the rows whether the claim holds here.
+    draw: draws the picture into a file.
+    needs: the name of a file that must be given (`given.py`). Without it the figure is left out.
     """
 
     name: str
@@ -75,7 +90,7 @@ class Figure:
 
 
 def series_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each series, ascending in x; series in the order of their first row."""
+    """Each series' rows in ascending x. The series are in the order of their first row."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row.series, []).append(row)
@@ -83,6 +98,6 @@ def series_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def row_at(rows: Sequence[Row], series: str, x: float) -> Row:
-    """The one row at a place."""
+    """The only row of a series at x."""
     (found,) = (row for row in rows if row.series == series and row.x == x)
     return found

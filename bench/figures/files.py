@@ -1,4 +1,4 @@
-"""What a figure writes beside its picture: a CSV file, a line of agreement, and which code measured it."""
+"""The files of a figure beside its picture: a CSV file, a line of agreement, the code's version."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from typing import Any
 from bench.figures.figure import Agreement, Figure, Row
 
 COLUMNS = ("series", "x", "measured", "standard_error", "runs", "predicted")
-HEADER = """# Does it agree?
-
-Written by `make figures`; every number is of that run. Claims are the papers', in one sentence each.
-
-| figure | the paper's claim | here | measured here |
-|---|---|---|---|
-"""
+HEADER = (
+    "# Does it agree?\n\n"
+    "Written by `make figures`; every number is of that run. "
+    "Claims are the papers', in one sentence each.\n\n"
+    "| figure | the paper's claim | here | measured here |\n"
+    "|---|---|---|---|\n"
+)
 
 
 def write_csv(figure: Figure, rows: Sequence[Row], path: Path) -> None:
-    """One line a point: `measured` is the mean of the figure's quantity, then come the means of the others."""
+    """Write one line for each point.
+
+    `measured` is the mean of the figure's quantity. The last columns are the means of the others.
+    """
     others = sorted({name for row in rows for name in row.means} - {figure.quantity})
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -35,11 +38,13 @@ def write_csv(figure: Figure, rows: Sequence[Row], path: Path) -> None:
 
 
 def _shown(number: float | None) -> str:
-    return "" if number is None else f"{number:.6g}" if isinstance(number, float) else str(number)
+    if number is None:
+        return ""
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
 def write_agreement(figure: Figure, agreement: Agreement, path: Path) -> None:
-    """The figure's line; those of other figures stay."""
+    """Write the figure's line of the table, and keep the other figures' lines."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     own = [line for line in lines if re.match(r"\| \w+-(figure|table)-", line)]
     kept = {line.split(" | ")[0].removeprefix("| "): line for line in own}
@@ -49,7 +54,7 @@ def write_agreement(figure: Figure, agreement: Agreement, path: Path) -> None:
 
 
 def write_versions(figure: Figure, facts: Mapping[str, Any], path: Path) -> None:
-    """The figure's entry; those of other figures stay."""
+    """Write the figure's entry, and keep the other figures' entries."""
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found[figure.name] = dict(facts)
     text = json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False)

@@ -1,6 +1,7 @@
-"""Files of data that cannot be part of this project: `python -m bench.figures 001-3 --data diabetes=FILE`.
+"""Files of data that cannot be part of this project.
 
-The processes that measure find them by an environment variable, so a point carries the file's digest, not its place.
+`python -m bench.figures 001-3 --data diabetes=FILE` gives one. The processes that measure find the
+file by an environment variable. A point carries the file's digest, not its place.
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 EXPECTED = {
-    "diabetes": "a CSV file with one line a hospital stay and a column `readmitted` of <30, >30 and NO (Strack et al. "
-    "2014, Impact of HbA1c measurement on hospital readmission rates: analysis of 70,000 clinical database patient "
-    "records; all columns but `encounter_id` and `patient_nbr` are taken for features)",
-    "tripadvisor": "a CSV file with one line a review and columns `rooms` and `cleanliness` of ratings 0 to 5, -1 or "
-    "empty where missing (Wang, Lu & Zhai 2010, Latent aspect rating analysis on review text data)",
+    "diabetes": "a CSV file with one line a hospital stay and a column `readmitted` of <30, >30 "
+    "and NO (Strack et al. 2014, Impact of HbA1c measurement on hospital readmission rates: "
+    "analysis of 70,000 clinical database patient records; all columns but `encounter_id` and "
+    "`patient_nbr` are taken for features)",
+    "tripadvisor": "a CSV file with one line a review and columns `rooms` and `cleanliness` of "
+    "ratings 0 to 5, -1 or empty where missing (Wang, Lu & Zhai 2010, Latent aspect rating "
+    "analysis on review text data)",
 }
-"""Name → what the file holds."""
+"""Name → a description of the file."""
 _PREFIX = "UMPC_FIGURES_DATA_"
 
 
 def give(assignments: Sequence[str]) -> None:
-    """From the command line: NAME=FILE each. Raises: SystemExit for an unknown name or a file that is not there."""
+    """Take files from the command line, each as NAME=FILE.
+
+    Raises: SystemExit for an unknown name, or for a file that does not exist.
+    """
     for assignment in assignments:
         name, _, file = assignment.partition("=")
         if name not in EXPECTED or not file:
@@ -39,12 +45,12 @@ def is_given(name: str) -> bool:
 
 
 def file_of(name: str) -> Path:
-    """Raises: SystemExit where it was not given."""
+    """The given file. Raises: SystemExit if it was not given."""
     if not is_given(name):
         raise SystemExit(f"write --data {name}=FILE: {EXPECTED[name]}")
     return Path(os.environ[_PREFIX + name.upper()])
 
 
 def digest_of(name: str) -> str:
-    """Of what the file holds: numbers of another file are not taken for those of this one."""
+    """A digest of the file's content, so that results of another file are not reused."""
     return hashlib.sha256(file_of(name).read_bytes()).hexdigest()[:16]

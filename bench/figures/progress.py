@@ -1,4 +1,4 @@
-"""One line for each finished batch: how many there are, and how long it may still take."""
+"""One line for each finished batch: the number of batches so far, and the time that is left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.figures.figure import Point
 
 
 class Progress:
-    """Lines of one figure's batches. In a terminal the times are coloured; in a file the lines are plain."""
+    """Progress of one figure. The times are coloured in a terminal, and plain in a file."""
 
     def __init__(self, figure: str, batches: int, console: Console | None = None):
         self.figure, self.batches, self.done = figure, batches, 0
@@ -23,8 +23,8 @@ class Progress:
         left = passed / self.done * (self.batches - self.done)
         what = f"batch {number + 1}" if number >= 0 else "theory"
         self.console.print(
-            f"{self.figure}  {self.done}/{self.batches}  [cyan]{shown(passed)}, about {shown(left)} left[/cyan]  "
-            f"{point.series} at {point.x:g}, {what}: {seconds:.1f} s"
+            f"{self.figure}  {self.done}/{self.batches}  [cyan]{shown(passed)}, about "
+            f"{shown(left)} left[/cyan]  {point.series} at {point.x:g}, {what}: {seconds:.1f} s"
         )
 
 

@@ -1,4 +1,4 @@
-"""What has been measured, line by line in a file, so that an interrupted run goes on where it was."""
+"""The finished batches, line by line in a file, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 from bench.figures.figure import Measured, Point
 
 THEORY = -1
-"""The number under which a point's prediction is kept, beside its batches 0, 1, …"""
+"""The number of a point's prediction. Its batches have the numbers 0, 1, …"""
 
 
 class Store:
     """The batches of one figure.
 
-    Args: version: of the code that measures. any_version: what other code measured counts as well.
+    Args:
+        version: the version of the code that measures now.
+        any_version: also use batches that another version measured.
     """
 
     def __init__(self, path: Path, version: str, any_version: bool = False):
@@ -36,7 +38,7 @@ class Store:
             self._found[entry["key"]] = entry
 
     def get(self, figure: str, point: Point, number: int) -> Mapping[str, Any] | None:
-        """`measured`, `seconds`, `version` and `date` of a batch, if there."""
+        """A batch's `measured`, `seconds`, `version` and `date`; None if it is not stored."""
         return self._found.get(key_of(figure, point, number))
 
     def put(
@@ -58,5 +60,8 @@ class Store:
 
 
 def key_of(figure: str, point: Point, number: int) -> str:
-    """A batch's identity, hence its seed: figure, point, number. How many batches there are is no part of it."""
+    """A batch's identity: figure, point, number. Its seed follows from this text.
+
+    The number of batches is no part of it.
+    """
     return json.dumps([figure, point.series, point.x, dict(point.facts), number], sort_keys=True)

@@ -1,4 +1,4 @@
-"""All batches of a figure over all cores, but for those that the store has."""
+"""Run all batches of a figure on all cores, except those that the store has."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Job = tuple[Point, int]
 
 
 def sweep(figure: Figure, store: Store, quick: bool = False, jobs: int = -1) -> list[Row]:
-    """The figure's rows. jobs: as joblib's n_jobs, -1 for all cores; 1 stays in this process.
+    """Measure what is missing, and return the figure's rows.
 
-    Every worker has one thread of BLAS, so that times of a processor are of one core.
+    jobs: joblib's n_jobs. -1 takes all cores, 1 stays in this process. Each worker has one BLAS
+    thread, so that processor times are those of one core.
     """
     points = list(figure.points(quick))
     missing = [job for job in _all_jobs(points) if store.get(figure.name, *job) is None]
@@ -40,7 +41,7 @@ def sweep(figure: Figure, store: Store, quick: bool = False, jobs: int = -1) -> 
 
 
 def _all_jobs(points: Sequence[Point]) -> list[Job]:
-    """Theory and first batches of all points first, so that a mistake shows soon."""
+    """All batches. Theory and the first batches come first, so that a mistake shows soon."""
     most = max(point.batches for point in points)
     return [
         (point, number)
@@ -67,7 +68,7 @@ def _run(
 def _work(
     name: str, measure, predict, point: Point, number: int
 ) -> tuple[Point, int, Measured, float]:
-    """In a worker: one batch, or the prediction, and how long the processor took."""
+    """Measure one batch, or predict, in a worker. The last value is its processor seconds."""
     started = time.process_time()
     if number == THEORY:
         found = predict(point)
@@ -82,7 +83,7 @@ def _work(
 
 
 def _row(figure: Figure, point: Point, store: Store) -> Row:
-    """All batches of a point together. A quantity that does not vary has a standard error of 0."""
+    """One row from all batches of a point. A quantity with one value has a standard error of 0."""
     theory = store.get(figure.name, point, THEORY)["measured"]
     batches = [store.get(figure.name, point, number)["measured"] for number in range(point.batches)]
     values = {
@@ -97,5 +98,8 @@ def _row(figure: Figure, point: Point, store: Store) -> Row:
 
 
 def entries_of(figure: Figure, store: Store, points: Sequence[Point]) -> list[Mapping[str, Any]]:
-    """Everything that made these points: batches and theory, each with `seconds` of a processor, `version`, `date`."""
+    """All stored entries of these points: batches and theory.
+
+    Each has its processor `seconds`, its `version` and its `date`.
+    """
     return [store.get(figure.name, *job) for job in _all_jobs(points)]

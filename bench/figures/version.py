@@ -1,4 +1,4 @@
-"""Which code measured, and on what: a result of other code is not taken for one of this."""
+"""The version of the code that measured, and the machine. Results of other code are not reused."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ import umpc
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("umpc", "bench/figures/*.py", "bench/figures/*/*.py", "bench/simulated.py", "native")
-"""What a number can depend on."""
+"""The files that a number can depend on."""
 
 
 @cache
 def code_version() -> str:
-    """umpc's version and the last commit of CODE, with a hash of what is changed since; without git, of the files."""
+    """umpc's version, the last commit of CODE, and a hash of the changes since then.
+
+    Without git the hash covers the files themselves.
+    """
     try:
         commit = _git("log", "-1", "--format=%h", "--", *CODE)
         changed = _git("diff", "HEAD", "--", *CODE) + _git(
@@ -41,7 +44,7 @@ def _git(*arguments: str) -> str:
 
 
 def environment() -> dict[str, str | int]:
-    """What a figure was measured with."""
+    """The versions and the machine that a figure is measured with."""
     cores = os.cpu_count() or 1
     return {
         "python": platform.python_version(),

@@ -76,7 +76,7 @@ def accept(protocol: Callable[[int], tuple], law: Law, telling: slice | None = s
         assert both(factor) < ALPHA, f"no power: ε × {factor} passes"
 
 
-# --- laws -------------------------------------------------------------------------------------------------------
+# --- laws ---
 
 
 @pytest.mark.parametrize("leaves, telling", [((3, 3), slice(1, None, 4)), ((0, 1, 3), None)])
@@ -167,7 +167,7 @@ def test_told_pairs_have_the_law_of_the_circuit():
     accept(protocol, lambda factor, rng: tuple(kendall.told_counts(at(factor), counts, rng)))
 
 
-# --- the generic protocol on the AUC's pairs --------------------------------------------------------------------
+# --- the generic protocol on the AUC's pairs ---
 
 
 def test_mean_and_variance_of_the_generic_auc_are_those_of_all_outcomes():
@@ -208,7 +208,7 @@ def test_the_auc_of_scores_counts_ties_half():
     assert not np.array_equal(*load("ithdigit", 10).counts(14))
 
 
-# --- theory -----------------------------------------------------------------------------------------------------
+# --- theory ---
 
 
 @pytest.mark.parametrize("bias, sigma", [(0.0, 2.0), (0.3, 0.5), (-1.0, 0.2), (0.25, 0.0)])
@@ -260,7 +260,7 @@ def test_noise_of_all_pairs_is_at_most_the_composition_s_factor_from_one_pairing
         assert ratio == pytest.approx((2 * np.log(1e8)) ** 0.5, rel=0.01)
 
 
-# --- points -----------------------------------------------------------------------------------------------------
+# --- points ---
 
 RUNS = {"bell-ldp": 300, "2pc": 300, "2pc-all": 300, "umpc": 300, "umpc-all": 600}
 """Enough runs for the check's power on either table: 300 absolute normal errors, 600 of Laplace."""

@@ -148,7 +148,7 @@ def test_figure_1_agrees_only_where_umpc_is_best_and_sends_as_little():
     ]
 
 
-# --- theory ---------------------------------------------------------------------------------------------------
+# --- theory ---
 
 
 def test_the_error_of_a_balanced_e_is_exact():
@@ -180,7 +180,7 @@ def test_the_gini_mean_difference_from_the_order_of_values():
     )
 
 
-# --- what stands in for whole protocols -----------------------------------------------------------------------
+# --- what stands in for whole protocols ---
 
 
 def test_the_estimate_from_sums_is_that_of_the_shuffled_messages():

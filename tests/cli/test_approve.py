@@ -204,7 +204,7 @@ def test_a_broken_configuration_is_named(site):
     assert isinstance(refused, ConfigError) and str(site.config) in refused.message
 
 
-# --- docs/policy.md ------------------------------------------------------------------------------------------
+# --- docs/policy.md ---
 
 DOCS = (Path(umpc_package.__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
 

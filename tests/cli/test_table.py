@@ -50,7 +50,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-# --- reading --------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 @pytest.mark.parametrize(("delimiter", "quote"), [(",", ""), (";", ""), ("\t", ""), (",", '"')])
@@ -105,7 +105,7 @@ def test_the_demos_own_table_is_real_and_refuses_unknown_columns():
         breast_cancer(["area", "mean volume"])
 
 
-# --- describing and splitting ---------------------------------------------------------------------------------
+# --- describing and splitting ---
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_parts_are_the_table_in_order_and_even(tmp_path, parts):
     assert max(sizes) - min(sizes) <= 1
 
 
-# --- the exact value ------------------------------------------------------------------------------------------
+# --- the exact value ---
 
 
 def by_hand(rows) -> Fraction:

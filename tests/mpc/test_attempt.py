@@ -11,9 +11,9 @@ from tests.support.mpc_studies import LEANING
 from tests.support.studies import GINI, KENDALL, make_attempt, make_members, make_study
 from umpc.crypto.prg import digest
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError, TooFewRecords
-from umpc.mpc.attempt import commit
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.protocols.u_mpc.noise_binding import attempt_of
+from umpc.protocols.registry import attempt_of
+from umpc.study.attempt import commit
 from umpc.study.sizes import Sizes
 
 STUDY = make_study(nodes=3, edges="2n")

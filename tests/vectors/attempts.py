@@ -8,9 +8,10 @@ from tests.support.studies import make_study
 from tests.vectors.part import Bad, Part, Values, fixed
 from umpc.crypto.prg import derive
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import Attempt, Chunk, commit
+from umpc.mpc.attempt import Attempt, Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study.attempt import commit
 from umpc.study.frames import Frame
 from umpc.study.sizes import Member
 

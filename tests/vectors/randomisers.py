@@ -15,7 +15,7 @@ from umpc.dp.exact_sampling import ShakeStream, truth_threshold
 from umpc.errors import EncodingError, TooFewRecords
 from umpc.protocols.ghazi_shuffle.split_mix import add_up, mix, shares_needed, split
 from umpc.protocols.gopa.calibration import PairwiseNoise
-from umpc.protocols.gopa.messages import OfGopa
+from umpc.protocols.gopa.messages import GopaMessages
 from umpc.protocols.gopa.node import random_bits
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.quantisation import Bins, Quantiser
@@ -106,11 +106,11 @@ GHAZI = {
 # --- noise that cancels ---------------------------------------------------------------------------
 
 
-def gopa_of(inputs: Values) -> OfGopa:
+def gopa_of(inputs: Values) -> GopaMessages:
     kernel = Kernel.from_text(inputs["kernel"], schema_of(inputs), 1)
     steps = kernel.sensitivity_units * inputs["scale"]
     noise = PairwiseNoise(steps, len(inputs["secrets"]), inputs["honest"], inputs["own_variance"])
-    return OfGopa(kernel, inputs["scale"], noise)
+    return GopaMessages(kernel, inputs["scale"], noise)
 
 
 def gopa(inputs: Values) -> Values:

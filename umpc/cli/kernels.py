@@ -1,8 +1,8 @@
-"""`umpc kernels`: the library, and what one's own kernel will cost, before any study."""
+"""`umpc kernels`: the library's statistics, and the cost of a kernel, before any study."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,23 +10,27 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from umpc.mpc.masked.plan import Pattern, Program
+    from umpc.mpc.masked.plan import Pattern, Plan, Program
     from umpc.ustat.kernel import Kernel
+    from umpc.ustat.schema import FieldSchema
     from umpc.ustat.statistics import Statistic
 
 SHOWN = 160
-"""Characters of a kernel's text in the list."""
+"""Characters of a kernel's text that the list shows."""
 EXAMPLE_UPPER = 127
-"""The list's ranges and costs are for whole numbers from 0 to here, and labels of two or three values."""
+"""The list takes fields of whole numbers from 0 to this one, and labels of two or three values."""
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def kernels(context: click.Context) -> None:
-    """List the library's statistics; `explain` says what one statistic or one's own kernel means and costs.
+    """List the library's statistics, their ranges and their costs.
 
-    Ranges and costs of the list are for fields of whole numbers from 0 to 127. An edge is a set of records; what it
-    costs depends on how many owners it has, and is shown for an owner each.
+    To see what one statistic, or your own kernel, computes and costs: umpc kernels explain --help
+
+    The list's ranges and costs are for fields of whole numbers from 0 to 127. An edge is a set of
+    records, for example a pair. Its cost depends on how many sites own its records. The list shows
+    the cost of an edge whose records are all at different sites.
     """
     if context.invoked_subcommand is None:
         from umpc.ustat.statistics import LIBRARY
@@ -36,51 +40,60 @@ def kernels(context: click.Context) -> None:
 
 
 def _list(statistic: Statistic) -> None:
+    """Print one statistic: its name and title, its kernels, its cost, its source."""
     from umpc.ustat.text import to_text
 
-    columns = [argument.removesuffix("...") for argument in statistic.arguments]
-    fields = [
-        "label=0:2" if c == "label" and statistic.degree > 2 else _example(c) for c in columns
-    ]
-    found = _library_kernels(
-        statistic, columns, {"cells": "128"} if statistic.name == "uniformity" else {}, fields
-    )
-    marks = [
-        f"over {statistic.degree} record{'s' if statistic.degree > 1 else ''}",
-        statistic.estimator,
-    ]
-    marks += ["two classes by a public label"] if statistic.sampling == "two_sample" else []
-    marks += (
-        [f"parameters {', '.join(p.name for p in statistic.parameters)}"]
-        if statistic.parameters
-        else []
-    )
-    click.echo(
-        f"{statistic.name}({', '.join(statistic.arguments)}): {statistic.title}  [{'; '.join(marks)}]"
-    )
+    found = _example_kernels(statistic)
+    name = f"{statistic.name}({', '.join(statistic.arguments)})"
+    click.echo(f"{name}: {statistic.title}  [{'; '.join(_marks(statistic))}]")
     for kernel in found:
         text = to_text(kernel.expression)
+        interval = kernel.interval
         click.echo(f"    {text if len(text) <= SHOWN else text[:SHOWN] + ' …'}")
-        click.echo(
-            f"      range [{kernel.interval.low}, {kernel.interval.high}], Δf {kernel.interval.width}"
-        )
+        click.echo(f"      range [{interval.low}, {interval.high}], Δf {interval.width}")
     program = _program(found, statistic.sampling == "two_sample")
-    if program.plans:
-        plan = list(program.plans.values())[-1]
-        sent = sum(plan.open_width(layer, 0) for layer in range(len(plan.layers)))
-        dealt = sum(map(plan.dealt_bits, plan.everybody))
-        click.echo(
-            f"    {program.rounds + 1} rounds; an edge: {sent} bits opened by an owner, {dealt // 8} bytes dealt"
-        )
-        if statistic.degree == 2:
-            click.echo(f"    without a dealer: {_garbled(found)}")
-    else:
-        click.echo("    1 round; nothing is exchanged, every record has one owner")
+    for line in _costs(found, program):
+        click.echo(f"    {line}")
     click.echo(f"    {statistic.citation}")
 
 
-def _example(column: str) -> str:
-    return f"{column}=0:{1 if column == 'label' else EXAMPLE_UPPER}"
+def _marks(statistic: Statistic) -> Iterator[str]:
+    """The facts in brackets: degree, estimator, classes, parameters."""
+    yield f"over {statistic.degree} record{'s' if statistic.degree > 1 else ''}"
+    yield statistic.estimator
+    if statistic.sampling == "two_sample":
+        yield "two classes by a public label"
+    if statistic.parameters:
+        yield f"parameters {', '.join(p.name for p in statistic.parameters)}"
+
+
+def _example_kernels(statistic: Statistic) -> list[Kernel]:
+    """The statistic's kernels over the list's fields."""
+    columns = [argument.removesuffix("...") for argument in statistic.arguments]
+    fields = [_example(column, statistic.degree) for column in columns]
+    parameters = {"cells": "128"} if statistic.name == "uniformity" else {}
+    return _library_kernels(statistic, columns, parameters, fields)
+
+
+def _costs(found: Sequence[Kernel], program: Program) -> Iterator[str]:
+    """The cost of an edge whose records are all at different sites."""
+    if not program.plans:
+        yield "1 round; no messages between nodes, because every set is one record"
+        return
+    plan = list(program.plans.values())[-1]
+    opened = sum(plan.open_width(layer, 0) for layer in range(len(plan.layers)))
+    dealt = sum(map(plan.dealt_bits, plan.everybody)) // 8
+    edge = f"an edge: each owner opens {opened} bit(s), the dealer deals {dealt} bytes"
+    yield f"{program.rounds + 1} rounds; {edge}"
+    if found[0].degree == 2:
+        yield f"without a dealer: {_garbled(found)}"
+
+
+def _example(column: str, degree: int) -> str:
+    """A field of the list, as `--field` takes it."""
+    if column != "label":
+        return f"{column}=0:{EXAMPLE_UPPER}"
+    return "label=0:2" if degree > 2 else "label=0:1"
 
 
 @kernels.command()
@@ -91,21 +104,24 @@ def _example(column: str) -> str:
     multiple=True,
     required=True,
     metavar="NAME=LOWER:UPPER[:RESOLUTION]",
-    help="A field's bounds, and the step of its values (default 1). Give it once per field; for a statistic in the "
-    "order of its arguments.",
+    help="A field's bounds and the step of its values (default 1). Repeat the option for each "
+    "field; for a STATISTIC, in the order of its arguments.",
 )
 @click.option(
     "--parameter",
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of a statistic.",
+    help="A parameter of a STATISTIC. Repeat the option for each parameter.",
 )
 def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> None:
-    """Say what the kernel FUNCTION in FILE, or a STATISTIC, computes, its range and sensitivity, and what it costs.
+    """Explain a kernel: its formula, range, sensitivity and cost.
+
+    Give the name of a STATISTIC from the list, or FILE:FUNCTION for your own kernel. A kernel is a
+    Python function with one argument for each record of a set.
 
     \b
-    Example, kernels.py:
+    Example: the file kernels.py holds
       from umpc.ustat.tracing import select
       def close_in_age(a, b):
           near = (a.age - b.age < 5) & (b.age - a.age < 5)
@@ -122,56 +138,56 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
     if ":" in what:
         traced = load_kernel(what, Path.cwd())
         schema = Schema(_field(text) for text in fields)
-        found, two_sample = [Kernel(e, schema, traced.degree) for e in traced.expressions], False
+        found = [Kernel(each, schema, traced.degree) for each in traced.expressions]
+        two_sample = False
     else:
         statistic = find_statistic(what)
         given = dict(text.partition("=")[::2] for text in parameters)
         columns = [text.partition("=")[0] for text in fields]
-        found, two_sample = (
-            _library_kernels(statistic, columns, given, fields),
-            statistic.sampling == "two_sample",
-        )
+        found = _library_kernels(statistic, columns, given, fields)
+        two_sample = statistic.sampling == "two_sample"
     for kernel in found:
+        interval = kernel.interval
         click.echo(f"kernel        {kernel.text}")
         click.echo(f"hash          {kernel.hash}")
-        click.echo(
-            f"range         [{kernel.interval.low}, {kernel.interval.high}], in steps of {kernel.unit}"
-        )
-        click.echo(f"sensitivity   {kernel.interval.width} per edge when one record is replaced")
+        click.echo(f"range         [{interval.low}, {interval.high}], in steps of {kernel.unit}")
+        click.echo(f"sensitivity   {interval.width} per edge when one record is replaced")
     _explain_cost(found, _program(found, two_sample))
 
 
 def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
-    from umpc.mpc.masked.plan_items import WordPlace
+    """Print the cost of an edge, for each way in which its records can be spread over owners."""
 
     if found[0].degree == 2:
         click.echo(f"garbled       {_garbled(found)}, with no dealer")
-    click.echo(
-        f"sent masked   {program.wire_bits} bits a record, once, to each node with which it shares an edge"
-    )
+    masked = f"{program.wire_bits} bits a record, once, to each node with which it shares an edge"
+    click.echo(f"sent masked   {masked}")
     for pattern, plan in program.plans.items():
         owners = "".join("ABCDEFGH"[party] for party in pattern)
         rounds = len(plan.layers) + 1 + (1 if program.wires else 0)
-        compared = ", ".join(f"{gate.width} bits" for gate in plan.comparisons) or "none"
-        mixed = len({(table.difference, table.width) for table in plan.tables})
-        words = sum(isinstance(place, WordPlace) for place in plan.places)
-        opened = [
-            sum(plan.open_width(layer, p) for layer in range(len(plan.layers)))
-            for p in plan.everybody
-        ]
-        dealt = [plan.dealt_bits(party) for party in plan.everybody]
         click.echo(f"owners {owners}: {rounds} rounds, the reveal included")
-        click.echo(
-            f"  compared    by two owners: {compared}; by three or more: {mixed}; numbers re-masked: {words}"
-        )
-        click.echo(f"  opened      {' + '.join(map(str, opened))} bits an edge")
-        click.echo(
-            f"  dealt       {' + '.join(str(-(-bits // 8)) for bits in dealt)} bytes an edge, in the 64-bit ring"
-        )
+        for line in _plan_lines(plan):
+            click.echo(f"  {line}")
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    """One plan: its comparisons, the bits that each owner opens, the bytes dealt to each."""
+    from umpc.mpc.masked.plan import WordPlace
+
+    by_two = ", ".join(f"{gate.width} bits" for gate in plan.comparisons) or "none"
+    by_more = len({(table.difference, table.width) for table in plan.tables})
+    words = sum(isinstance(place, WordPlace) for place in plan.places)
+    compared = f"by two owners: {by_two}; by three or more: {by_more}"
+    yield f"compared    {compared}; numbers re-masked: {words}"
+    layers = range(len(plan.layers))
+    opened = [sum(plan.open_width(layer, party) for layer in layers) for party in plan.everybody]
+    yield f"opened      {' + '.join(map(str, opened))} bits an edge"
+    dealt = [-(-plan.dealt_bits(party) // 8) for party in plan.everybody]
+    yield f"dealt       {' + '.join(map(str, dealt))} bytes an edge, in the 64-bit ring"
 
 
 def _garbled(found: Sequence[Kernel]) -> str:
-    """What an edge of two owners costs where it is garbled between them, in the 64-bit ring."""
+    """The cost of a pair that its two owners garble, in the 64-bit ring."""
     from umpc.crypto.ring import RINGS
     from umpc.errors import KernelError
     from umpc.mpc.garbled.outputs import outputs_of
@@ -181,30 +197,33 @@ def _garbled(found: Sequence[Kernel]) -> str:
         program = garbled_program(found, RINGS[-1], [(0, 1)])
     except KernelError as error:
         return f"not possible: {error.message}"
-    gates, bits = (
-        outputs_of(program.circuit).and_count,
-        [len(program.circuit.inputs_of(record)) for record in (0, 1)],
-    )
+    gates = outputs_of(program.circuit).and_count
+    labels, choices = (len(program.circuit.inputs_of(record)) for record in (0, 1))
     (plan,) = program.plans.values()
     return (
-        f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; once a record "
-        f"{16 * bits[0]} bytes of labels, or {4 * bits[1]} of choices"
+        f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; "
+        f"once a record {16 * labels} bytes of labels, or {4 * choices} of choices"
     )
 
 
 def _library_kernels(
-    statistic: Statistic, columns: Sequence[str], parameters: dict, fields: Iterable[str]
-) -> list:
+    statistic: Statistic,
+    columns: Sequence[str],
+    parameters: Mapping[str, str],
+    fields: Iterable[str],
+) -> list[Kernel]:
+    """A library statistic's kernels over fields as `--field` takes them."""
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema
 
-    schema, symmetric = Schema(_field(text) for text in fields), statistic.sampling != "two_sample"
+    schema = Schema(_field(text) for text in fields)
+    symmetric = statistic.sampling != "two_sample"
     expressions = statistic.expressions(columns, parameters)
     return [Kernel(expression, schema, statistic.degree, symmetric) for expression in expressions]
 
 
 def _program(found: Sequence[Kernel], two_sample: bool) -> Program:
-    """The plans of all ways in which an edge's records can be spread over owners."""
+    """The plans for all ways in which an edge's records can be spread over owners."""
     from umpc.crypto.ring import RINGS
     from umpc.mpc.masked.compiler import compile_program
 
@@ -212,6 +231,7 @@ def _program(found: Sequence[Kernel], two_sample: bool) -> Program:
 
 
 def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
+    """The owners of an edge's records, in order, for each way with at least two owners."""
     if two_sample:
         return [(0, 1)]
     steps = product((0, 1), repeat=degree - 1)
@@ -219,7 +239,8 @@ def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
     return [pattern for pattern in patterns if pattern[-1] > 0]
 
 
-def _field(text: str):
+def _field(text: str) -> FieldSchema:
+    """A field from NAME=LOWER:UPPER[:RESOLUTION]. Raises: StudyError for another form."""
     from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
@@ -227,6 +248,8 @@ def _field(text: str):
     parts = rest.split(":")
     if not name or len(parts) not in (2, 3):
         raise StudyError(
-            f"a field is given as NAME=LOWER:UPPER or NAME=LOWER:UPPER:RESOLUTION, got {text!r}"
+            f"--field takes NAME=LOWER:UPPER or NAME=LOWER:UPPER:RESOLUTION, got {text!r}"
         )
-    return FieldText(name, *parts).schema()
+    lower, upper = parts[:2]
+    resolution = parts[2] if len(parts) == 3 else "1"
+    return FieldText(name, lower, upper, resolution).schema()

@@ -1,16 +1,23 @@
-"""What a person or a program sees: progress on standard error, the result on standard output."""
+"""Show progress on standard error, and a report as a table or as JSON on standard output."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
@@ -18,19 +25,23 @@ from umpc.study.report import Report
 
 if TYPE_CHECKING:
     from umpc.coordinator.conductor import Preparation
+    from umpc.coordinator.links import Tell
     from umpc.study.document import Study
 
-Tell = Callable[[str, int, int], None]
+Line = tuple[str, str, str]
+"""A row of the table: what it is, its value, a note."""
+Extra = Mapping[str, float | None]
+"""Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
 class ProgressShow:
-    """A live bar on a terminal, plain lines elsewhere; always on standard error."""
+    """Progress on standard error: a live bar on a terminal, plain lines elsewhere."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bar: Progress | None = None
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._last = 0.0
 
     def __enter__(self) -> Tell:
@@ -58,18 +69,18 @@ class ProgressShow:
         self._bar.update(self._tasks[step], completed=done, total=total)
 
     def _line(self, step: str, done: int, total: int) -> None:
-        """Each step's start and end, and in between at most a line a second."""
+        """Print a step's start and end, and at most one line a second in between."""
         now = time.monotonic()
         if done in (0, total) or now - self._last > 1:
             self._last = now
             print(f"{step}: {done} of {total}", file=sys.stderr, flush=True)
 
 
-def print_report(report: Report, style: str, extra: dict | None = None) -> None:
-    """The report as a table for people, or as one JSON object for programs."""
-    values = {**report.to_dict(), **(extra or {})}
+def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
+    """Print the report: a table for people, or one JSON object for programs (style "json")."""
+    known = extra or {}
     if style == "json":
-        print(json.dumps(values))
+        print(json.dumps({**report.to_dict(), **known}))
         return
     table = Table(
         title=f"{report.statistic} of study {report.study!r}",
@@ -79,13 +90,16 @@ def print_report(report: Report, style: str, extra: dict | None = None) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
-    for row in _rows(report, extra or {}):
+    for row in _rows(report, known):
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 110).print(table)
 
 
 def print_preparation(study: Study, preparation: Preparation, style: str) -> None:
-    """What waits where and until when, as a line for people, or as one JSON object for programs."""
+    """Print how many bytes wait at each node, and until when.
+
+    The style is as in `print_report`; for people it is one line.
+    """
     until = datetime.now().astimezone() + timedelta(seconds=preparation.seconds)
     sizes = preparation.bytes_by_node
     if style == "json":
@@ -94,104 +108,127 @@ def print_preparation(study: Study, preparation: Preparation, style: str) -> Non
         return
     where = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
     print(
-        f"study {study.name!r} is prepared: {sum(sizes.values()):,} bytes wait until {until:%Y-%m-%d %H:%M} ({where}); "
-        f"epsilon {study.epsilon} is reserved"
+        f"study {study.name!r} is prepared: {sum(sizes.values()):,} bytes wait until "
+        f"{until:%Y-%m-%d %H:%M} ({where}); epsilon {study.epsilon} is reserved"
     )
 
 
-def _rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    rows = [
-        (
-            "private estimate",
-            _number(report.estimate),
-            "replayed: stored shares" if report.replayed else "",
-        )
-    ]
+def _rows(report: Report, extra: Extra) -> Iterator[Line]:
+    yield from _estimate(report)
+    yield from _exact(report, extra)
+    yield from _errors(report)
+    yield from _sums(report)
+    yield from _facts(report)
+    if not report.replayed:
+        yield from _traffic(report)
+        yield from _seconds(report)
+
+
+def _estimate(report: Report) -> Iterator[Line]:
+    replayed = "replayed: stored shares" if report.replayed else ""
+    value = "none" if report.estimate is None else f"{report.estimate:.6g}"
+    yield "private estimate", value, replayed
     if report.note:
-        rows.append(("no value, because", "", report.note))
-    if "exact" in extra:
-        rows += _exact_rows(report, extra)
-    sampling = f"standard deviation from taking E, not all {SETS.get(report.degree, 'sets')}"
+        yield "no value, because", "", report.note
+
+
+def _exact(report: Report, extra: Extra) -> Iterator[Line]:
+    """The exact values, which only the demo knows, and the error of the estimate."""
+    if "exact" not in extra:
+        return
+    exact = extra["exact"]
+    shown = "not computed" if exact is None else f"{exact:.6g}"
+    yield f"exact, all {_sets(report)}", shown, "only the demo can know it"
+    without_noise = extra["quantised"] if "quantised" in extra else extra["exact_over_edges"]
+    if without_noise is None or report.estimate is None:
+        return
+    where = "records' bins" if "quantised" in extra else "same E"
+    yield f"exact, {where}", f"{without_noise:.6g}", "pooled records, no noise"
+    error = report.estimate - without_noise
+    yield "error from noise", f"{error:+.3g}", _deviations(error, report.noise_std)
+
+
+def _errors(report: Report) -> Iterator[Line]:
+    """The estimate's error from noise and from sampling."""
+    if report.estimate is None:
+        return
     protocol = find_protocol(report.protocol)
-    if report.estimate is not None:
-        rows += [
-            (
-                "95 % interval, noise",
-                f"{report.low:.5g} … {report.high:.5g}",
-                f"holds {protocol.interval_holds}",
-            ),
-            (
-                "noise, standard deviation",
-                f"{report.noise_std:.3g}",
-                protocol.describe_noise(report.noise),
-            ),
-            ("sampling, at most", f"{report.sampling_std_bound:.3g}", sampling),
-        ]
-    for number, entry in enumerate(report.sums if len(report.sums) > 1 else (), 1):
-        share = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
-        rows.append((f"sum {number}, its mean", f"{entry.mean:.6g}", share))
-    rows += [
-        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.2g}", "replacing one record"),
-        ("edges |E|", f"{report.edges:,}", f"of {report.sets:,} {SETS.get(report.degree, 'sets')}"),
-        ("records", f"{report.records:,}", ""),
-        ("most edges of a record", f"{report.max_degree:,}", ""),
-        ("nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)),
-        *protocol.describe_helpers(),
-        ("study hash", report.study_hash[:16], ""),
-    ]
-    if report.replayed:
-        return rows
-    return [
-        *rows,
-        ("edges of several owners", report.backend, evaluated(report)),
-        ("rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"),
-        (
-            "bytes online",
-            f"{report.bytes_online:,}",
-            f"predicted {report.bytes_online_predicted:,}",
-        ),
-        *_network(report),
-        (
-            "bytes offline",
-            f"{report.bytes_offline:,}",
-            f"predicted {report.bytes_offline_predicted:,}",
-        ),
-        (
-            "seconds online",
-            f"{report.seconds_online:.3f}",
-            "first message on data to last share, charge included",
-        ),
-        (
-            "seconds offline",
-            f"{report.seconds_offline:.3f}",
-            "of this run; prepared before"
-            if report.prepared
-            else "joint seed, E, material or transfers",
-        ),
-        ("seconds in all", f"{report.seconds_total:.3f}", "of the study; processes started before"),
-    ]
+    without_noise = protocol.value_without_noise(report.edges == report.sets, _sets(report))
+    interval = f"{report.low:.5g} … {report.high:.5g}"
+    yield "95 % interval, noise", interval, f"for {without_noise}"
+    yield (
+        "noise, standard deviation",
+        f"{report.noise_std:.3g}",
+        protocol.describe_noise(report.noise),
+    )
+    share = "is" if report.edges == report.sets else "is not"
+    sampling = f"standard deviation, because E {share} all {_sets(report)}"
+    yield "sampling, at most", f"{report.sampling_std_bound:.3g}", sampling
 
 
-def _network(report: Report) -> list[tuple[str, str, str]]:
-    """Who sent how much, and when: all that is in the report in two lines."""
-    nodes, steps = report.bytes_online_by_node, report.bytes_online_by_step
-    are_equal = (
+def _sums(report: Report) -> Iterator[Line]:
+    """The mean of each sum, if the statistic has several."""
+    if len(report.sums) == 1:
+        return
+    for number, entry in enumerate(report.sums, 1):
+        noise = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
+        yield f"sum {number}, its mean", f"{entry.mean:.6g}", noise
+
+
+def _facts(report: Report) -> Iterator[Line]:
+    """The promise of privacy, and the numbers of edges, records and nodes."""
+    promise = f"{report.epsilon:g}, {report.delta:.2g}"
+    yield "epsilon, delta", promise, "against replacing one record"
+    yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
+    yield "records", f"{report.records:,}", ""
+    yield "most edges of a record", f"{report.max_degree:,}", ""
+    protocol = find_protocol(report.protocol)
+    yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
+    yield from protocol.describe_helpers()
+    yield "study hash", report.study_hash[:16], ""
+
+
+def _traffic(report: Report) -> Iterator[Line]:
+    """Rounds and bytes, measured beside predicted."""
+    yield "edges of several owners", report.backend, evaluated(report)
+    yield "rounds", f"{report.rounds}", f"predicted {report.rounds_predicted}"
+    predicted = f"predicted {report.bytes_online_predicted:,}"
+    yield "bytes online", f"{report.bytes_online:,}", predicted
+    yield from _senders(report)
+    predicted = f"predicted {report.bytes_offline_predicted:,}"
+    yield "bytes offline", f"{report.bytes_offline:,}", predicted
+
+
+def _senders(report: Report) -> Iterator[Line]:
+    """The bytes online by sender and by step."""
+    nodes = report.bytes_online_by_node
+    steps = report.bytes_online_by_step
+    is_predicted = (
         nodes == report.bytes_online_by_node_predicted
         and steps == report.bytes_online_by_step_predicted
     )
-    by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
-    fewest, most = (f"{choose(nodes, default=0):,}" for choose in (min, max))
-    note = (
-        "by node and by step as predicted"
-        if are_equal
-        else "by node or by step not as predicted: see --format json"
-    )
+    note = "by node and by step as predicted"
+    if not is_predicted:
+        note = "by node or by step not as predicted: see --format json"
+    fewest = f"{min(nodes, default=0):,}"
+    most = f"{max(nodes, default=0):,}"
+    yield "  of each node", most if fewest == most else f"{fewest} to {most}", note
     heaps = report.bytes_online_by_shuffler
-    return [
-        ("  of each node", most if fewest == most else f"{fewest} to {most}", note),
-        *([("  of each shuffler", f"{max(heaps):,}", "to the coordinator")] if heaps else []),
-        ("  of each step", "", by_step),
-    ]
+    if heaps:
+        yield "  of each shuffler", f"{max(heaps):,}", "to the coordinator"
+    by_step = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in steps.items())
+    yield "  of each step", "", by_step
+
+
+def _seconds(report: Report) -> Iterator[Line]:
+    online = "first message on data to last share, with the charge"
+    offline = "for the joint seed, E, and material or transfers"
+    if report.prepared:
+        offline = "of this run; the rest was prepared before"
+    yield "seconds online", f"{report.seconds_online:.3f}", online
+    yield "seconds offline", f"{report.seconds_offline:.3f}", offline
+    in_all = "of the study, without the start of its processes"
+    yield "seconds in all", f"{report.seconds_total:.3f}", in_all
 
 
 def evaluated(report: Report) -> str:
@@ -199,23 +236,10 @@ def evaluated(report: Report) -> str:
     return find_protocol(report.protocol).describe_evaluation(report.backend)
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"
+def _sets(report: Report) -> str:
+    """The plural name of the sets that the kernel takes, such as pairs."""
+    return SETS.get(report.degree, "sets")
 
 
-def _exact_rows(report: Report, extra: dict) -> list[tuple[str, str, str]]:
-    exact, over_edges = extra["exact"], extra.get("quantised", extra["exact_over_edges"])
-    shown = f"{exact:.6g}" if exact is not None else "not computed"
-    rows = [(f"exact, all {SETS.get(report.degree, 'sets')}", shown, "only the demo can know it")]
-    if over_edges is not None and report.estimate is not None:
-        error = report.estimate - over_edges
-        what = "exact, records' bins" if "quantised" in extra else "exact, same E"
-        rows.append((what, f"{over_edges:.6g}", "pooled records, no noise"))
-        rows.append(
-            ("error from noise", f"{error:+.3g}", f"{_deviations(error, report.noise_std)}")
-        )
-    return rows
-
-
-def _deviations(error: float, std: float) -> str:
-    return f"{abs(error) / std:.1f} standard deviations" if std > 0 else ""
+def _deviations(error: float, std: float | None) -> str:
+    return f"{abs(error) / std:.1f} standard deviations" if std else ""

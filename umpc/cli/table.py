@@ -1,4 +1,7 @@
-"""The demo's table: read, described, split over the nodes; and the exact value, which only the demo can know."""
+"""The demo's table: read it, describe its fields, split it over the nodes.
+
+Only the demo holds all records, so only the demo can compute the exact value.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable
@@ -25,23 +29,33 @@ from umpc.ustat.estimators import estimate
 from umpc.ustat.hypergraph import Hypergraph, expand, expand_two_sample
 
 EXACT_EDGES = 200_000_000
-"""Up to so many sets of records the demo computes the exact value over all of them."""
+"""The demo computes the exact value over all sets of records if there are at most this many."""
 EDGES_AT_ONCE = 1 << 18
 MOST_CATEGORIES = 4096
-"""A column of text with more different values is no category."""
+"""A column of text with more different values is refused."""
+Column = NDArray[np.int64]
+Columns = dict[str, Column]
+"""Field → (records,) int64: each record's value in steps of the field."""
 
 
 @dataclass(frozen=True)
 class DemoTable:
-    """Rows as text, complete in the chosen columns."""
+    """Rows of text without empty fields.
+
+    first_class: the column of a public label, and the value of its first class.
+    """
 
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     first_class: tuple[str, str] | None = None
-    """(the column of a public label, the value of its first class)"""
 
     def fields(self) -> tuple[FieldText, ...]:
-        """Bounds and resolution of the table itself. In a real study they are public knowledge, agreed beforehand."""
+        """The fields, with bounds and resolutions computed from the table itself.
+
+        In a real study these are public knowledge, which the sites agree on beforehand.
+
+        Raises: DataError for a column that is neither numbers nor categories.
+        """
         columns = {name: [row[i] for row in self.rows] for i, name in enumerate(self.columns)}
         if self.first_class is None:
             return tuple(_describe(name, values) for name, values in columns.items())
@@ -49,14 +63,14 @@ class DemoTable:
         found = {value.strip() for value in columns.pop(label)}
         if len(found) != 2 or first not in found:
             raise DataError(
-                f"--label {label}={first}: the column must hold two different values and {first!r} be one of them; "
-                f"it holds {', '.join(sorted(found)[:5])}"
+                f"--label {label}={first}: the column must hold two different values, and "
+                f"{first!r} must be one of them; it holds {', '.join(sorted(found)[:5])}"
             )
         labelled = FieldText.of_categories(label, (first, *(found - {first})), public=True)
         return (*(_describe(name, values) for name, values in columns.items()), labelled)
 
     def part(self, index: int, parts: int, path: Path) -> Path:
-        """One node's consecutive rows, as a CSV file."""
+        """Write the consecutive rows of one node to a CSV file."""
         start, stop = (len(self.rows) * number // parts for number in (index, index + 1))
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -65,26 +79,27 @@ class DemoTable:
         return path
 
     def split(self, folder: Path, parts: int) -> list[Path]:
-        """All rows into one CSV file per node: node-1.csv, node-2.csv, …"""
-        return [self.part(index, parts, folder / f"node-{index + 1}.csv") for index in range(parts)]
+        """Write one CSV file for each node: node-1.csv, node-2.csv, …"""
+        paths = [folder / f"node-{index + 1}.csv" for index in range(parts)]
+        return [self.part(index, parts, path) for index, path in enumerate(paths)]
 
 
 def read_csv(path: Path, delimiter: str, columns: Sequence[str] | None) -> DemoTable:
-    """The chosen columns of a CSV file; rows with an empty field are left out."""
+    """Read the chosen columns of a CSV file. Rows with an empty field are left out.
+
+    Raises:
+        ConfigError: for another delimiter than one character, and for a file that is no CSV file.
+        DataError: for a column that does not exist; EmptyTable where no complete row is left.
+    """
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(
             f"--delimiter must be one character such as ; or a tab, got {delimiter!r}"
         )
+    names = tuple(columns or ())
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file, delimiter=delimiter)
-            names = tuple(columns or ())
-            absent = [name for name in names if name not in (reader.fieldnames or ())]
-            if not names or absent:
-                raise DataError(
-                    f"{path}: --fields must name columns of the table, which are {', '.join(reader.fieldnames or ())}"
-                    + (f"; there is no {', '.join(absent)}" if absent else "")
-                )
+            _check_columns(path, names, reader.fieldnames or ())
             rows = [tuple(row[name] for name in names) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path}: a readable CSV file was expected: {error}") from error
@@ -96,14 +111,29 @@ def read_csv(path: Path, delimiter: str, columns: Sequence[str] | None) -> DemoT
     return DemoTable(names, complete)
 
 
+def _check_columns(path: Path, names: Sequence[str], known: Sequence[str]) -> None:
+    """Raises: DataError if no column is chosen, or if one does not exist."""
+    absent = [name for name in names if name not in known]
+    if names and not absent:
+        return
+    missing = f"; there is no {', '.join(absent)}" if absent else ""
+    raise DataError(
+        f"{path}: --fields must name columns of the table, which are {', '.join(known)}{missing}"
+    )
+
+
 def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
-    """569 real records that ship with scikit-learn (Wolberg, Street, Mangasarian 1995)."""
+    """569 real records that ship with scikit-learn (Wolberg, Street, Mangasarian 1995).
+
+    Raises: ConfigError without scikit-learn; DataError for a column that does not exist.
+    """
     try:
-        from sklearn.datasets import load_breast_cancer
+        # scikit-learn ships no types.
+        from sklearn.datasets import load_breast_cancer  # type: ignore[import-untyped]
     except ImportError as error:
         raise ConfigError(
-            "the demo's own table ships with scikit-learn, which is not installed; install 'umpc[demo]', or name a "
-            "table with --csv FILE --fields X,Y"
+            "the demo's own table is part of scikit-learn, which is not installed; "
+            "install 'umpc[demo]', or name a table with --csv FILE --fields X,Y"
         ) from error
     data = load_breast_cancer()
     known = [str(name) for name in data.feature_names]
@@ -118,6 +148,10 @@ def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
 
 
 def _describe(name: str, values: list[str]) -> FieldText:
+    """A field with the column's own bounds, and its digits as the resolution.
+
+    A column that is not all numbers becomes a field of categories.
+    """
     try:
         numbers = [Decimal(value.strip()) for value in values]
     except InvalidOperation:
@@ -126,22 +160,29 @@ def _describe(name: str, values: list[str]) -> FieldText:
         raise DataError(
             f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers"
         )
-    digits = max(0, *(-number.normalize().as_tuple().exponent for number in numbers))
+    digits = max(0, *map(_digits, numbers))
     resolution = Fraction(1, 10**digits)
     low, high = Fraction(min(numbers)), Fraction(max(numbers))
     return FieldText(name, str(low), str(high), str(resolution))
 
 
+def _digits(number: Decimal) -> int:
+    """Digits after the decimal point that a finite number needs; negative for 100."""
+    exponent = number.normalize().as_tuple().exponent
+    return -exponent if isinstance(exponent, int) else 0
+
+
 def _describe_labels(name: str, labels: set[str]) -> FieldText:
     if len(labels) > MOST_CATEGORIES:
         raise DataError(
-            f"column {name!r} holds {len(labels)} different texts, too many for categories"
+            f"column {name!r} holds {len(labels)} different texts, "
+            f"but a field has at most {MOST_CATEGORIES} categories"
         )
     return FieldText.of_categories(name, sorted(labels))
 
 
-def pooled(study: Study, paths: Sequence[Path]) -> list[dict[str, np.ndarray]]:
-    """Every node's records as the node reads and orders them."""
+def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:
+    """Each node's records, as the node reads and orders them."""
     fields = [field.schema() for field in study.fields]
     tables = (
         load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths
@@ -149,10 +190,8 @@ def pooled(study: Study, paths: Sequence[Path]) -> list[dict[str, np.ndarray]]:
     return [dict(by_class(study, table)[0]) for table in tables]
 
 
-def exact_value(
-    study: Study, tables: Sequence[dict[str, np.ndarray]], graph: Hypergraph
-) -> float | None:
-    """The statistic over a set of edges, in the clear; None where it cannot be told, as 0/0."""
+def exact_value(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> float | None:
+    """The statistic over these edges, without noise. None where it has no value, such as 0/0."""
     kernels = study.parsed_kernels
     totals = [0] * len(kernels)
     for owners, cell in graph.cells.items():
@@ -174,7 +213,7 @@ def exact_value(
 
 
 def exact_values(
-    study: Study, tables: Sequence[dict[str, np.ndarray]], report: Report
+    study: Study, tables: Sequence[Columns], report: Report
 ) -> dict[str, float | None]:
     """The values without noise that the report is compared with.
 
@@ -199,7 +238,7 @@ def exact_values(
     return values
 
 
-def exact_over_all(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> float | None:
+def exact_over_all(study: Study, tables: Sequence[Columns]) -> float | None:
     """The statistic over all sets of the pooled records; None where there are too many."""
     ordered = dict(by_class(study, _together(tables))[0])
     classes = [_classes(study, ordered)]
@@ -211,12 +250,12 @@ def exact_over_all(study: Study, tables: Sequence[dict[str, np.ndarray]]) -> flo
     return exact_value(study, [ordered], graph) if graph.edge_count <= EXACT_EDGES else None
 
 
-def _together(tables: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def _together(tables: Sequence[Columns]) -> Columns:
     """The records of all tables, one after the other."""
     return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
-def _classes(study: Study, table: dict[str, np.ndarray]) -> tuple[int, int]:
+def _classes(study: Study, table: Columns) -> tuple[int, int]:
     """Records of the first class, and all others."""
     first = by_class(study, table)[1]
     return first, len(next(iter(table.values()))) - first

@@ -250,6 +250,8 @@ def _decode_progress(body: pb.Progress) -> m.Progress:
 
 def _decode_failure(body: pb.Failure) -> m.Failure:
     return m.Failure(_line(body.error), _line(body.message), _line(body.culprit), _line(body.step))
+
+
 def encode_kept(kept: m.Released | m.Delivery) -> bytes:
     """The bytes that a node's ledger keeps of its release."""
     if isinstance(kept, m.Delivery):

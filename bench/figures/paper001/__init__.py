@@ -2,11 +2,12 @@
 
 | file | what it holds |
 |---|---|
-| `figure_3.py`, … | one figure each; 3, 4 and 7 twice: on the paper's data, if given, and on a substitute |
-| `scores.py`, `classifier.py` | two classes of scores: synthetic, and of a logistic regression |
+| `figure_3.py`, `figure_4.py`, `figure_7.py` | on the paper's data, if given, and on other data |
+| `figure_5.py`, `figure_6.py` | on synthetic scores |
+| `scores.py`, `classifier.py` | scores of two classes: synthetic, or of a logistic regression |
 | `ratings.py` | two columns of six values |
 | `auc.py`, `kendall.py` | a run of each protocol, and its error in theory |
-| `auc_law.py` | the law of what messages of `BellAuc` add up to |
+| `auc_law.py` | the law of the sums of messages of `BellAuc` |
 | `generic_auc.py` | the generic protocol on the AUC's pairs, with its variance |
 | `errors.py` | means of absolute errors, measured and in theory |
 | `pictures.py`, `claims.py` | pictures by data set; words of the agreement lines |

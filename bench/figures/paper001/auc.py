@@ -1,10 +1,10 @@
-"""Points of the AUC's figures: one run of each protocol on scores, and the mean absolute error that theory gives.
+"""Points of the AUC's figures: one run of each protocol on scores, and its mean error in theory.
 
-| protocol | what a run is |
+| protocol | a run |
 |---|---|
-| `bell-auc` | at most WHOLE records a class: whole messages, whole aggregation; more: their exact law, `auc_law` |
-| `generic` | the told histograms' law, then the estimate: `generic_auc` |
-| `generic, private classes` | whole messages and aggregation of `BellLdp` |
+| `bell-auc` | up to WHOLE records a class: all messages; above: their exact law, `auc_law` |
+| `generic` | the law of the told histograms, then the estimate: `generic_auc` |
+| `generic, private classes` | all messages and the aggregation of `BellLdp` |
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def points(
     runs: int,
     per_class: int = 0,
 ) -> list[Point]:
-    """Of domain sizes 2^levels, one batch each. per_class: records, of synthetic data."""
+    """Points for domain sizes 2^levels, one batch each.
+
+    per_class: the number of records of each class, for synthetic data.
+    """
     found = []
     for name in data:
         facts = {
@@ -48,9 +51,9 @@ def points(
             "runs": runs,
         } | _digest(name)
         for epsilon in epsilons:
-            label = f"{label_of(name)}: ε = {epsilon}" + ", private classes" * protocol.endswith(
-                "private classes"
-            )
+            label = f"{label_of(name)}: ε = {epsilon}"
+            if protocol.endswith("private classes"):
+                label += ", private classes"
             found += [
                 Point(label, level, 1, facts | {"epsilon": epsilon, "levels": level})
                 for level in levels
@@ -59,7 +62,7 @@ def points(
 
 
 def label_of(name: str) -> str:
-    """What series and pictures call the data."""
+    """The name of the data in series and pictures."""
     if name == "bank":
         return f"{'bank data' if BANK.exists() else 'made-up scores'} in place of Diabetes"
     return name
@@ -94,17 +97,17 @@ def _moments(point: Point) -> tuple[float, float]:
 def moments(
     protocol: str, data: str, per_class: int, levels: int, epsilon: str
 ) -> tuple[float, float]:
-    """Of the estimate's error: (bias, variance)."""
+    """The estimate's error: (bias, variance)."""
     scores = load(data, per_class)
     return MOMENTS[protocol](scores, levels, Fraction(epsilon))
 
 
 def generator(seed: bytes, number: int) -> np.random.Generator:
-    """Of a run."""
+    """A run's random numbers."""
     return np.random.default_rng([*seed, number])
 
 
-# --- the protocol for the AUC -----------------------------------------------------------------------------------
+# --- the protocol for the AUC ---
 
 
 def bell_auc(scores: Scores, facts: Facts, seed: bytes, number: int) -> float:
@@ -119,7 +122,7 @@ def bell_auc(scores: Scores, facts: Facts, seed: bytes, number: int) -> float:
 
 
 def bell_auc_moments(scores: Scores, levels: int, epsilon: Fraction) -> tuple[float, float]:
-    """Nodes are followed as their true counts say: `BellAuc.predicted_mse`."""
+    """(bias, variance), where the walk follows the true counts: `BellAuc.predicted_mse`."""
     protocol = BellAuc(epsilon, score_field(), levels)
     exact = [
         [own.reshape(1 << level, -1).sum(axis=1) for level in range(levels + 1)]
@@ -130,7 +133,7 @@ def bell_auc_moments(scores: Scores, levels: int, epsilon: Fraction) -> tuple[fl
     return bias, max(0.0, protocol.predicted_mse(*columns, scores.exact) - bias**2)
 
 
-# --- the generic protocol ---------------------------------------------------------------------------------------
+# --- the generic protocol ---
 
 
 def generic(scores: Scores, facts: Facts, seed: bytes, number: int) -> float:

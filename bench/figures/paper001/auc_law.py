@@ -1,10 +1,13 @@
-"""What the messages of `BellAuc` add up to, drawn by its law: a run over 2·10^6 records in a fraction of a second.
+"""The law of the sums of all messages of `BellAuc`: a run over 2·10^6 records in under a second.
 
-With users split, a record is asked one question of one level: it gets a uniform index and tells the sign of index and
-value, which a coin of odds (1 − g)/2 turns. A message's records are shared out over the levels evenly, at random. Here
-one 64-bit word of a numpy generator is a record's index (its highest bits) and its coin (the lowest 44), and no bits
-are packed, sent and unpacked. All else is the protocol's: indices, signs, transform, walk. Only the coin's odds are
-rounded, to 2^-44. tests/bench/test_figures_001.py holds the law of all tallies equal to that of whole messages.
+With users split, each record answers one question about one level. It gets a uniform index and
+tells the sign of index and value, which a coin of odds (1 − g)/2 turns. A message's records are
+spread evenly over the levels, at random.
+
+Here one 64-bit word of a numpy generator is a record's index (the highest bits) and its coin (the
+lowest 44). No bits are packed, sent and unpacked. Everything else is the protocol's: indices,
+signs, transform, walk. Only the coin's odds are rounded, to 2^-44. tests/bench/test_figures_001.py
+tests that all tallies have the same law as those of whole messages.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ COIN_BITS = 44
 def draw_auc(
     protocol: BellAuc, negatives: np.ndarray, positives: np.ndarray, rng: np.random.Generator
 ) -> float:
-    """The estimate of a run in which each class is one message.
+    """The estimate of a run in which each class sends one message.
 
     Args: negatives, positives: (n,) int64, in steps of the field. protocol: with `split = "users"`.
     """
@@ -32,7 +35,10 @@ def draw_auc(
 
 
 def draw_tallies(protocol: BellAuc, leaf: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Of one message: told signs summed by index, for level 0 (nothing) to alpha. leaf: (n,) int64."""
+    """One message's told signs, summed by index, for level 0 (nothing) to alpha.
+
+    leaf: (n,) int64.
+    """
     shuffled = (
         leaf if len(leaf) and leaf.min() == leaf.max() else rng.permutation(leaf.astype(np.int32))
     )

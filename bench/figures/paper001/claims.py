@@ -14,7 +14,7 @@ def error(rows: Sequence[Row], series: str, x: float) -> float:
 
 
 def errors(rows: Sequence[Row], series: str) -> dict[float, float]:
-    """By x, ascending."""
+    """The errors of one series by x, ascending."""
     return {
         row.x: row.means[QUANTITY]
         for row in sorted(rows, key=lambda row: row.x)
@@ -23,12 +23,14 @@ def errors(rows: Sequence[Row], series: str) -> dict[float, float]:
 
 
 def verdict(*parts: bool) -> str:
-    """Of a claim's parts: all hold, some, or none."""
-    return "agrees" if all(parts) else "in part" if any(parts) else "disagrees"
+    """The verdict on a claim: all its parts hold, some, or none."""
+    if all(parts):
+        return "agrees"
+    return "in part" if any(parts) else "disagrees"
 
 
 def beside_theory(rows: Sequence[Row]) -> str:
-    """One sentence: the measured root mean squares over those that theory gives."""
+    """One sentence that compares the measured root mean squares with those of theory."""
     ratios = sorted(
         row.means["rmse"] / row.means["predicted_rmse"]
         for row in rows
@@ -36,6 +38,6 @@ def beside_theory(rows: Sequence[Row]) -> str:
     )
     middle = ratios[len(ratios) // 2]
     return (
-        f"Root mean squared errors are {ratios[0]:.2f} to {ratios[-1]:.2f} times theory's, {middle:.2f} in the middle, "
-        f"at {rows[0].runs} runs a point."
+        f"Root mean squared errors are {ratios[0]:.2f} to {ratios[-1]:.2f} times theory's, "
+        f"{middle:.2f} in the middle, at {rows[0].runs} runs a point."
     )

@@ -1,8 +1,9 @@
-"""Scores of a logistic regression: trained on a third of a table, which is public; the rest are the private records.
+"""Scores of a logistic regression. It is trained on a third of a table; the rest is private.
 
-Diabetes is the paper's table (section 6) and has to be given (`bench.figures.given`). In its place stands the bank
-data, y = yes as the positive class: real, but smaller. Numbers are standardised, all other columns become indicators,
-and classes have equal weight, so that scores spread over [0, 1]; the paper says nothing of this.
+Diabetes is the paper's table (section 6) and has to be given (`bench.figures.given`). The bank data
+take its place, with y = yes as the positive class: real data, but fewer. Numbers are standardised,
+all other columns become indicators, and both classes have equal weight, so that scores spread over
+[0, 1]. The paper says nothing about these choices.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from bench.figures.paper001.scores import GRID, Scores
 from bench.harness import BANK, RECORDS
 
 TRAINED_ON = 3
-"""One record in so many."""
+"""One record in three is for training."""
 NOT_FEATURES = ("encounter_id", "patient_nbr")
 RARE = 10
-"""Labels of fewer training records share an indicator."""
+"""Labels with fewer training records than this share an indicator."""
 
 
 def bank() -> Scores:
-    """Of the bank data, where they are; else made-up scores of as many records."""
+    """Scores of the bank data; without these, made-up scores of as many records."""
     if not BANK.exists():
         return _made_up()
     names, rows = read_table(BANK, ";")
@@ -34,14 +35,18 @@ def bank() -> Scores:
 
 
 def diabetes() -> Scores:
-    """Positive: readmitted within 30 days. Raises: SystemExit where the file was not given, or holds something else."""
+    """Scores of the Diabetes data. A record is positive if readmitted within 30 days.
+
+    Raises: SystemExit if no file was given, or if it holds other data.
+    """
     file = file_of("diabetes")
     names, rows = read_table(file, ",")
     if "readmitted" not in names or not any(
         row[names.index("readmitted")] == "<30" for row in rows
     ):
         raise SystemExit(
-            f"{file}: a column `readmitted` with values <30 was expected; columns: {', '.join(names[:9])} …"
+            f"{file}: a column `readmitted` with values <30 was expected; columns: "
+            f"{', '.join(names[:9])} …"
         )
     return scores_of("Diabetes data", names, rows, "readmitted", "<30")
 
@@ -56,7 +61,7 @@ def read_table(file: Path, delimiter: str) -> tuple[list[str], list[list[str]]]:
 def scores_of(
     source: str, names: Sequence[str], rows: Sequence[Sequence[str]], label: str, positive: str
 ) -> Scores:
-    """Of the records that the classifier was not trained on."""
+    """Scores of the records that the classifier was not trained on."""
     is_positive = np.array([row[names.index(label)] == positive for row in rows])
     columns = [place for place, name in enumerate(names) if name not in (label, *NOT_FEATURES)]
     order = np.argsort(
@@ -71,7 +76,7 @@ def scores_of(
 def _fitted(
     rows, columns: Sequence[int], is_positive: np.ndarray, training: np.ndarray, private: np.ndarray
 ):
-    """(private,) float64: the probabilities of the positive class."""
+    """(private,) float64: each private record's probability of the positive class."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -98,7 +103,7 @@ def _is_number(text: str) -> bool:
 
 
 def _made_up() -> Scores:
-    """Where there are no bank data: 3,014 scores, one in nine positive and higher by 1/4 on average."""
+    """3,014 made-up scores. One in nine is positive, and higher by 1/4 on average."""
     count = RECORDS - RECORDS // TRAINED_ON
     words = stream_of(seed_of("made-up scores"), "scores").words(count)
     steps = (words >> np.uint64(44)).astype(np.int64) * 3 // 4

@@ -1,4 +1,6 @@
-"""Absolute errors, as the paper has them: mean and standard deviation over runs, and what theory says of the mean."""
+"""Absolute errors, as in the paper: mean and standard deviation over runs, and the mean in
+theory.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from bench.figures.figure import Measured
 
 
 def of_runs(errors: Sequence[float], predicted_mse: float) -> Measured:
-    """A batch. errors: of each run, with their sign. `std` is of the absolute error, as the paper's bars."""
+    """A batch's quantities. errors: each run's error, with its sign.
+
+    `std` is that of the absolute error, as in the paper's bars.
+    """
     absolute = np.abs(errors)
     spread = float(np.std(absolute, ddof=1)) if len(absolute) > 1 else 0.0
     root = float(np.sqrt(np.mean(absolute**2)))
@@ -24,8 +29,11 @@ def of_runs(errors: Sequence[float], predicted_mse: float) -> Measured:
 
 
 def folded_normal(bias: float, variance: float) -> float:
-    """E|X| of a normal variable: √(2/π)·σ without bias. Errors are nearly normal where one of their parts that are sums
-    over many records dominates; products of two noises are not."""
+    """E|X| of a normal variable: √(2/π)·σ without bias.
+
+    Errors are nearly normal if a sum over many records dominates them. Products of two noises are
+    not normal.
+    """
     if variance <= 0:
         return abs(bias)
     sigma = sqrt(variance)
@@ -35,13 +43,12 @@ def folded_normal(bias: float, variance: float) -> float:
 
 
 def normal_and_laplace(sigma: float, scale: float) -> float:
-    """E|X + Y|, X normal, Y Laplace: E|x + Y| = |x| + b·e^(−|x|/b), then over x."""
+    """E|X + Y| for a normal X and a Laplace Y: the mean of |x| + b·e^(−|x|/b) over x."""
     if sigma == 0:
         return scale
     ratio = sigma / scale / sqrt(2)
-    tail = (
-        scale * exp(ratio**2) * erfc(ratio)
-        if ratio < 5
-        else sigma * sqrt(2 / pi) * (1 / (2 * ratio**2))
-    )
+    if ratio < 5:
+        tail = scale * exp(ratio**2) * erfc(ratio)
+    else:
+        tail = sigma * sqrt(2 / pi) * (1 / (2 * ratio**2))
     return sigma * sqrt(2 / pi) + tail

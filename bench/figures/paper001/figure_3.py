@@ -1,4 +1,4 @@
-"""Figure 3: the protocol for the AUC on a classifier's scores, over d: Diabetes if given, and the bank data."""
+"""Figure 3: the AUC protocol on a classifier's scores, over d: Diabetes if given, and bank data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEVELS = (2, 3, 4, 6, 8, 10, 12, 14, 16)
 EPSILONS = ("0.5", "1", "2", "4", "8")
 RUNS = 100
 DEEP = 6
-"""Levels of a domain that is not small."""
+"""Levels from which a domain is not small."""
 
 
 def points(data: str, quick: bool) -> list[Point]:
@@ -35,9 +35,12 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     before = sum(two.values()) / sum(found["1"].values())
     row = rows[0].means
     said = (
-        f"On {auc.label_of(data)} ({row['negatives']:,.0f} negatives, {row['positives']:,.0f} positives), from",
-        f"d = 2^{first:.0f} to 2^{last:.0f} the error at ε = 2 lies between {min(two.values()):.2g} and",
-        f"{max(two.values()):.2g}, {spread:.1f} times as large; from 2^{DEEP} on, {of_deep:.1f} times.",
+        f"On {auc.label_of(data)} ({row['negatives']:,.0f} negatives, {row['positives']:,.0f} "
+        "positives), from",
+        f"d = 2^{first:.0f} to 2^{last:.0f} the error at ε = 2 lies between "
+        f"{min(two.values()):.2g} and",
+        f"{max(two.values()):.2g}, {spread:.1f} times as large; from 2^{DEEP} on, {of_deep:.1f} "
+        "times.",
         f"Over all d, ε from 1 to 2 multiplies it by {before:.2f}, ε from 2 to 8 by {gain:.2f}:",
         "a record's bit is then surely true, but still one bit of one level.",
         beside_theory(rows),
@@ -50,7 +53,8 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
         name=name,
         title="AUC protocol on scores of a logistic regression",
         quantity="absolute_error",
-        claim="The error is quite robust to the domain size d, and ε beyond 2 does not improve it significantly.",
+        claim="The error is quite robust to the domain size d, and ε beyond 2 does not improve it "
+        "significantly.",
         points=partial(points, data),
         measure=auc.measure,
         predict=auc.predict,

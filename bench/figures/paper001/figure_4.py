@@ -1,4 +1,4 @@
-"""Figure 4: Kendall's tau of two columns of six values, over ε: TripAdvisor if given, and the bank data."""
+"""Figure 4: Kendall's tau of two columns of six values, over ε: TripAdvisor, or the bank data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPSILONS = ("0.1", "0.5", "1", "2", "5", "10")
 RUNS = 200
 PAPER_RECORDS = 246_000
 ORDER_OF_MAGNITUDE = 5
-"""So many times at least; the paper says "roughly"."""
+"""The least factor that counts as an order of magnitude; the paper says "roughly"."""
 SERIES = {
     "Bell (LDP), 36 cells": ("bell-ldp", 0),
     "2PC, P = 1": ("2pc", 1),
@@ -61,12 +61,16 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     }
     records = rows[0].means["records"]
     said = (
-        f"On {label_of(data)} (n = {records:,.0f}), at ε = {', '.join(f'{epsilon:g}' for epsilon in high)}",
-        f"Bell's error is {bell} times that of P = 1 (theory for {PAPER_RECORDS:,} such records: {large[OTHERS[0]]}),",
-        f"that of 2PC over all pairs {everything} times ({large[OTHERS[1]]}; for small ε √(2 ln 10^8) = 6.1).",
+        f"On {label_of(data)} (n = {records:,.0f}), at ε = "
+        f"{', '.join(f'{epsilon:g}' for epsilon in high)}",
+        f"Bell's error is {bell} times that of P = 1 (theory for {PAPER_RECORDS:,} such records: "
+        f"{large[OTHERS[0]]}),",
+        f"that of 2PC over all pairs {everything} times ({large[OTHERS[1]]}; for small ε √(2 ln "
+        "10^8) = 6.1).",
         f"P = 5 has {at(FIVE, 1) / at(ONE, 1):.1f} times the error of P = 1 at ε = 1 and",
         f"{at(FIVE, 10) / at(ONE, 10):.2f} times at ε = 10.",
-        f"One sum's noise (Umpc) has {at('Umpc, 2n pairs', 1) / at(ONE, 1):.2g} times the error of P = 1 at ε = 1 with",
+        f"One sum's noise (Umpc) has {at('Umpc, 2n pairs', 1) / at(ONE, 1):.2g} times the error "
+        "of P = 1 at ε = 1 with",
         f"2n pairs, {at('Umpc, all pairs', 1) / at(ONE, 1):.2g} times with all.",
         beside_theory(rows),
     )
@@ -76,7 +80,9 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
 
 
 def _factors_of_paper(data: str, name: str) -> list[float]:
-    """In theory, were there about as many records as in the paper: for ε up to 2, the error beside that of P = 1."""
+    """The error over that of P = 1, for ε up to 2, in theory and for about the paper's number of
+    records.
+    """
     counts = load(data).counts
     many = counts * max(1, round(PAPER_RECORDS / counts.sum()))
     high = [epsilon for epsilon in EPSILONS if float(epsilon) <= 2]
@@ -92,9 +98,9 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
         name=name,
         title="Kendall's tau over ε",
         quantity="absolute_error",
-        claim="2PC with subsampling has the least error, by an order of magnitude for ε ≤ 2; P = 1 is best in high "
-        "privacy, P > 1 helps in low privacy; 2PC over all pairs (δ = 1e-8) is worst, randomised response slightly "
-        "better.",
+        claim="2PC with subsampling has the least error, by an order of magnitude for ε ≤ 2; P = "
+        "1 is best in high privacy, P > 1 helps in low privacy; 2PC over all pairs (δ = 1e-8) is "
+        "worst, randomised response slightly better.",
         points=partial(points, data),
         measure=kendall.measure,
         predict=kendall.predict,

@@ -1,4 +1,4 @@
-"""Figure 5: the protocol for the AUC on synthetic scores, over the domain size d = 2^levels."""
+"""Figure 5: the AUC protocol on synthetic scores, over the domain size d = 2^levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEVELS = (2, 4, 6, 8, 10, 12, 13, 14, 16, 18, 20)
 EPSILONS = ("0.5", "1", "2")
 PER_CLASS = 1_000_000
 RUNS = 40
-"""The paper has 20."""
+"""Runs of a point; the paper has 20."""
 
 
 def points(quick: bool) -> list[Point]:
@@ -34,10 +34,11 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     learns = before > 0.45 and after < 0.1
     return Agreement(
         verdict(grows, lower, learns),
-        f"At ε = 1, d = 2^{first:.0f} → 2^{last:.0f}: auc_one {one[first]:.2g} → {one[last]:.2g} (theory grows with "
-        f"every level: {'yes' if grows else 'no'}), ur {uniform[first]:.2g} → {uniform[last]:.2g}, at most "
-        f"{max(uniform[x] / one[x] for x in one if x >= 8):.2f} of auc_one's from d = 2^8. ithdigit: at least "
-        f"{before:.3f} up to 2^13 (its one bin counts half), at most {after:.2g} from 2^14. {beside_theory(rows)}",
+        f"At ε = 1, d = 2^{first:.0f} → 2^{last:.0f}: auc_one {one[first]:.2g} → {one[last]:.2g} "
+        f"(theory grows with every level: {'yes' if grows else 'no'}), ur {uniform[first]:.2g} → "
+        f"{uniform[last]:.2g}, at most {max(uniform[x] / one[x] for x in one if x >= 8):.2f} of "
+        f"auc_one's from d = 2^8. ithdigit: at least {before:.3f} up to 2^13 (its one bin counts "
+        f"half), at most {after:.2g} from 2^14. {beside_theory(rows)}",
     )
 
 
@@ -45,8 +46,8 @@ FIGURE = Figure(
     name="001-figure-5",
     title="AUC protocol on synthetic data",
     quantity="absolute_error",
-    claim="The error on auc_one grows with every level, ur's is much lower, ithdigit learns nothing until d = 2^14 and "
-    "has a low error from there on.",
+    claim="The error on auc_one grows with every level, ur's is much lower, ithdigit learns "
+    "nothing until d = 2^14 and has a low error from there on.",
     points=points,
     measure=auc.measure,
     predict=auc.predict,

@@ -29,9 +29,10 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     place = min(digit, key=digit.__getitem__)
     return Agreement(
         verdict(scales_badly, max(small) < 0.02, digit[place] > 0.1),
-        f"At ε = 1: on auc_one and ur at most {max(small):.2g} up to d = 2^{SMALL}, {one[last]:.3g} and "
-        f"{uniform[last]:.3g} at d = 2^{last:.0f}, where an AUC between 0 and 1 is drowned; on ithdigit never below "
-        f"{digit[place]:.2g} (d = 2^{place:.0f}). Classes are public, as in the paper. {beside_theory(rows)}",
+        f"At ε = 1: on auc_one and ur at most {max(small):.2g} up to d = 2^{SMALL}, "
+        f"{one[last]:.3g} and {uniform[last]:.3g} at d = 2^{last:.0f}, where an AUC between 0 and "
+        f"1 is drowned; on ithdigit never below {digit[place]:.2g} (d = 2^{place:.0f}). Classes "
+        f"are public, as in the paper. {beside_theory(rows)}",
     )
 
 
@@ -39,8 +40,8 @@ FIGURE = Figure(
     name="001-figure-6",
     title="Generic protocol on synthetic data",
     quantity="absolute_error",
-    claim="The generic protocol scales very poorly with d, is good for small d on auc_one and ur, and has a very large "
-    "error on ithdigit for every d.",
+    claim="The generic protocol scales very poorly with d, is good for small d on auc_one and ur, "
+    "and has a very large error on ithdigit for every d.",
     points=points,
     measure=auc.measure,
     predict=auc.predict,

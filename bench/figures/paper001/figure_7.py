@@ -1,4 +1,4 @@
-"""Figure 7: the generic protocol on a classifier's scores, over d: Diabetes if given, and the bank data."""
+"""Figure 7: the generic protocol on a classifier's scores, over d: Diabetes, and the bank data."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
     row = rows[0].means
     return Agreement(
         verdict(least["1"][0] < 0.1, least["2"][0] < 0.05),
-        f"On {auc.label_of(data)} ({row['negatives']:,.0f} negatives, {row['positives']:,.0f} positives) the least "
-        f"error over d is {told}; at ε = 1 and d = 2^{last:.0f} it is {largest[last]:.2g}. If records hide their class "
-        f"too, with 2d cells, the least is {min(private.values()):.2g} at ε = 1. {beside_theory(rows)}",
+        f"On {auc.label_of(data)} ({row['negatives']:,.0f} negatives, {row['positives']:,.0f} "
+        f"positives) the least error over d is {told}; at ε = 1 and d = 2^{last:.0f} it is "
+        f"{largest[last]:.2g}. If records hide their class too, with 2d cells, the least is "
+        f"{min(private.values()):.2g} at ε = 1. {beside_theory(rows)}",
     )
 
 
@@ -56,7 +57,8 @@ def figure(name: str, data: str, needs: str = "") -> Figure:
         name=name,
         title="Generic protocol on scores of a logistic regression",
         quantity="absolute_error",
-        claim="Scores of the two classes are well separated, so quantised to a small domain they have a small error.",
+        claim="Scores of the two classes are well separated, so quantised to a small domain they "
+        "have a small error.",
         points=partial(points, data),
         measure=auc.measure,
         predict=auc.predict,

@@ -1,13 +1,16 @@
 """Kendall's tau of two columns of six values: one run of each protocol, and its error in theory.
 
-What a run draws is what the protocol releases; where that has an exact law, the law is drawn.
+A run draws the numbers that the protocol releases. Where their law is known exactly, the run draws
+from the law.
 
-- `bell-ldp`: 36 cells, whole messages and aggregation.
-- `2pc`: P pairings of all records, every pair's value through randomised response over {−1, 0, 1} with ε/P
-  (`umpc.protocols.bell_2pc.pair_mechanisms.PairResponse`, noise = "randomised_response" of `bell-2pc`). Of m_v pairs of one value the told
-  values are multinomial; tests/bench/test_figures_001.py holds that to what the circuit computes.
-- `2pc-all`: the same of all pairs, each with the ε0 of which n − 1 compose to (ε, δ) (`umpc.protocols.bell_2pc.pair_mechanisms.epsilon_of_pair`).
-- `umpc`, `umpc-all`: discrete Laplace noise on the sum over 2n pairs, or over all of them.
+- `bell-ldp`: 36 cells, all messages and the aggregation.
+- `2pc`: P pairings of all records. Each pair's value goes through randomised response over {−1, 0,
+  1} with ε/P (`PairResponse` in `umpc.protocols.bell_2pc.pair_mechanisms`, the study's noise =
+  "randomised_response"). For m_v pairs of one value the told values are multinomial;
+  tests/bench/test_figures_001.py compares that with the circuit.
+- `2pc-all`: all pairs, each with the ε0 of which n − 1 compose to (ε, δ) (`epsilon_of_pair` in the
+  same module).
+- `umpc`, `umpc-all`: discrete Laplace noise on the sum over 2n pairs, or over all pairs.
 """
 
 from __future__ import annotations
@@ -32,10 +35,10 @@ from umpc.protocols.local.bell_ldp import BellLdp, response_variance
 from umpc.ustat.sampling import balanced, matchings, max_degree
 
 DELTA = Fraction(1, 10**8)
-"""Of the all-pairs protocol; the paper's."""
+"""The paper's δ for the protocol on all pairs."""
 VALUES = (-1, 0, 1)
 WIDTH = 2
-"""Δf."""
+"""Δf, the kernel's range."""
 Facts = Mapping[str, Any]
 
 
@@ -58,7 +61,7 @@ def predict(point: Point) -> float:
     )
 
 
-# --- runs -------------------------------------------------------------------------------------------------------
+# --- runs ---
 
 
 @lru_cache(maxsize=8)
@@ -105,7 +108,7 @@ def _noisy_mean(ratings: Ratings, count: int, counts: np.ndarray, facts: Facts, 
 
 
 def value_counts(ratings: Ratings, edges: np.ndarray) -> np.ndarray:
-    """(3,) int64: how many of these pairs have the values −1, 0 and 1."""
+    """(3,) int64: the numbers of these pairs with the values −1, 0 and 1."""
     values = (
         kendall_cells()
         .matrix[ratings.cell[edges[:, 0]], ratings.cell[edges[:, 1]]]
@@ -115,19 +118,19 @@ def value_counts(ratings: Ratings, edges: np.ndarray) -> np.ndarray:
 
 
 def all_value_counts(counts: np.ndarray) -> np.ndarray:
-    """The same of all pairs of records with these counts by cell."""
+    """(3,) int64: `value_counts` of all pairs of records with these counts by cell."""
     matrix = kendall_cells().matrix
     ordered = np.outer(counts, counts) - np.diag(counts)
     return np.array([int(ordered[matrix == value].sum()) // 2 for value in VALUES])
 
 
 def told_mean(law: PairResponse, counts: np.ndarray, rng: np.random.Generator) -> float:
-    """The estimate from told values of pairs of which so many have each value."""
+    """An estimate from told values. counts: the number of pairs with each true value."""
     return float(law.unbiased(int(told_counts(law, counts, rng) @ VALUES))) / law.pairs
 
 
 def told_counts(law: PairResponse, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(3,) int64: how many pairs tell each value."""
+    """(3,) int64: the number of pairs that tell each value."""
     wrong = float(law.wrong)
     odds = np.full((3, 3), wrong) + np.eye(3) * (1 - 3 * wrong)
     return sum(rng.multinomial(count, own) for count, own in zip(counts, odds, strict=True))
@@ -143,11 +146,11 @@ def all_pairs_law(records: int, epsilon: str) -> PairResponse:
     return PairResponse(each, VALUES[0], WIDTH, records * (records - 1) // 2, records - 1)
 
 
-# --- theory -----------------------------------------------------------------------------------------------------
+# --- theory ---
 
 
 def moments(counts: np.ndarray) -> Moments:
-    """Of the kernel over pairs of records with these counts by cell."""
+    """The kernel's moments over pairs of records with these counts by cell."""
     a, n = kendall_cells().matrix, int(counts.sum())
     own, squares = a @ counts - a.diagonal(), a**2 @ counts - a.diagonal() ** 2
     mean, square = float(counts @ own) / (n * (n - 1)), float(counts @ squares) / (n * (n - 1))
@@ -157,7 +160,7 @@ def moments(counts: np.ndarray) -> Moments:
 def variances(
     protocol: str, counts: np.ndarray, epsilon: str, pairings: int
 ) -> tuple[float, float]:
-    """Of the estimate: what is nearly normal, and Laplace noise."""
+    """The estimate's variances: of its nearly normal part, and of its Laplace noise."""
     exact, n = moments(counts), int(counts.sum())
     if protocol == "bell-ldp":
         told = bell_protocol(epsilon)
@@ -173,7 +176,7 @@ def variances(
 
 
 def told_variance(law: PairResponse, counts: np.ndarray) -> float:
-    """Of the mean of told values, on average over which pairs are taken."""
+    """The variance of the mean of told values, on average over the choice of pairs."""
     shares = all_value_counts(counts) / (int(counts.sum()) * (int(counts.sum()) - 1) / 2)
     contrast, wrong = float(law.contrast), float(law.wrong)
     spread = [contrast * value**2 + 2 * wrong - (contrast * value) ** 2 for value in VALUES]
@@ -187,11 +190,9 @@ def predicted_mse(protocol: str, counts: np.ndarray, epsilon: str, pairings: int
 def predicted_error(protocol: str, counts: np.ndarray, epsilon: str, pairings: int) -> float:
     """The mean absolute error."""
     normal, laplace = variances(protocol, counts, epsilon, pairings)
-    return (
-        normal_and_laplace(sqrt(normal), sqrt(laplace / 2))
-        if laplace
-        else folded_normal(0.0, normal)
-    )
+    if laplace:
+        return normal_and_laplace(sqrt(normal), sqrt(laplace / 2))
+    return folded_normal(0.0, normal)
 
 
 RUNS = {

@@ -1,4 +1,4 @@
-"""Pictures of paper 001: mean absolute errors, one panel for each data set, in it one curve for each ε or protocol."""
+"""Pictures of paper 001: mean absolute errors, one panel a data set, one curve an ε or protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from bench.figures.figure import Row
 
 
 def of_data(title: str, xlabel: str, xscale: str = "linear") -> Draw:
-    """Means with two standard errors, and theory as lines; below the name of the data the classes' sizes, if any."""
+    """A picture of means with two standard errors, and theory as lines.
+
+    The sizes of the classes, if any, are below the name of the data.
+    """
     return facets(
         Panel("absolute_error", xlabel, "mean absolute error", xscale=xscale), title, _sizes
     )

@@ -1,8 +1,9 @@
-"""Two ordered columns of six values each: the paper's ratings if given, and columns of the bank data.
+"""Two ordered columns of six values each: the paper's ratings if given, or columns of the bank
+data.
 
-TripAdvisor: `rooms` and `cleanliness`, 0 to 5; records with a missing rating are left out. In its place: age by decades
-(below 30, …, 70 and more) and yearly balance (below 0, 100, 500, 1,000, 3,000 euros, and more), cut at round numbers
-that are public.
+TripAdvisor has `rooms` and `cleanliness`, 0 to 5; records with a missing rating are left out.
+Without it the columns are age by decades (below 30, …, 70 and more) and yearly balance (below 0,
+100, 500, 1,000, 3,000 euros, and more). They are cut at round numbers, which are public.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MISSING = ("", "-1")
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """columns: `x` and `y`, (n,) int64 of 0 .. 5. source: which data they are."""
+    """Two columns of ratings. columns: `x` and `y`, (n,) int64 of 0 .. 5. source: their data."""
 
     source: str
     columns: dict[str, np.ndarray]
@@ -46,7 +47,7 @@ class Ratings:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """(36,) int64: records of each cell."""
+        """(36,) int64: the number of records in each cell."""
         return np.bincount(self.cell, minlength=VALUES**2)
 
 
@@ -81,12 +82,13 @@ def _banded(table: DemoTable, source: str) -> Ratings:
 
 
 def tripadvisor() -> Ratings:
-    """Raises: SystemExit where the file was not given, or holds something else."""
+    """The given ratings. Raises: SystemExit if no file was given, or if it holds other data."""
     file = file_of("tripadvisor")
     names, rows = read_table(file, ",")
     if not {"rooms", "cleanliness"} <= set(names):
         raise SystemExit(
-            f"{file}: columns `rooms` and `cleanliness` were expected; it has {', '.join(names[:9])} …"
+            f"{file}: columns `rooms` and `cleanliness` were expected; it has "
+            f"{', '.join(names[:9])} …"
         )
     places = [names.index(name) for name in ("rooms", "cleanliness")]
     kept = [
@@ -110,7 +112,8 @@ def tripadvisor() -> Ratings:
 
 
 def label_of(name: str) -> str:
-    """What series and pictures call the data."""
+    """The name of the data in series and pictures."""
     if name == "bank":
-        return f"{'bank data' if BANK.exists() else 'made-up table'}, age and balance, in place of TripAdvisor"
+        source = "bank data" if BANK.exists() else "made-up table"
+        return f"{source}, age and balance, in place of TripAdvisor"
     return "TripAdvisor, rooms and cleanliness"

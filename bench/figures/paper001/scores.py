@@ -1,7 +1,7 @@
 """Scores of two classes: the synthetic ones of Bell et al. 2020, D.1, and a classifier's.
 
-A score of [0, 1] is a number of steps of 2^-20. A protocol of domain size d = 2^levels sees its first bits, while
-errors are towards the AUC of the scores as they are, ties counted half.
+A score in [0, 1] is a number of steps of 2^-20. A protocol of domain size d = 2^levels sees its
+first bits. Errors are towards the AUC of the whole scores, with ties counted half.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from umpc.ustat.sampling import below
 from umpc.ustat.schema import FieldSchema
 
 GRID_LEVELS = 20
-"""As deep as the tree of `BellAuc` may be."""
+"""The greatest depth of the tree of `BellAuc`."""
 GRID = 1 << GRID_LEVELS
 ITH_DIGIT = 1e-4
-"""The score of the positives of `ithdigit`: the first bin of 2^-13, the second of 2^-14."""
+"""The score of the positives of `ithdigit`: in the first bin of 2^-13, in the second of 2^-14."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """negatives, positives: (n,) int64 in steps. source: which data they are."""
+    """Scores of both classes. negatives, positives: (n,) int64, in steps. source: their data."""
 
     source: str
     negatives: np.ndarray
@@ -44,7 +44,7 @@ class Scores:
         )
 
     def counts(self, levels: int) -> tuple[np.ndarray, np.ndarray]:
-        """Of each class, how many records each of 2^levels bins has: float64."""
+        """Both classes' histograms: two (2^levels,) float64."""
         shift, bins = GRID_LEVELS - levels, 1 << levels
         minus, plus = (
             np.bincount(own >> shift, minlength=bins) for own in (self.negatives, self.positives)
@@ -57,19 +57,19 @@ def score_field() -> FieldSchema:
 
 
 def auc_one(per_class: int) -> Scores:
-    """The largest score for the positives, the least for the negatives: (d − 1, 1) and (0, −1) for every d."""
+    """The largest score for the positives, the least for the negatives, whatever d is."""
     return Scores("auc_one", _all_at(0, per_class), _all_at(GRID - 1, per_class))
 
 
 def ur(per_class: int) -> Scores:
-    """Independent and uniform, whatever the class."""
+    """Independent and uniform scores, whatever the class."""
     stream = stream_of(seed_of(f"ur {per_class}"), "ur")
     negatives, positives = (below(GRID, stream.words(per_class)) for _ in range(2))
     return Scores("ur", negatives, positives)
 
 
 def ithdigit(per_class: int) -> Scores:
-    """10^-4 for the positives, 0 for the negatives."""
+    """The score 10^-4 for the positives, 0 for the negatives."""
     return Scores("ithdigit", _all_at(0, per_class), _all_at(int(ITH_DIGIT * GRID), per_class))
 
 
@@ -79,7 +79,9 @@ def _all_at(step: int, count: int) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def load(name: str, per_class: int) -> Scores:
-    """`auc_one`, `ur`, `ithdigit`, of so many records a class; `bank`, `diabetes`: as many as there are."""
+    """The scores of `auc_one`, `ur` or `ithdigit` with per_class records a class, of `bank` or
+    `diabetes`.
+    """
     from bench.figures.paper001.classifier import bank, diabetes
 
     if name in ("bank", "diabetes"):

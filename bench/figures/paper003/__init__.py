@@ -2,17 +2,19 @@
 
 | file | what it holds |
 |---|---|
-| `figure_1.py`, … | one figure or table each |
-| `expressions.py`, `constants.py` | the paper's asymptotic expressions, and what is measured over them |
+| `figure_1.py` to `figure_6.py`, `table_1.py` to `table_3.py` | one figure or table each |
+| `expressions.py` | the paper's asymptotic expressions |
+| `constants.py` | measured numbers over these expressions |
 | `data.py` | the tables of records |
-| `protocols.py` | one run of each protocol, and the error that is predicted |
-| `theory.py` | the error of taking E, exactly, for the records at hand |
+| `protocols.py` | one run of each protocol, and its predicted error |
+| `theory.py` | the exact error of sampling E, for the records at hand |
 | `traffic.py` | bytes |
 | `clocks.py` | seconds of a processor |
-| `measures.py` | all of these, of one batch |
+| `measures.py` | errors, bytes and seconds of one batch |
 | `series.py`, `claims.py` | names and numbers of runs; words of the agreement lines |
 
-Nothing is taken from the paper's code, which runs no protocol (docs/papers.md says what is wrong with its baselines).
+Nothing comes from the paper's code, which runs no protocol. docs/papers.md says what is wrong with
+its baselines.
 """
 
 from bench.figures.paper003 import (

@@ -8,30 +8,33 @@ from bench.figures.figure import Row, row_at
 
 
 def ratio(rows: Sequence[Row], x: float, quantity: str, to: str = "Umpc") -> Callable[[str], float]:
-    """A series' mean over another's, at one place."""
+    """A function from a series to its mean, divided by the mean of series `to`, at one place."""
     base = row_at(rows, to, x).means[quantity]
     return lambda series: row_at(rows, series, x).means[quantity] / base
 
 
 def times(factor: float) -> str:
-    """Such as "37 times" or "0.012 times"."""
+    """A factor in words, such as "37 times" or "0.012 times"."""
     return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.2g} times"
 
 
 def deviations(rows: Sequence[Row], quantity: str) -> list[float]:
-    """How many standard errors each measured mean is from its prediction."""
+    """The distance of each measured mean from its prediction, in standard errors."""
     told = [row for row in rows if row.predicted is not None and row.errors[quantity] > 0]
     return [(row.means[quantity] - row.predicted) / row.errors[quantity] for row in told]
 
 
 def worst(rows: Sequence[Row], quantity: str = "squared_error") -> str:
-    """One sentence: measured beside theory."""
+    """One sentence that compares the measured means with theory."""
     found = sorted(deviations(rows, quantity), key=abs)
     if not found:
         return ""
-    return f"Of {len(found)} errors the one farthest from theory is {abs(found[-1]):.1f} standard errors off."
+    most = abs(found[-1])
+    return f"Of {len(found)} errors the one farthest from theory is {most:.1f} standard errors off."
 
 
 def verdict(*parts: bool) -> str:
-    """Of a claim's parts: all hold, some, or none."""
-    return "agrees" if all(parts) else "in part" if any(parts) else "disagrees"
+    """The verdict on a claim: all its parts hold, some, or none."""
+    if all(parts):
+        return "agrees"
+    return "in part" if any(parts) else "disagrees"

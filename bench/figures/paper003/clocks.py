@@ -1,14 +1,16 @@
-"""Seconds of a processor that a run takes: of one party, and of the server, on data.
+"""Seconds of a processor that a run takes: for one party, and for the server, on data.
 
-As in the paper every party has one record. Times are of this machine and of this code, much of it Python: a party's few
-microseconds of work come with a hundred times as many of calls around it, so it is growth that can be compared.
+As in the paper each party has one record. Times are of this machine and of this code, much of it
+Python. A party's work takes a few microseconds, and the calls around it take a hundred times as
+many, so only growth can be compared.
 
-- A local protocol's party: `randomise` of one record; its server: `aggregate` of n messages, error bars included.
-  Bins, the kernel's matrix and its factors are public and computed beforehand.
-- GhaziSM's server: unpacks and adds up one coordinate's heap of n·r numbers, as often as there are coordinates, then
-  the form. The shuffler is not counted.
-- Umpc's party: masks its record for the parties with which it shares its four edges, and evaluates these edges; its
-  server adds n shares. What goes before the data is told apart: E, and zero shares agreed with all n − 1 others.
+- A local protocol's party: `randomise` of one record. Its server: `aggregate` of n messages, error
+  bars included. Bins, the kernel's matrix and its factors are public and computed beforehand.
+- GhaziSM's server: unpacks and adds up one coordinate's heap of n·r numbers, times the number of
+  coordinates, then the form. The shuffler is not counted.
+- Umpc's party: masks its record for the parties with which it shares its four edges, and evaluates
+  these edges. Its server adds n shares. The work before the data is separate: E, and zero shares
+  agreed with all n − 1 others.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ from umpc.simulation import simulate
 from umpc.ustat.hypergraph import expand
 
 LEAST = 0.05
-"""Seconds for which a piece of work is repeated, at least."""
+"""A piece of work is repeated for at least this many seconds."""
 PARTIES = 16
-"""Of the study whose parties are timed: what one of them does on data does not depend on how many there are."""
+"""Parties of the study that is timed. A party's work on data does not depend on their number."""
 KEYS = 100
-"""Keys agreed on to time one."""
+"""Number of keys that are agreed on to time one."""
 
 
 def seconds_of(work: Callable[[], object], least: float = LEAST) -> float:
-    """Of this process, of one call; a first call is not counted."""
+    """This process's seconds for one call. A first call is not counted."""
     work()
     started, calls = time.process_time(), 0
     while (passed := time.process_time() - started) < least or not calls:
@@ -57,7 +59,10 @@ TIMED = ("bell-ldp", "ghazi-ldp", "ghazi-shuffle", "umpc")
 
 
 def clock(point: Point, seed: bytes) -> dict[str, float]:
-    """`node_seconds`, `server_seconds` and their total over all parties; for Umpc also `node_seconds_before`."""
+    """`node_seconds`, `server_seconds` and their total over all parties.
+
+    Umpc also has `node_seconds_before`.
+    """
     facts = point.facts
     data = load(facts["data"], facts["n"])
     if facts["protocol"] == "umpc":
@@ -124,7 +129,7 @@ def umpc_seconds(data: Data, epsilon: str, seed: bytes) -> dict[str, float]:
 
 
 def _party_seconds(statistic: str, epsilon: str) -> float:
-    """On data, of one of PARTIES with a record and four edges each, mean over them; the least of three."""
+    """A party's mean seconds on data, with one record and four edges each; the least of three."""
     name = {
         "gini_mean_difference": "uniform",
         "kendall_tau": "bank",
@@ -137,7 +142,7 @@ def _party_seconds(statistic: str, epsilon: str) -> float:
 
 
 def _evaluate(run) -> float:
-    """Seconds of all parties together, for their fields and their edges, from material dealt anew."""
+    """Seconds of all parties together, for their fields and edges, with newly dealt material."""
     attempt = run.attempt
     dealer = DealerSession(attempt, os.urandom)
     dealt = [(chunk, dict(dealer.deal_one(chunk))) for chunk in attempt.chunks()]

@@ -1,6 +1,7 @@
-"""What tables 1 and 3 have in common: measured constants, that is measured numbers over the paper's expressions.
+"""Measured constants of tables 1 and 3: measured numbers over the paper's expressions.
 
-If an expression has the right growth, its constant is the same at all sizes; `spread` is how far it is from that.
+If an expression has the right growth, its constant is the same at all sizes. `spread` is the
+largest constant over the smallest.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from bench.figures.figure import Row, series_of
 from bench.figures.paper003.expressions import Expression
 
 SIZES = ((500, 16), (500, 64), (2000, 16), (2000, 64))
-"""(n, t) of the Gini mean difference of uniform records, whose kernel is Lipschitz as the paper assumes."""
+"""(n, t) for the Gini mean difference of uniform records. Its kernel is Lipschitz, as in the
+paper.
+"""
 SAME = 3.0
-"""A constant that varies by less is taken for one."""
+"""Constants with a smaller spread count as one constant."""
 
 
 def place(n: int, t: int) -> float:
-    """Where a pair of sizes stands in the CSV file: n and, behind the point, t."""
+    """The x of a pair of sizes in the CSV file: n before the decimal point, t after it."""
     return n + t / 1000
 
 
 class Constants(NamedTuple):
-    """Of one expression of one protocol: at SIZES, and the largest over the smallest."""
+    """The constants of one expression of one protocol, at SIZES."""
 
     series: str
     quantity: str
@@ -43,7 +46,7 @@ class Constants(NamedTuple):
 def constants(
     rows: Sequence[Row], quantity: str, name: str, expressions: dict[str, tuple[str, Expression]]
 ) -> list[Constants]:
-    """Of every protocol, from what was measured."""
+    """The constants of each protocol, from the measured rows."""
     found = []
     for series, own in series_of(rows).items():
         if series in expressions:
@@ -65,7 +68,7 @@ def columns(rows: Sequence[Row]) -> list[str]:
 
 
 def told(found: Sequence[Constants]) -> str:
-    """Which expressions have one constant, and which have not."""
+    """Sentences that say which expressions have one constant."""
     same = [f"{each.series}'s {each.quantity}" for each in found if each.spread <= SAME]
     other = [
         f"{each.series}'s {each.quantity} by {each.spread:,.0f}"
@@ -73,6 +76,7 @@ def told(found: Sequence[Constants]) -> str:
         if each.spread > SAME
     ]
     return (
-        f"Measured over expression, at n = 500 and 2,000 and t = 16 and 64, is one constant within a factor of "
-        f"{SAME:.0f} for {', '.join(same) or 'none'}; it varies for {', '.join(other) or 'none'}."
+        "Measured over expression, at n = 500 and 2,000 and t = 16 and 64, is one constant within "
+        f"a factor of {SAME:.0f} for {', '.join(same) or 'none'}; it varies for "
+        f"{', '.join(other) or 'none'}."
     )

@@ -1,8 +1,8 @@
 """The tables of Sinh & Ramon 2025, section 6, each with the kernel that is averaged over its pairs.
 
-Bank and heart data are read from the folder of data beside this project; where they are not, a made-up table of the
-same size takes their place, and its name says so. Bounds are those of the tables themselves: the paper normalises its
-columns to [0, 1], which is the same.
+Bank and heart data are read from the data folder beside this project. Without them a made-up table
+of the same size takes their place, and its name says so. The bounds are those of the tables
+themselves. The paper normalises its columns to [0, 1], which is equivalent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ GRID = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """columns: field → (records,) int64, in steps. fields: as a study has them. source: which table it is."""
+    """A table. columns: field → (records,) int64, in steps. fields: a study's fields. source: its
+    name.
+    """
 
     source: str
     statistic: str
@@ -52,7 +54,10 @@ class Data:
         )
 
     def cells(self, bins: int) -> Quantiser:
-        """t cells: of one field t bins of equal width, of two √t each; a field of categories has its own."""
+        """t cells: t bins of equal width for one field, √t for each of two.
+
+        A field of categories has one bin for each category.
+        """
         each = bins if len(self.fields) == 1 else isqrt(bins)
         schemas = [field.schema() for field in self.fields]
         axes = [Bins.equal(schema, len(schema.categories) or each) for schema in schemas]
@@ -61,14 +66,20 @@ class Data:
 
 @lru_cache(maxsize=32)
 def load(name: str, records: int) -> Data:
-    """`uniform`, `bank`, `jobs`, `heart` or `diagnosis`; of a table's records a random part that never changes."""
+    """The table `uniform`, `bank`, `jobs`, `heart` or `diagnosis`, with this number of records.
+
+    They are a random part of the table, which never changes.
+    """
     return {"uniform": uniform, "bank": bank, "jobs": jobs, "heart": heart, "diagnosis": diagnosis}[
         name
     ](records)
 
 
 def uniform(records: int, seed: bytes | None = None) -> Data:
-    """Independent and uniform on [0, 1) in steps of 2^-14. seed: of other draws than the figure's own."""
+    """Independent records, uniform on [0, 1) in steps of 2^-14.
+
+    seed: for other records than the figure's own.
+    """
     words = stream_of(seed or seed_of(f"uniform {records}"), "uniform").words(records)
     values = below(GRID, words)
     return Data(
@@ -103,7 +114,9 @@ def heart(records: int) -> Data:
 
 
 def diagnosis(records: int) -> Data:
-    """Of the records that the paper keeps: those with blood pressure and cholesterol."""
+    """The diagnosis of the records that the paper keeps: those with blood pressure and
+    cholesterol.
+    """
     if not HEART.exists():
         return _categories(
             _made_up_labels(HEART_RECORDS, 5), "A made-up table of the heart data's size", records
@@ -144,7 +157,7 @@ def _part(columns: dict[str, np.ndarray], records: int) -> dict[str, np.ndarray]
 
 
 def pair_values(data: Data, edges: np.ndarray) -> np.ndarray:
-    """The kernel on pairs of records: (pairs, 2) int64 → (pairs,) int64, in its units."""
+    """The kernel's values on pairs of records: (pairs, 2) int64 → (pairs,) int64, in its units."""
     records: Sequence = [
         {name: column[edges[:, side]] for name, column in data.columns.items()} for side in (0, 1)
     ]

@@ -1,4 +1,6 @@
-"""The asymptotic expressions of the paper's tables 1 and 3, as functions of n, t and ε, without constants."""
+"""The asymptotic expressions of the paper's tables 1 and 3, as functions of n, t and ε, without
+constants.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from math import log, log2
 Expression = Callable[[float, float, float], float]
 
 ELEMENT_BITS = 40
-"""ℓ."""
+"""ℓ, the bits of one number."""
 
 ERROR: dict[str, tuple[str, Expression]] = {
     "Bell (LDP)": ("1/t² + t²/(nε²)", lambda n, t, e: t**-2 + t**2 / (n * e * e)),
@@ -41,4 +43,4 @@ POPULATION: dict[str, tuple[str, Expression]] = {
     **{name: ERROR[name] for name in ("Bell (LDP)", "Ghazi")},
     "Umpc": ("1/n", lambda n, t, e: 1 / n),
 }
-"""Table 3; the paper leaves the sampling of records out of the first two, where noise is larger."""
+"""Table 3. The paper omits the sampling of records from the first two, whose noise is larger."""

@@ -1,4 +1,6 @@
-"""Figure 1: the Gini mean difference of uniform records, over n: bytes online, and mean squared error."""
+"""Figure 1: the Gini mean difference of uniform records, over n: bytes online, and squared
+error.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,10 @@ def points(quick: bool) -> list[Point]:
 
 
 def sites(rows: Sequence[Row], n: float) -> str:
-    """What Umpc sends for a record of a party of its own, and at four sites."""
+    """One clause: Umpc's bytes for a record, if each party has one record, and with four sites."""
     found = row_at(rows, "Umpc", n).means
-    return f"that is {found['bytes'] / n:.0f} bytes a record, and {found['bytes_at_sites'] / n:.1f} with four sites"
+    alone, at_sites = found["bytes"] / n, found["bytes_at_sites"] / n
+    return f"that is {alone:.0f} bytes a record, and {at_sites:.1f} with four sites"
 
 
 def agreement(rows: Sequence[Row]) -> Agreement:
@@ -37,12 +40,13 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     alike = 1 / 3 < traffic("Bell (LDP)") < 3
     return Agreement(
         verdict(best, alike),
-        f"At n = {n:,.0f} the error of Bell is {times(error('Bell (LDP)'))}, Ghazi's {times(error('Ghazi'))} and "
-        f"GhaziSM's {times(error('GhaziSM'))} that of Umpc: the order {'holds' if best else 'does not hold'}. Umpc "
-        f"sends {times(1 / traffic('Bell (LDP)'))} the bytes of Bell, whose answer is one byte where the paper counts "
-        f"t numbers of 40 bits, {times(1 / traffic('Ghazi'))} those of Ghazi, whose record is one bit and a seed where "
-        f"the paper counts ε²n·ln t numbers, and {times(1 / traffic('GhaziSM'))} those of GhaziSM; {sites(rows, n)}. "
-        f"{worst(rows)}",
+        f"At n = {n:,.0f} the error of Bell is {times(error('Bell (LDP)'))}, Ghazi's "
+        f"{times(error('Ghazi'))} and GhaziSM's {times(error('GhaziSM'))} that of Umpc: the order "
+        f"{'holds' if best else 'does not hold'}. Umpc sends {times(1 / traffic('Bell (LDP)'))} "
+        "the bytes of Bell, whose answer is one byte where the paper counts t numbers of 40 "
+        f"bits, {times(1 / traffic('Ghazi'))} those of Ghazi, whose record is one bit and a seed "
+        f"where the paper counts ε²n·ln t numbers, and {times(1 / traffic('GhaziSM'))} those of "
+        f"GhaziSM; {sites(rows, n)}. {worst(rows)}",
     )
 
 
@@ -50,8 +54,8 @@ FIGURE = Figure(
     name="003-figure-1",
     title="Gini mean difference over n",
     quantity="squared_error",
-    claim="Umpc has a smaller mean squared error than Bell, Ghazi and GhaziSM, at a communication as low as Bell's "
-    "(ε = 1, t = 256).",
+    claim="Umpc has a smaller mean squared error than Bell, Ghazi and GhaziSM, at a communication "
+    "as low as Bell's (ε = 1, t = 256).",
     points=points,
     measure=errors_and_bytes,
     predict=predicted_error,

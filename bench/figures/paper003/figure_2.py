@@ -1,4 +1,6 @@
-"""Figure 2: the Gini mean difference of uniform records, over n: seconds of a party and of the server."""
+"""Figure 2: the Gini mean difference of uniform records, over n: seconds of a party and of the
+server.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def points(quick: bool) -> list[Point]:
 
 
 def growth(rows: Sequence[Row], series: str, quantity: str) -> float:
-    """The power of n with which it grows from the second largest n to the largest."""
+    """The power of n with which a quantity grows, from the second largest n to the largest."""
     *_, low, high = sorted({row.x for row in rows})
     first, second = (row_at(rows, series, n).means[quantity] for n in (low, high))
     return log(second / first) / log(high / low)
@@ -37,13 +39,14 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     before = row_at(rows, "Umpc", n).means["node_seconds_before"]
     return Agreement(
         verdict(party, dearest),
-        f"At n = {n:,.0f} a party of Bell takes {times(node('Bell (LDP)'))} a party of Umpc, of Ghazi "
-        f"{times(node('Ghazi'))}, of GhaziSM {times(node('GhaziSM'))}. Bell's server takes "
+        f"At n = {n:,.0f} a party of Bell takes {times(node('Bell (LDP)'))} a party of Umpc, of "
+        f"Ghazi {times(node('Ghazi'))}, of GhaziSM {times(node('GhaziSM'))}. Bell's server takes "
         f"{times(server('Bell (LDP)'))} that of Umpc, Ghazi's {times(server('Ghazi'))}, GhaziSM's "
-        f"{times(server('GhaziSM'))}: a quadratic form of the histogram of answers, n + t² operations (here growing "
-        f"with n to the power {growth(rows, 'Bell (LDP)', 'server_seconds'):.1f}), where the paper counts n²t². Before "
-        f"the data each party of Umpc also agrees on zero shares with n − 1 others, {before:.2g} s. Times are of this "
-        f"machine.",
+        f"{times(server('GhaziSM'))}: a quadratic form of the histogram of answers, n + t² "
+        "operations (here growing with n to the power "
+        f"{growth(rows, 'Bell (LDP)', 'server_seconds'):.1f}), where the paper counts n²t². "
+        "Before the data each party of Umpc also agrees on zero shares with n − 1 others, "
+        f"{before:.2g} s. Times are of this machine.",
     )
 
 
@@ -51,8 +54,8 @@ FIGURE = Figure(
     name="003-figure-2",
     title="Computation of a party and of the server over n",
     quantity="node_seconds",
-    claim="A party's computation is least with Bell, at the expense of higher computation at the server (ε = 1, "
-    "t = 256).",
+    claim="A party's computation is least with Bell, at the expense of higher computation at the "
+    "server (ε = 1, t = 256).",
     points=points,
     measure=seconds_and_bytes,
     predict=nothing,
@@ -61,6 +64,7 @@ FIGURE = Figure(
         Panel("node_seconds", "parties n", "seconds of a party"),
         Panel("server_seconds", "parties n", "seconds of the server"),
         quantity="node_seconds",
-        title="Gini mean difference of uniform records, ε = 1, t = 256: seconds of a processor, on data",
+        title="Gini mean difference of uniform records, ε = 1, t = 256: seconds of a processor, "
+        "on data",
     ),
 )

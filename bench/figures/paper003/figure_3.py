@@ -1,4 +1,6 @@
-"""Figure 3: Kendall's tau of the bank data, over the number of bins t: bytes online, and all computation."""
+"""Figure 3: Kendall's tau of the bank data, over the number of bins t: bytes online, and all
+computation.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +45,13 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     )
     return Agreement(
         verdict(min(more.values()) > 1.5, dearer, least),
-        f"From ε = 0.1 to 1 the bytes of Ghazi are multiplied by {more['Ghazi']:.2f}, those of GhaziSM by "
-        f"{more['GhaziSM']:.2f}: an answer of Ghazi is one bit whatever ε is, for a projection to more than t "
-        f"dimensions saves nothing, and it sends {times(traffic('Ghazi, ε = 1'))} the bytes of Umpc. At t = {t:,.0f} "
-        f"all computation of Bell takes {times(others['Bell (LDP)'])}, of Ghazi {times(others['Ghazi, ε = 1'])}, of "
-        f"GhaziSM {times(others['GhaziSM, ε = 1'])} that of Umpc; Bell's server takes {times(growth)} what it takes at "
-        f"t = {BINS[0]}. Times are of this machine.",
+        f"From ε = 0.1 to 1 the bytes of Ghazi are multiplied by {more['Ghazi']:.2f}, those of "
+        f"GhaziSM by {more['GhaziSM']:.2f}: an answer of Ghazi is one bit whatever ε is, for a "
+        "projection to more than t dimensions saves nothing, and it sends "
+        f"{times(traffic('Ghazi, ε = 1'))} the bytes of Umpc. At t = {t:,.0f} all computation of "
+        f"Bell takes {times(others['Bell (LDP)'])}, of Ghazi {times(others['Ghazi, ε = 1'])}, of "
+        f"GhaziSM {times(others['GhaziSM, ε = 1'])} that of Umpc; Bell's server takes "
+        f"{times(growth)} what it takes at t = {BINS[0]}. Times are of this machine.",
     )
 
 
@@ -56,8 +59,8 @@ FIGURE = Figure(
     name="003-figure-3",
     title="Communication and computation over t",
     quantity="total_seconds",
-    claim="Ghazi and GhaziSM send more as ε grows, for ε ≥ 1 Ghazi more than Umpc; and from some t on Umpc has the "
-    "least computation in all.",
+    claim="Ghazi and GhaziSM send more as ε grows, for ε ≥ 1 Ghazi more than Umpc; and from some "
+    "t on Umpc has the least computation in all.",
     points=points,
     measure=seconds_and_bytes,
     predict=nothing,

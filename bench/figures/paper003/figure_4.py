@@ -1,4 +1,6 @@
-"""Figure 4: Kendall's tau of the bank data: mean squared error over the number of bins t, and over bytes."""
+"""Figure 4: Kendall's tau of the bank data: mean squared error over the number of bins t, and over
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from bench.figures.paper003.series import NAMES, PAPER, point
 EPSILONS = ("1", "0.1")
 PROTOCOLS = (*PAPER, "bell-2pc", "central")
 FEWER = {"umpc": 400, "central": 400, "bell-2pc": 200}
-"""Runs of protocols that do not depend on t, so that they are measured once for every t."""
+"""Runs of protocols that do not depend on t; they are measured again for each t."""
 LONG = {256: 100, 1024: 40}
-"""Runs of protocols with so many cells."""
+"""Runs of the other protocols at these t."""
 
 
 def label(protocol: str, epsilon: str) -> str:
@@ -38,13 +40,13 @@ def points(quick: bool) -> list[Point]:
 
 
 def least(rows: Sequence[Row], protocol: str, epsilon: str, quantity: str) -> Row:
-    """The place where a series has the least of it."""
+    """The row of a series with the least mean of a quantity."""
     own = [row for row in rows if row.series == label(protocol, epsilon)]
     return min(own, key=lambda row: row.means[quantity])
 
 
 def greatest(rows: Sequence[Row]) -> tuple[float, Row]:
-    """By what factor a baseline's error exceeds Umpc's at most, over all t and ε, and where."""
+    """The largest factor of a baseline's error over Umpc's, over all t and ε, and its row."""
     found = []
     for row in rows:
         epsilon = row.point.facts["epsilon"]
@@ -76,10 +78,11 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     most, where = greatest(rows)
     return Agreement(
         verdict(lowest, fewest, 3e3 < most < 3e4),
-        f"{'; '.join(parts)}. Over all t the greatest factor is 10^{log10(most):.1f} ({where.series}, "
-        f"t = {where.x:.0f}), of an unbiased estimate whose error is {where.means['squared_error']:.2g} for a number "
-        f"between −1 and 1. Bell sends 1 or 2 bytes a record, {'the' if fewest else 'not the'} fewest. Bins are of "
-        f"equal width and blind to the data, and most balances are in few of them. {worst(rows)}",
+        f"{'; '.join(parts)}. Over all t the greatest factor is 10^{log10(most):.1f} "
+        f"({where.series}, t = {where.x:.0f}), of an unbiased estimate whose error is "
+        f"{where.means['squared_error']:.2g} for a number between −1 and 1. Bell sends 1 or 2 "
+        f"bytes a record, {'the' if fewest else 'not the'} fewest. Bins are of equal width and "
+        f"blind to the data, and most balances are in few of them. {worst(rows)}",
     )
 
 
@@ -92,8 +95,8 @@ FIGURE = Figure(
     name="003-figure-4",
     title="Error over t and over communication",
     quantity="squared_error",
-    claim="For ε = 0.1 and 1 Umpc has the smallest mean squared error, by up to four orders of magnitude, and Bell "
-    "sends the fewest bytes.",
+    claim="For ε = 0.1 and 1 Umpc has the smallest mean squared error, by up to four orders of "
+    "magnitude, and Bell sends the fewest bytes.",
     points=points,
     measure=errors_and_bytes,
     predict=predicted_error,

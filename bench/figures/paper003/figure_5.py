@@ -42,9 +42,10 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     bell, shuffled = error("Bell (LDP)"), error("GhaziSM")
     return Agreement(
         verdict(traffic("Bell (LDP)") < 1, bell > 1, server("Bell (LDP)") > 1),
-        f"At n = {n:,.0f} Umpc sends {times(1 / traffic('Bell (LDP)'))} the bytes of Bell; Bell's error is "
-        f"{times(bell)} that of Umpc (Ghazi's {times(error('Ghazi'))}, GhaziSM's {times(shuffled)}), and its server "
-        f"takes {times(server('Bell (LDP)'))} as long. Times are of this machine. {worst(rows)}",
+        f"At n = {n:,.0f} Umpc sends {times(1 / traffic('Bell (LDP)'))} the bytes of Bell; Bell's "
+        f"error is {times(bell)} that of Umpc (Ghazi's {times(error('Ghazi'))}, GhaziSM's "
+        f"{times(shuffled)}), and its server takes {times(server('Bell (LDP)'))} as long. Times "
+        f"are of this machine. {worst(rows)}",
     )
 
 
@@ -52,8 +53,8 @@ FIGURE = Figure(
     name="003-figure-5",
     title="Kendall's tau of the heart data over n",
     quantity="squared_error",
-    claim="Umpc sends more than Bell, with a lower mean squared error and less computation at the server (ε = 1, "
-    "t = 64).",
+    claim="Umpc sends more than Bell, with a lower mean squared error and less computation at the "
+    "server (ε = 1, t = 64).",
     points=points,
     measure=everything,
     predict=predicted_error,

@@ -32,12 +32,15 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     apart = min(error("Bell (LDP)"), error("Ghazi")) > 3 * max(1, error("GhaziSM"))
     return Agreement(
         verdict(cheapest, loads, apart),
-        f"At n = {n:,.0f} a party of Bell sends {times(traffic('Bell (LDP)'))} the bytes and takes "
-        f"{times(node('Bell (LDP)'))} the time of one of Umpc; its server takes {times(server('Bell (LDP)'))} as long "
-        f"(Ghazi's {times(server('Ghazi'))}, GhaziSM's {times(server('GhaziSM'))}). The errors of Bell and Ghazi are "
-        f"{times(error('Bell (LDP)'))} and {times(error('Ghazi'))}, of GhaziSM {times(error('GhaziSM'))} that of Umpc, "
-        f"{'so the two kinds are apart' if apart else 'so the two kinds are not clearly apart'}; all pairs are in "
-        f"GhaziSM's estimate, 2n of them in Umpc's. Times are of this machine. {worst(rows)}",
+        f"At n = {n:,.0f} a party of Bell sends {times(traffic('Bell (LDP)'))} the bytes and "
+        f"takes {times(node('Bell (LDP)'))} the time of one of Umpc; its server takes "
+        f"{times(server('Bell (LDP)'))} as long (Ghazi's {times(server('Ghazi'))}, GhaziSM's "
+        f"{times(server('GhaziSM'))}). The errors of Bell and Ghazi are "
+        f"{times(error('Bell (LDP)'))} and {times(error('Ghazi'))}, of GhaziSM "
+        f"{times(error('GhaziSM'))} that of Umpc, "
+        f"{'so the two kinds are apart' if apart else 'so the two kinds are not clearly apart'}; "
+        "all pairs are in GhaziSM's estimate, 2n of them in Umpc's. Times are of this machine. "
+        f"{worst(rows)}",
     )
 
 
@@ -45,8 +48,9 @@ FIGURE = Figure(
     name="003-figure-6",
     title="Duplicate pair ratio of the heart data over n",
     quantity="squared_error",
-    claim="Bell is best in communication and in a party's computation, its server has the main load; and central "
-    "privacy (Umpc, GhaziSM) is clearly apart from local (Bell, Ghazi) in mean squared error.",
+    claim="Bell is best in communication and in a party's computation, its server has the main "
+    "load; and central privacy (Umpc, GhaziSM) is clearly apart from local (Bell, Ghazi) in mean "
+    "squared error.",
     points=points,
     measure=everything,
     predict=predicted_error,

@@ -1,4 +1,4 @@
-"""Everything of one batch: errors, bytes, and seconds where they are told."""
+"""The measurements of one batch: errors, bytes, and seconds of the protocols that are timed."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def seconds_and_bytes(point: Point, seed: bytes) -> Measured:
 
 
 def nothing(point: Point) -> None:
-    """No theory says how long a computation takes."""
+    """No prediction: no theory says how long a computation takes."""

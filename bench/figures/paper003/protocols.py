@@ -1,17 +1,20 @@
-"""One run of each protocol on a table: the squared error of its estimate towards the U-statistic of all pairs.
+"""One run of each protocol on a table: the squared error towards the U-statistic of all pairs.
 
-What a run draws is what the protocol releases; where that has a law that is known exactly, the law is drawn instead of
-its parts, and the test that proves the law is named here.
+A run draws the numbers that the protocol releases. Where their law is known exactly, the run draws
+from the law, and this list names the test that proves the law.
 
-- `umpc`: E from a joint seed, the kernel on E in the clear, discrete Laplace noise on the integer sum. Shares add up to
-  the clear sum (tests/test_library.py, tests/mpc/test_edges.py) and a committee's noise has this law but for 2^-57
-  (tests/mpc/test_noise.py).
-- `bell-ldp`, `ghazi-ldp`: whole messages, whole aggregation.
-- `ghazi-shuffle`: the histogram plus the noise of n records of which n/2 are honest. Split and mix adds up exactly, the
-  noise is a sum of Polya shares of shape 2 (tests/dp/local/test_ghazi_shuffle.py), hence of two discrete Laplace draws.
-- `bell-2pc`: one pairing of all records, every pair's value with discrete Laplace noise (its coins are within 2^-40 of
-  that: tests/test_bell_2pc_noise.py). The sum of m of these is a difference of two sums of m geometrics, which are
-  negative binomial; drawn by numpy, from the run's seed.
+- `umpc`: E from a joint seed, the kernel on E in the clear, discrete Laplace noise on the integer
+  sum. Shares add up to the clear sum (tests/protocols/u_mpc/test_library.py,
+  tests/mpc/test_edges.py), and a committee's noise has this law up to 2^-57
+  (tests/dp/test_committee.py).
+- `bell-ldp`, `ghazi-ldp`: all messages and the aggregation.
+- `ghazi-shuffle`: the histogram plus the noise of n records of which n/2 are honest. Split and mix
+  adds up exactly. The noise is a sum of Polya shares of shape 2
+  (tests/protocols/ghazi_shuffle/test_mechanism.py), hence of two discrete Laplace draws.
+- `bell-2pc`: one pairing of all records, each pair's value with discrete Laplace noise. The coins
+  are within 2^-40 of that (tests/protocols/bell_2pc/test_noise.py). The sum of m of these is a
+  difference of two sums of m geometric numbers, which are negative binomial. numpy draws them from
+  the run's seed.
 - `central`: a trusted curator's discrete Laplace noise on the sum over all pairs.
 """
 
@@ -41,11 +44,11 @@ from umpc.ustat.sampling import balanced, matchings, max_degree
 
 Facts = Mapping[str, Any]
 EDGES_PER_RECORD = 2
-"""|E| = 2n, as the paper."""
+"""|E| = 2n, as in the paper."""
 
 
 def squared_errors(point: Point, seed: bytes) -> list[float]:
-    """Of a batch's runs."""
+    """The squared errors of a batch's runs."""
     facts = point.facts
     estimate = ESTIMATES[facts["protocol"]]
     data, exact = load(facts["data"], facts["n"]), moments(facts["data"], facts["n"])
@@ -71,7 +74,7 @@ def edges_of(data: Data) -> int:
     return min(EDGES_PER_RECORD * data.records, data.records * (data.records - 1) // 2)
 
 
-# --- the protocol of the paper, and a curator -------------------------------------------------------------------
+# --- the protocol of the paper, and a curator ---
 
 
 def umpc(data: Data, exact: Moments, facts: Facts, seed: bytes) -> float:
@@ -106,7 +109,7 @@ def central_error(data: Data, exact: Moments, facts: Facts) -> float:
     return GlobalSensitivity(data.kernel, epsilon_of(facts)).noise_variance(data.records)
 
 
-# --- the local protocols ----------------------------------------------------------------------------------------
+# --- the local protocols ---
 
 
 @lru_cache(maxsize=8)
@@ -121,7 +124,7 @@ def ghazi_protocol(name: str, n: int, t: int, epsilon: str) -> GhaziLdp:
 
 @lru_cache(maxsize=8)
 def shuffle_protocol(name: str, n: int, t: int, epsilon: str) -> GhaziShuffle:
-    """Half of the records' owners may help the coordinator."""
+    """The shuffled protocol, where half of the records' owners may collude with the coordinator."""
     return GhaziShuffle(Fraction(epsilon), load(name, n).cells(t), n, n - n // 2)
 
 
@@ -150,14 +153,17 @@ def shuffled(data: Data, exact: Moments, facts: Facts, seed: bytes) -> float:
 
 
 def _noise_of_records(shape: Fraction, ratio: Fraction, bits) -> int:
-    """Polya(shape) less Polya(shape); of a whole shape as many discrete Laplace draws, which are quicker."""
+    """A draw of Polya(shape) − Polya(shape).
+
+    For a whole shape it is a sum of that many discrete Laplace draws, which is faster.
+    """
     if shape.denominator == 1:
         return sum(sample_discrete_laplace(ratio, bits) for _ in range(int(shape)))
     return sample_polya(shape, ratio, bits) - sample_polya(shape, ratio, bits)
 
 
 def histogram_estimate(protocol: GhaziShuffle, total: np.ndarray) -> float:
-    """What `GhaziShuffle.aggregate` makes of noisy sums, without the heaps that they were added up from.
+    """The estimate of `GhaziShuffle.aggregate` from noisy sums, without their heaps.
 
     tests/bench/test_figures_003.py holds the two equal.
     """
@@ -170,7 +176,7 @@ def local_error(data: Data, exact: Moments, facts: Facts) -> float:
     return protocol_of(facts).predicted_mse(data.columns, exact.mean * float(data.kernel.unit))
 
 
-# --- noisy pairs between two parties ----------------------------------------------------------------------------
+# --- noisy pairs between two parties ---
 
 
 def noisy_pairs(data: Data, exact: Moments, facts: Facts, seed: bytes) -> float:

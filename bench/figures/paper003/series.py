@@ -1,4 +1,4 @@
-"""Names of the series as the pictures show them, and points for some of them."""
+"""Names of the series in the pictures, and their points."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ RUNS = {
     "ghazi-shuffle": 400,
     "bell-2pc": 400,
 }
-"""Squared errors of a point: standard errors of a tenth or less, where the differences are factors."""
+"""Runs of a point. Their standard error is a tenth or less, and the differences are factors."""
 BATCHES = 4
 
 
 def point(
     protocol: str, x: float, facts: Mapping, quick: bool, runs: int | None = None, label: str = ""
 ) -> Point:
-    """A point of so many runs in BATCHES batches; of a quick figure one batch of three."""
+    """A point of `runs` runs in BATCHES batches; one batch of three runs for a quick figure."""
     each = 3 if quick else ceil((runs or RUNS[protocol]) / BATCHES)
     return Point(
         label or NAMES[protocol],
@@ -43,7 +43,7 @@ def point(
 
 
 def timed(protocol: str, x: float, facts: Mapping, quick: bool, label: str = "") -> Point:
-    """A point of which only seconds and bytes are measured."""
+    """A point with seconds and bytes only."""
     return Point(
         label or NAMES[protocol], x, 1 if quick else 2, {"protocol": protocol} | dict(facts)
     )

@@ -1,6 +1,6 @@
-"""Table 1: error, communication and computation: what we measure over the paper's expressions.
+"""Table 1: error, communication and computation: measured numbers over the paper's expressions.
 
-A party's seconds of Umpc include what goes before the data, which is where the n of |E|/n + n is.
+A party's seconds of Umpc include the work before the data. That work is the term n of |E|/n + n.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     others = [each.spread <= SAME for each in found if each.series != "Umpc"]
     return Agreement(
         verdict(*ours, *others),
-        f"{told(found)} Bell and Ghazi cost less than the paper counts: an answer of Bell is log₂ t bits, one of Ghazi "
-        f"a bit and a seed; Bell's server adds up a histogram; Ghazi's vectors have at most t dimensions. Times are of "
-        f"this machine.",
+        f"{told(found)} Bell and Ghazi cost less than the paper counts: an answer of Bell is log₂ "
+        "t bits, one of Ghazi a bit and a seed; Bell's server adds up a histogram; Ghazi's "
+        "vectors have at most t dimensions. Times are of this machine.",
     )
 
 

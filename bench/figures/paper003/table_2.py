@@ -1,9 +1,10 @@
-"""Table 2: how E is drawn, over |E|: the ratio of pairs with the same job in the bank data.
+"""Table 2: sampling rules of E, over |E|: the ratio of pairs with the same job in the bank data.
 
-Balanced E is `umpc.ustat.sampling.balanced`. The others are the paper's comparisons: uniform draws |E| of all pairs,
-Bernoulli takes each pair with the same odds, and its sum is divided by how many came, or by how many are expected. The
-noise of these covers the greatest degree of the E that came, as the paper's sensitivity δ_G Δf. That degree depends on
-E alone, so the guarantee is the same. Each squared error is the mean over NOISES draws of noise for one E.
+Balanced E is `umpc.ustat.sampling.balanced`. The others are the paper's comparisons. Uniform
+sampling draws |E| of all pairs. Bernoulli sampling takes each pair with the same probability; its
+sum is divided by the number of pairs that came, or by the expected number. Their noise covers the
+greatest degree of the E that came, as the paper's sensitivity δ_G Δf does. That degree depends on E
+alone, so the guarantee holds. Each squared error is the mean over NOISES draws of noise for one E.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from umpc.ustat.sampling import balanced
 RECORDS = 4521
 PAIRS = RECORDS * (RECORDS - 1) // 2
 EDGES = (RECORDS // 2, 2 * RECORDS, 8 * RECORDS, 32 * RECORDS, PAIRS // 2)
-"""The paper says "|E| = 0.5" without a unit: half a pair a record, half of all pairs, and what lies between."""
+"""From half a pair a record to half of all pairs: the paper says "|E| = 0.5" without a unit."""
 RULES = ("balanced", "uniform", "Bernoulli", "Bernoulli over the expected |E|")
 PRINTED = {"balanced": 2.2e-6, "uniform": 2.7e-6, "Bernoulli": 9.1e-6}
 EPSILON = Fraction(1)
 NOISES = 8
 GRAPHS = 4
-"""Graphs from which the mean squared degree that theory needs is taken."""
+"""Number of graphs for the mean squared degree that theory needs."""
 
 
 def points(quick: bool) -> list[Point]:
@@ -48,14 +49,14 @@ def points(quick: bool) -> list[Point]:
 
 @lru_cache(maxsize=1)
 def _all_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The two records of every pair, and whether they have the same job."""
+    """Each pair's two records, and whether they have the same job."""
     first, second = (side.astype(np.int16) for side in np.triu_indices(RECORDS, 1))
     (job,) = load("jobs", RECORDS).columns.values()
     return first, second, job[first] == job[second]
 
 
 def draw(rule: str, edges: int, seed: bytes) -> tuple[float, int, int]:
-    """One E: how many of its pairs are equal, its size, and its greatest degree."""
+    """One E: its number of equal pairs, its size, and its greatest degree."""
     if rule == "balanced":
         pairs = balanced(RECORDS, edges, stream_of(seed, "edges").words)
         return int(pair_values(load("jobs", RECORDS), pairs).sum()), edges, -(-2 * edges // RECORDS)
@@ -87,7 +88,10 @@ def measure(point: Point, seed: bytes) -> Measured:
 
 
 def predict(point: Point) -> float:
-    """Of E exactly (Bernoulli's to first order in 1/|E|), of noise for the degrees of GRAPHS other graphs."""
+    """The error of E, and of noise for the degrees of GRAPHS other graphs.
+
+    The error of E is exact, and for Bernoulli sampling to first order in 1/|E|.
+    """
     rule, edges, exact = point.facts["rule"], int(point.x), moments("jobs", RECORDS)
     graphs = [
         draw(rule, edges, stream_of(bytes(32), edges, graph).bytes(32)) for graph in range(GRAPHS)
@@ -116,15 +120,17 @@ def agreement(rows: Sequence[Row]) -> Agreement:
         )
         most = max(most, *factors.values())
         parts.append(
-            f"{edges:,.0f}: {own['balanced']:.2g} ({', '.join(f'{f:.2f}' for f in factors.values())})"
+            f"{edges:,.0f}: {own['balanced']:.2g} "
+            f"({', '.join(f'{f:.2f}' for f in factors.values())})"
         )
     printed = PRINTED["uniform"] / PRINTED["balanced"], PRINTED["Bernoulli"] / PRINTED["balanced"]
     return Agreement(
         verdict(least, like),
-        f"By |E|, the error of balanced sampling, and by how much those of uniform, Bernoulli, and Bernoulli over the "
-        f"expected |E| are larger: {'; '.join(parts)}. By theory balanced sampling is {'the best' if least else 'not'} "
-        f"{'at' if least else 'the best at'} every |E|. Printed are factors of {printed[0]:.1f} and {printed[1]:.1f}; "
-        f"the largest here is {most:.1f}, and {'one' if like else 'no'} |E| shows both. {worst(rows)}",
+        "By |E|, the error of balanced sampling, and by how much those of uniform, Bernoulli, "
+        f"and Bernoulli over the expected |E| are larger: {'; '.join(parts)}. By theory balanced "
+        f"sampling is {'the best' if least else 'not'} {'at' if least else 'the best at'} every "
+        f"|E|. Printed are factors of {printed[0]:.1f} and {printed[1]:.1f}; the largest here is "
+        f"{most:.1f}, and {'one' if like else 'no'} |E| shows both. {worst(rows)}",
     )
 
 
@@ -132,7 +138,8 @@ FIGURE = Figure(
     name="003-table-2",
     title="Balanced, uniform and Bernoulli sampling",
     quantity="squared_error",
-    claim="Balanced sampling beats sampling without replacement and Bernoulli sampling: 2.2e-6, 2.7e-6, 9.1e-6 (ε = 1, "
+    claim="Balanced sampling beats sampling without replacement and Bernoulli sampling: 2.2e-6, "
+    "2.7e-6, 9.1e-6 (ε = 1, "
     '"|E| = 0.5").',
     points=points,
     measure=measure,

@@ -1,7 +1,8 @@
-"""Table 3: the mean squared error towards the population and towards the sample, over the paper's expressions.
+"""Table 3: squared errors towards the population and towards the sample, over the expressions.
 
-Records are drawn anew in every run, so that the sampling of records counts. Of the Gini mean difference of uniform
-records everything is known: E|X − Y|, and ζ1 = 1/180 and ζ2 = 1/18, the variances of E[f(x, Y)] and of f.
+Each run draws new records, so that the sampling of records counts. For the Gini mean difference of
+uniform records everything is known: E|X − Y|, and the variances ζ1 = 1/180 of E[f(x, Y)] and ζ2 =
+1/18 of f.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bench.figures.paper003.series import point
 from bench.figures.paper003.theory import Moments
 
 MEAN = (GRID**2 - 1) / (3 * GRID) / GRID
-"""Of |X − Y|, X and Y uniform on the grid."""
+"""The mean of |X − Y| for X and Y uniform on the grid."""
 ZETA_1, ZETA_2 = 1 / 180, 1 / 18
 
 
@@ -43,7 +44,7 @@ def gini(values: np.ndarray) -> float:
 
 
 def sampling_variance(n: int) -> float:
-    """Of the U-statistic, Hoeffding 1948."""
+    """The variance of the U-statistic, Hoeffding 1948."""
     return (4 * (n - 2) * ZETA_1 + 2 * ZETA_2) / (n * (n - 1))
 
 
@@ -60,7 +61,10 @@ def measure(point: Point, seed: bytes) -> Measured:
 
 
 def predict(point: Point) -> float:
-    """The error on the records of table 1, which differs little from the mean over records, and the sampling's."""
+    """The error on the records of table 1, plus that of sampling records.
+
+    The former differs little from the mean over records.
+    """
     return predicted_error(point) + sampling_variance(point.facts["n"])
 
 
@@ -77,8 +81,8 @@ def agreement(rows: Sequence[Row]) -> Agreement:
     found = all_constants(rows)
     return Agreement(
         verdict(*(each.spread <= SAME for each in found)),
-        f"{told(found)} Where t is not small against ε√n, Bell's error grows as t⁴/(nε²)², the square of the paper's "
-        f"term (docs/papers.md). {worst(rows, 'population_error')}",
+        f"{told(found)} Where t is not small against ε√n, Bell's error grows as t⁴/(nε²)², the "
+        f"square of the paper's term (docs/papers.md). {worst(rows, 'population_error')}",
     )
 
 
@@ -90,7 +94,8 @@ FIGURE = Figure(
     name="003-table-3",
     title="Constants of table 3",
     quantity="population_error",
-    claim="Errors grow as table 3 says; Umpc's towards the population as 1/n, towards the sample as 1/|E| + 1/(n²ε²).",
+    claim="Errors grow as table 3 says; Umpc's towards the population as 1/n, towards the sample "
+    "as 1/|E| + 1/(n²ε²).",
     points=points,
     measure=measure,
     predict=predict,

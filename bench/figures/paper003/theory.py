@@ -1,6 +1,6 @@
-"""Errors that theory gives for these very records: of taking E instead of all pairs, and of noise.
+"""Errors in theory for these very records: of sampling E instead of all pairs, and of noise.
 
-The paper bounds them (D.1.2); here they are exact, so measured means have to meet them.
+The paper bounds them (D.1.2). Here they are exact, so measured means have to meet them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import numpy as np
 from bench.figures.paper003.data import Data, load
 
 ROWS = 1 << 21
-"""Pairs that are held at once."""
+"""Number of pairs that are in memory at once."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Of f over all ordered pairs of different records, in the kernel's units: the mean, the mean square, and the mean
-    product of two pairs that share a record."""
+    """Moments of f over all ordered pairs of different records, in the kernel's units.
+
+    mean, square: the means of f and of f².
+    sharing: the mean product of two pairs that share a record.
+    """
 
     records: int
     mean: float
@@ -33,7 +36,10 @@ class Moments:
 
     @property
     def disjoint(self) -> float:
-        """The mean product of two pairs without a common record, for all products add up to the sum's square."""
+        """The mean product of two pairs without a common record.
+
+        It follows because all products add up to the square of the sum.
+        """
         n, pairs = self.records, self.records * (self.records - 1) / 2
         touching = n * (n - 1) * (n - 2)
         left = pairs * (pairs - 1) - touching
@@ -44,7 +50,8 @@ class Moments:
         )
 
     def of_graph(self, edges: int, touching: int) -> float:
-        """Variance of the mean over a fixed graph whose vertices are numbered at random, docs/decisions/0006.
+        """The variance of the mean over a fixed graph with randomly numbered vertices,
+        docs/decisions/0006.
 
         Args: touching: ordered pairs of edges that share a vertex, Σ d(d − 1) over degrees.
         """
@@ -59,13 +66,13 @@ class Moments:
         )
 
     def of_uniform(self, edges: int) -> float:
-        """Variance of the mean over so many pairs, drawn without replacement."""
+        """The variance of the mean over `edges` pairs, drawn without replacement."""
         pairs = self.records * (self.records - 1) / 2
         return self.variance / edges * (pairs - edges) / (pairs - 1)
 
 
 def moments_of(data: Data) -> Moments:
-    """From the kernel on all pairs, some rows at a time."""
+    """The moments from the kernel on all pairs, some rows at a time."""
     kernel, n = data.kernel, data.records
     total = square = sharing = 0.0
     step = max(1, ROWS // n)
@@ -84,5 +91,5 @@ def moments_of(data: Data) -> Moments:
 
 @lru_cache(maxsize=32)
 def moments(name: str, records: int) -> Moments:
-    """Of one of `data.load`'s tables."""
+    """The moments of a table of `data.load`."""
     return moments_of(load(name, records))

@@ -1,8 +1,9 @@
-"""Bytes of a run, from the protocols' own cost functions; tests hold these equal to what is measured.
+"""Bytes of a run, from the protocols' own cost functions. Tests compare these with measured bytes.
 
-As in the paper every party has one record: an answer is a message of its own, and of `umpc` all four edges of a party
-are with other parties (bench/simulated.py, which is held against real processes; more than 4,096 cannot run today,
-docs/scale.md). `bell-2pc` alone is between two parties, with half of the records each. Online is what is sent on data.
+As in the paper each party has one record. An answer is a message of its own, and all four edges of
+a party of `umpc` are with other parties (bench/simulated.py, which is compared with real processes;
+more than 4,096 cannot run today, docs/scale.md). Only `bell-2pc` is between two parties, with half
+of the records each. Online bytes are those sent on data.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from umpc.study.parts import Participant
 from umpc.ustat.text import to_text
 
 SITES = 4
-"""Of `bytes_at_sites`: the same records at four sites, which is what umpc is for."""
+"""Sites for `bytes_at_sites`: four sites that share the records, the usual case of umpc."""
 
 
 @lru_cache(maxsize=64)
@@ -41,12 +42,17 @@ def _bytes(protocol: str, name: str, n: int, t: int, epsilon: str) -> dict[str, 
 
 
 def bytes_of(facts: Facts) -> dict[str, float]:
-    """`bytes` online, of all parties together, and `bytes_offline` before; a curator who has the data sends none."""
+    """`bytes` online of all parties together, and `bytes_offline` before.
+
+    A curator who has the data sends nothing.
+    """
     return _bytes(facts["protocol"], facts["data"], facts["n"], facts.get("t", 0), facts["epsilon"])
 
 
 def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
-    """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), a committee draws the noise."""
+    """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), a committee draws the
+    noise.
+    """
     usual = {
         "noise": "in_mpc",
         "edges": "2n",
@@ -66,14 +72,14 @@ def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
 
 
 def umpc_parties(data: Data, epsilon: str) -> dict[str, float]:
-    """Every party has one record."""
+    """Bytes where each party has one record."""
     run = Simulated(study_of(data, data.records, epsilon), 1)
     offline = int(run.dealt.sum()) + noise_bytes(run.attempt)
     return {"bytes": float(run.sent.sum()), "bytes_offline": float(offline)}
 
 
 def noise_bytes(attempt: Attempt) -> int:
-    """Of a committee's coins: what is dealt for them, and what the members send each other. As `umpc.mpc.cost`."""
+    """Bytes of a committee's coins, as in `umpc.mpc.cost`: dealt, and sent between members."""
     plan, total = attempt.noise_plan, 0
     for chunk in attempt.noise_chunks:
         for party in plan.everybody:
@@ -97,12 +103,12 @@ def noise_bytes(attempt: Attempt) -> int:
 
 
 def umpc_sites(data: Data, epsilon: str) -> dict[str, float]:
-    """The records at SITES nodes: pairs inside a node cost nothing."""
+    """Bytes with the records at SITES nodes, where pairs inside a node cost nothing."""
     return _predicted(study_of(data, SITES, epsilon), data.records)
 
 
 def noisy_pairs(data: Data, epsilon: str) -> dict[str, float]:
-    """Two parties, as in Bell et al. 2020, with half of the records each."""
+    """Bytes of two parties with half of the records each, as in Bell et al. 2020."""
     changes = {"noise": "pair_laplace", "protocol": "bell-2pc", "edges": "1p", "dealer": None}
     return _predicted(
         study_of(data, 2, epsilon, backend="garbled", preprocessing="none", **changes), data.records

@@ -1,4 +1,10 @@
-"""What `umpc plan` predicts beside what whole runs of every protocol miss, on the bank data."""
+"""The errors that `umpc plan` predicts, beside those of whole runs of every protocol.
+
+| file | what it holds |
+|---|---|
+| `figure.py` | the figure |
+| `cases.py` | three statistics of the bank data, as a study of each protocol |
+"""
 
 from bench.figures.planned import figure
 

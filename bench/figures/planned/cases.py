@@ -1,4 +1,6 @@
-"""Three statistics of the bank data, split over four nodes, as a study of each protocol has them."""
+"""Three statistics of the bank data, split over four nodes, as a study of each protocol has
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,14 @@ STATISTICS = {
     "auc": (["balance"], ("y", "yes")),
     "mean": (["balance"], None),
 }
-"""Name → (columns, a public label and its first class)."""
+"""Name → the columns, and a public label with its first class."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """tables: each node's records. records: as `umpc plan --records` takes them."""
+    """A statistic. tables: each node's records. records: the text that `umpc plan --records`
+    takes.
+    """
 
     file: StudyFile
     tables: list[Mapping[str, np.ndarray]]
@@ -41,17 +45,20 @@ class Case:
     like: ReferenceTable
 
     def study(self, protocol: str, changes: Mapping[str, str]) -> Study:
-        """At ε = 1, with the protocol's usual settings but for these."""
+        """A study at ε = 1 with the protocol's usual settings, except these changes."""
         return turned(self.file, protocol, **changes)
 
     def predicted(self, study: Study) -> float:
-        """The mean squared error, as `umpc plan --like` says it."""
+        """The mean squared error that `umpc plan --like` predicts."""
         return error_of(attempt_over(study, self.records), replace(self.like, study=study)).mse
 
 
 @lru_cache(maxsize=4)
 def case_of(statistic: str) -> Case:
-    """From the bank data where they are, else from a table of the same size and domains."""
+    """The case of a statistic on the bank data.
+
+    Without the bank data the table is made up, with the same size and the same domains.
+    """
     columns, label = STATISTICS[statistic]
     table = replace(_table(columns, label), first_class=label)
     with tempfile.TemporaryDirectory() as name:
@@ -98,9 +105,9 @@ def _counted(study: Study, table: Mapping[str, np.ndarray]) -> str:
 
 @contextmanager
 def sums_of_all_pairs_once() -> Iterator[None]:
-    """What a curator computes over all pairs of all records is the same in every run: once for the runs of a batch.
+    """Let the runs of a batch share a curator's sums over all pairs, which never change.
 
-    Means over sets that are drawn, and all noise, are computed anew.
+    Means over sampled sets, and all noise, are computed anew in each run.
     """
     places = {"global_sensitivity.total": total, "hajek.sums": sums, "adaptations.values": values}
     with ExitStack() as stack:
@@ -110,13 +117,14 @@ def sums_of_all_pairs_once() -> Iterator[None]:
 
 
 def _once(function: Callable) -> Callable:
+    """The function, which computes its value over all pairs of all records only once."""
     known = {}
 
-    def of(terms: Terms, family: Family):
+    def computed(terms: Terms, family: Family):
         if not isinstance(family, CompleteFamily) or family.records != RECORDS:
             return function(terms, family)
         if not known:
-            known["of all pairs"] = function(terms, family)
-        return known["of all pairs"]
+            known["all pairs"] = function(terms, family)
+        return known["all pairs"]
 
-    return of
+    return computed

@@ -1,7 +1,9 @@
-"""Every protocol on the bank data at ε = 1: the planned mean squared error beside that of whole runs.
+"""Every protocol on the bank data at ε = 1: the planned mean squared error beside that of whole
+runs.
 
-A run is `umpc.simulation`: the sessions of all nodes, the dealer and the coordinator in one process, the same code that
-real processes run. Estimates are compared with the statistic of all 4,521 records.
+A run is one call of `umpc.simulation`: the sessions of all nodes, the dealer and the coordinator in
+one process, with the code that real processes run. Estimates are compared with the statistic of all
+4,521 records.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ BATCHES = 4
 OWN = ("kendall_tau", "u-mpc")
 CURATOR = ("kendall_tau", "central")
 HEAVY = "hajek_subsampled"
-"""Nearly all of its error is noise without a fourth moment: squared errors settle slowly."""
+"""This mechanism's noise has no fourth moment, so its squared errors settle slowly."""
 PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
     ("u-mpc, 2n pairs", OWN, {}, 1),
     ("u-mpc, sampling = noise", OWN, {"edges": "456621"}, 0.3),
@@ -41,7 +43,7 @@ PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
         for n in MECHANISMS
     ),
 )
-"""What is drawn, statistic and protocol, the study's other settings, part of the runs."""
+"""Each line: its label, statistic and protocol, the study's other settings, its part of RUNS."""
 
 
 def points(quick: bool) -> list[Point]:
@@ -88,8 +90,8 @@ FIGURE = Figure(
     name="plan-figure-1",
     title="What umpc plan predicts",
     quantity="squared_error",
-    claim=f"umpc's own: the error that `umpc plan` predicts is within a factor of {FACTOR} of the measured for every "
-    "protocol (mean squared error, bank data, ε = 1).",
+    claim=f"umpc's own: the error that `umpc plan` predicts is within a factor of {FACTOR} of the "
+    "measured for every protocol (mean squared error, bank data, ε = 1).",
     points=points,
     measure=measure,
     predict=predict,

@@ -36,9 +36,9 @@ from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 
 EVALUATED = {
-    "shared": "evaluated under shares",
+    "shared": "evaluated under secret sharing",
     "garbled": "garbled between their two owners",
-    "none": "nothing is evaluated between nodes",
+    "none": "the nodes evaluate no set together",
 }
 Line = tuple[str, str]
 """A label, and what a person reads beside it."""
@@ -78,8 +78,6 @@ class Protocol(ABC):
     """The settings that a study of this protocol has; its tag is the protocol's name."""
     questions: int = 0
     """How many questions a node answers after its release, each once."""
-    interval_holds: str = "the value over E without noise"
-    """What the interval of the noise holds, for the report."""
 
     @property
     def name(self) -> str:
@@ -121,6 +119,13 @@ class Protocol(ABC):
         return f"withstands {study.max_colluding} of {len(study.nodes)} nodes that collude"
 
     # --- the report ----------------------------------------------------------------------------
+
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        """The value that the interval of the noise is for, in words.
+
+        Args: is_all: whether E is all sets. sets: the plural name of a set, such as "pairs".
+        """
+        return f"the value on {'all' if is_all else 'the sampled'} {sets}"
 
     def describe_noise(self, noise: str) -> str:
         """The law of the noise, for the report. Args: noise: the study's setting."""

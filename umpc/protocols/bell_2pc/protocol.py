@@ -24,8 +24,8 @@ from umpc.study.settings import Settings, read_settings
 from umpc.study.sizes import Member, Sizes
 
 NOISE_IN_WORDS = {
-    "pair_laplace": "discrete Laplace on every pair, inside its circuit",
-    "randomised_response": "randomised response of every pair: at most this",
+    "pair_laplace": "discrete Laplace on each pair, inside its circuit",
+    "randomised_response": "randomised response of each pair; an upper bound",
 }
 
 

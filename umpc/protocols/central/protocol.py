@@ -30,7 +30,7 @@ TRIAL_SETS = 1 << 20
 
 
 MECHANISMS_IN_WORDS = {
-    "laplace": "discrete Laplace of the global sensitivity",
+    "laplace": "discrete Laplace for the global sensitivity",
     "coinpress_naive": "CoinPress over disjoint sets",
     "coinpress_all": "CoinPress over all sets",
     "coinpress_subsampled": "CoinPress over independent sets",
@@ -44,7 +44,6 @@ class CentralProtocol(OneMessageProtocol):
     """The coordinator is a trusted curator, and is shown all records."""
 
     settings: type[Settings] = CentralSettings
-    interval_holds = "the mean over its sets without noise"
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings(usual_settings(entries), nodes, epsilon)
@@ -67,6 +66,9 @@ class CentralProtocol(OneMessageProtocol):
 
     def noise_withstands(self, study: Study) -> str:
         return "added by the trusted coordinator"
+
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return "the mean over the curator's sets"
 
     def describe_noise(self, noise: str) -> str:
         return f"{MECHANISMS_IN_WORDS[noise]}, added by the curator"

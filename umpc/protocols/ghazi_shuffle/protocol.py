@@ -36,7 +36,6 @@ class GhaziShuffleProtocol(Protocol):
     """Noisy counts of cells, through two shufflers."""
 
     settings: type[Settings] = GhaziShuffleSettings
-    interval_holds = "the value of the records' bins"
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings(read_bins(entries), nodes, epsilon)
@@ -55,8 +54,11 @@ class GhaziShuffleProtocol(Protocol):
             f"{names}; neither may collude with {study.coordinator} or with the other",
         )
 
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return "the value on the records' bins"
+
     def describe_noise(self, noise: str) -> str:
-        return "discrete Laplace on each cell's count, every node adds its part; estimated"
+        return "discrete Laplace on each cell's count, each node adds its part; estimated"
 
     def describe_helpers(self) -> Iterator[tuple[str, str, str]]:
         note = "each sees uniform numbers; neither may collude with the coordinator or the other"

@@ -28,7 +28,7 @@ class GopaProtocol(OneMessageProtocol):
         check_settings(study)
 
     def describe_noise(self, noise: str) -> str:
-        return "discrete Gaussian; what nodes share cancels, their own is left"
+        return "discrete Gaussian; the nodes' shared noise cancels, their own remains"
 
     def messages(self, study: Study) -> GopaMessages:
         return gopa_messages(study)

@@ -36,14 +36,16 @@ from umpc.ustat.clear import Columns
 class LocalProtocol(OneMessageProtocol):
     """Every record answers for itself, and its answer is ε-DP."""
 
-    interval_holds = "the value of the records' bins"
     _if_uniform = ", if the records were uniform between their bounds"
 
     def noise_withstands(self, study: Study) -> str:
         return "added to each record at its node, which withstands all others"
 
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return "the value on the records' bins"
+
     def describe_noise(self, noise: str) -> str:
-        return "of every record's answer at its node; estimated"
+        return "added to each record's answer at its node; estimated"
 
     def describe_collusion(self, max_colluding: int) -> str:
         return "all others may collude"

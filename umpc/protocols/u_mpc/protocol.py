@@ -35,10 +35,10 @@ LOUD = "1000000000"
 
 
 NOISE_IN_WORDS = {
-    "distributed": "discrete Laplace, every node adds its part",
-    "in_mpc": "discrete Laplace, drawn under shares",
-    "skellam": "Skellam, every node adds its part",
-    "binomial": "binomial, drawn under shares",
+    "distributed": "discrete Laplace, each node adds its part",
+    "in_mpc": "discrete Laplace, drawn under secret sharing",
+    "skellam": "Skellam, each node adds its part",
+    "binomial": "binomial, drawn under secret sharing",
 }
 
 
