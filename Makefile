@@ -9,10 +9,10 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the time of the system tests is waiting for processes that hang, on purpose.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test audit bench pictures figures profile native oracles lint proto install clean
+.PHONY: help demo test audit bench pictures figures profile native oracles lint docs architecture proto install clean
 
-help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+help:  ## print this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 # Installed again when the project's metadata changes; the code itself is used in place.
 $(VENV)/.demo: pyproject.toml
@@ -26,6 +26,10 @@ $(VENV)/.dev: $(VENV)/.demo
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this machine
@@ -61,6 +65,13 @@ oracles: $(VENV)/.dev  ## our accounting beside another library's, which this in
 
 lint: $(VENV)/.dev  ## style
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+docs: $(VENV)/.docs  ## the documentation as a site in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in build/site; open build/site/index.html"
+
+architecture:  ## draw docs/architecture.svg again
+	$(PYTHON) docs/architecture.py
 
 proto: $(VENV)/.dev  ## Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
