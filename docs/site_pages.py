@@ -73,7 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = f"# License\n\n```text\n{text}\n```\n"
         files.append(File.generated(config, page, content=text))
     for name in PACKAGES:
-        text = f"# umpc.{name}\n\n::: umpc.{name}\n"
+        text = f"---\ntitle: umpc.{name}\n---\n\n::: umpc.{name}\n"
         files.append(File.generated(config, f"api/{name}.md", content=text))
     files.append(File.generated(config, "api/index.md", content=_reference()))
     for picture in sorted((ROOT / "bench" / "pictures").rglob("*")):
