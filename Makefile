@@ -1,20 +1,21 @@
-# Everything runs in .venv, which these commands make themselves: Python ≥ 3.11, pip and make are enough.
+# Everything runs in .venv, which these commands make: Python ≥ 3.11, pip and make are enough.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Where `make install` puts the command: ~/.local if its bin is on the PATH or nothing else is ours to write.
+# `make install` links into ~/.local if its bin is on the PATH or /usr/local is not writable.
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)
 
-# One more than cores: a third of the time of the system tests is waiting for processes that hang, on purpose.
+# One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test audit bench pictures figures profile native oracles lint proto install clean
+.PHONY: help demo test audit bench pictures figures profile native oracles lint docs architecture \
+        proto install clean
 
-help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+help:  ## print this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-# Installed again when the project's metadata changes; the code itself is used in place.
+# Each stamp installs again when the project's metadata changes. The code is used in place.
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
@@ -28,44 +29,55 @@ $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this machine
+$(VENV)/.docs: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## run a private Kendall tau between real processes on this machine
 	$(BIN)/umpc demo
 
-test: $(VENV)/.dev  ## all tests, on all cores
+test: $(VENV)/.dev  ## run all tests on all cores
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8) times as many as `make test` takes
+audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
 
-bench: $(VENV)/.dev  ## every figure beside its target; compiles the sign gate first if there is a compiler
+bench: $(VENV)/.dev  ## print every figure next to its target; compile the sign gate first if there is a compiler
 	@if command -v cc > /dev/null; then $(MAKE) --no-print-directory native; fi
 	$(BIN)/python -m bench
 
-pictures: $(VENV)/.bench  ## what jobs take as they grow, into bench/pictures
+pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
 
-figures: $(VENV)/.bench  ## the papers' figures and tables, measured here, into bench/pictures/papers; goes on where it was
+figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/pictures/papers; resumes if interrupted
 	$(BIN)/python -m bench.figures
 
-profile: $(VENV)/.demo  ## where the time of a complete job goes, by process and kind of work
+profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work
 	$(BIN)/python -m bench.profile
 
 # Needs a C compiler, which nothing else here does.
-native: $(VENV)/.demo  ## optional: the sign gate compiled for this processor, used from then on (UMPC_NATIVE=0: not)
+native: $(VENV)/.demo  ## optional: compile the sign gate for this processor (UMPC_NATIVE=0 turns it off)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./native
 
-oracles: $(VENV)/.dev  ## our accounting beside another library's, which this installs in an environment of its own
+oracles: $(VENV)/.dev  ## compare our accounting with another library's, in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting
 	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py
 
-lint: $(VENV)/.dev  ## style
+lint: $(VENV)/.dev  ## check style
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-proto: $(VENV)/.dev  ## Python from umpc/proto/v1/umpc.proto
+docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in build/site; open build/site/index.html"
+
+architecture:  ## draw docs/architecture.svg again
+	$(PYTHON) docs/architecture.py
+
+proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto
 
-install: $(VENV)/.demo  ## the command `umpc` into PREFIX/bin (default ~/.local, or /usr/local)
+install: $(VENV)/.demo  ## link the command `umpc` into PREFIX/bin (default ~/.local, or /usr/local)
 	@mkdir -p "$(PREFIX)/bin" && ln -sf "$$PWD/$(BIN)/umpc" "$(PREFIX)/bin/umpc"
 	@echo "umpc is $(PREFIX)/bin/umpc, a link into this folder; it needs $(PREFIX)/bin on your PATH"
 

@@ -1,4 +1,4 @@
-"""What README.md shows is what runs: its study, its kernel, its commands."""
+"""README and the documents show what runs: the study, the kernel, the refusals, the commands."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.tracing import trace
 
-README = (Path(umpc.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(umpc.__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+KERNELS = (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8")
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def block(language: str, words: str) -> str:
-    """The one code block of a language that contains the words."""
-    found = [
-        body for body in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if words in body
-    ]
+def block(document: str, language: str, words: str) -> str:
+    """The one code block of a language in a document that contains the words."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", document, re.DOTALL)
+    found = [body for body in blocks if words in body]
     assert len(found) == 1, f"{len(found)} blocks of {language} contain {words!r}"
     return found[0]
 
 
 def test_the_study_loads_and_is_sound(tmp_path):
-    (tmp_path / "study.toml").write_text(block("toml", "kendall-2026"))
+    (tmp_path / "study.toml").write_text(block(README, "toml", "kendall-2026"))
     study = load_study_file(tmp_path / "study.toml").study("coordinator")
     assert study.statistic in LIBRARY and [node.name for node in study.nodes] == ["north", "south"]
 
@@ -45,15 +47,15 @@ def test_the_study_of_the_help_text_loads_and_is_sound(tmp_path):
 
 
 def test_the_kernel_is_explained(tmp_path, monkeypatch):
-    (tmp_path / "kernels.py").write_text(block("python", "close_in_age"))
+    (tmp_path / "kernels.py").write_text(block(KERNELS, "python", "close_in_age"))
     monkeypatch.chdir(tmp_path)
-    (line,) = re.findall(r"`umpc (kernels explain [^`]*)`", README)
+    (line,) = re.findall(r"^    umpc (kernels explain .*)$", KERNELS, re.MULTILINE)
     ended = CliRunner().invoke(command, shlex.split(line))
     assert ended.exit_code == 0 and "sensitivity   120000 per edge" in ended.output, ended.output
 
 
 REFUSALS = re.findall(
-    r"^\| `(.*?)` \| (.*?) \|$", README[README.index("| a kernel that says") :], re.MULTILINE
+    r"^\| `(.*?)` \| (.*?) \|$", KERNELS[KERNELS.index("| a kernel that says") :], re.MULTILINE
 )
 
 
@@ -74,17 +76,28 @@ def test_there_are_refusals_to_show():
     assert len(REFUSALS) == 6
 
 
-COMMANDS = r"umpc (?:demo|study|node|dealer|shuffler|ca|kernels)[^`\n#]*"
+SUBCOMMANDS = "demo|study|plan|node|approve|budget|dealer|shuffler|ca|kernels"
+COMMAND = re.compile(rf"(?:^|`)\s*(umpc (?:{SUBCOMMANDS})\b[^`\n#]*)", re.MULTILINE)
+LINES = sorted(
+    {
+        line.strip()
+        for path in DOCUMENTS
+        for line in COMMAND.findall(path.read_text(encoding="utf-8"))
+    }
+)
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(COMMANDS, README))))
+def test_there_are_commands_to_show():
+    assert len(LINES) > 30
+
+
+@pytest.mark.parametrize("line", LINES)
 def test_every_command_and_option_exists(line):
-    """Commands of README, asked for help instead of being run."""
-    words = [word for word in shlex.split(line.replace(">", " ").replace(":", ": "))[1:]]
-    path = [
-        words[0],
-        *([words[1]] if words[0] != "demo" and len(words) > 1 and words[1].isalpha() else []),
-    ]
+    """Commands of the documents, asked for help instead of being run."""
+    words = shlex.split(line.replace(">", " ").replace(":", ": "))[1:]
+    path = [words[0]]
+    if words[0] not in ("demo", "plan") and len(words) > 1 and words[1].isalpha():
+        path.append(words[1])
     helped = CliRunner().invoke(command, [*path, "--help"])
     assert helped.exit_code == 0, helped.output
     for option in (word.rstrip(".,") for word in words if word.startswith("--")):

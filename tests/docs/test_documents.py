@@ -1,0 +1,112 @@
+"""The documents agree with the repository: their links, their paths, their lists, their width."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import umpc
+from umpc.ustat.statistics import LIBRARY
+
+ROOT = Path(umpc.__file__).parents[1]
+WRITTEN = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "bench" / "README.md",
+    ROOT / "native" / "README.md",
+]
+DOCUMENTS = {path.relative_to(ROOT).as_posix(): path for path in sorted(WRITTEN)}
+COLUMNS = 100
+README_LINES = 150
+
+each_document = pytest.mark.parametrize("name", DOCUMENTS)
+
+
+def text_of(name: str) -> str:
+    return DOCUMENTS[name].read_text(encoding="utf-8")
+
+
+def without_code(text: str) -> str:
+    """The text without its code blocks."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a document's headings, as forges and the site make them."""
+    headings = re.findall(r"^#+ (.*)$", without_code(path.read_text("utf-8")), re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {line.strip().replace(" ", "-") for line in words}
+
+
+@each_document
+def test_prose_is_at_most_100_columns_wide(name):
+    """A table's row cannot be broken, so rows may be longer."""
+    lines = enumerate(text_of(name).splitlines(), start=1)
+    wide = [number for number, line in lines if len(line) > COLUMNS and not line.startswith("|")]
+    assert wide == [], f"{name}: lines {wide} have more than {COLUMNS} columns"
+
+
+def test_readme_is_short():
+    lines = text_of("README.md").splitlines()
+    assert len(lines) <= README_LINES
+    assert max(map(len, lines)) <= COLUMNS, "README keeps its tables' rows short, too"
+
+
+@each_document
+def test_every_link_leads_somewhere(name):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text_of(name))):
+        if target.startswith(("http:", "https:")):
+            continue
+        file, _, anchor = target.partition("#")
+        path = (DOCUMENTS[name].parent / file).resolve() if file else DOCUMENTS[name]
+        assert path.exists(), f"{name} links to {target}, which does not exist"
+        if anchor:
+            assert anchor in anchors(path), f"{name} links to {target}, a heading that is not there"
+
+
+PATH = re.compile(r"(?<![\w./-])((?:umpc|tests|bench|docs|native|deploy)/[\w./-]*\w/?)(?![\w*<…])")
+
+
+def exists(path: str) -> bool:
+    """Whether the repository has the path; a decision may be named by its number alone."""
+    return (ROOT / path).exists() or any(ROOT.glob(f"{path}-*.md"))
+
+
+@each_document
+def test_every_path_that_is_named_exists(name):
+    missing = [path for path in PATH.findall(text_of(name)) if not exists(path)]
+    assert missing == [], f"{name} names {missing}"
+
+
+def test_the_statistics_of_the_documentation_are_the_librarys():
+    named = re.findall(r"^\| `(\w+)` \| \d", text_of("docs/statistics.md"), re.MULTILINE)
+    assert len(named) > 20 and set(named) <= set(LIBRARY)
+
+
+def test_every_decision_is_listed():
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", text_of("docs/decisions/README.md"))
+    files = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("0*.md"))
+    assert listed == files
+
+
+def test_the_architecture_picture_is_the_one_that_its_source_draws():
+    drawn = runpy.run_path(str(ROOT / "docs" / "architecture.py"))["picture"]()
+    assert drawn == (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+
+
+def test_the_picture_refuses_words_that_do_not_fit():
+    box = runpy.run_path(str(ROOT / "docs" / "architecture.py"))["box"]
+    with pytest.raises(ValueError, match="does not fit"):
+        box(0, 0, 100, 50, "white", "a title that is far too long for this box")
+
+
+def test_make_help_lists_every_target():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    helped = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = {line.split()[0] for line in helped.stdout.splitlines()}
+    assert listed == set(targets.split())
