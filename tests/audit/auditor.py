@@ -30,8 +30,7 @@ from umpc.dp.committee import CommitteeBinomial, _threshold
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc.masked.committee_coins import noise_plan
 from umpc.protocols.registry import checked, delta_of
-from umpc.protocols.u_mpc.noise_binding import Noise
-from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.sums import Law, noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 
@@ -51,7 +50,7 @@ View = Callable[[Simulated], Sequence[int]]
 # --- two neighbouring tables --------------------------------------------------------------------------------
 
 
-def law_of(noise: Noise):
+def law_of(noise: Law):
     """The law, as scipy knows it, of the noise that whoever colludes cannot subtract: that of h nodes, or the coins."""
     if isinstance(noise, SkellamShare):
         return stats.skellam(float(noise.honest_variance / 2), float(noise.honest_variance / 2))

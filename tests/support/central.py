@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.studies import KENDALL, make_study, random_tables
-from umpc.protocols.central.settings import MECHANISMS, usual_edges
+from umpc.protocols.central.settings import MECHANISMS, SUBSAMPLED
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 
@@ -20,7 +20,7 @@ def central_study(noise: str = "laplace", nodes: int = 2, **changes) -> Study:
     """changes: as for make_study. Fields x and y: 0 to 3."""
     shape = SHAPE | {
         "noise": noise,
-        "edges": usual_edges(noise),
+        "edges": "2n" if noise in SUBSAMPLED else "all",
         "nodes": nodes,
         "kernels": KENDALL,
     }

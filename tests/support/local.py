@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tests.support.protocols import messages_of
+from tests.support.protocols import ASKS, ONE_MESSAGE, messages_of, usual
 from tests.support.studies import AUC, KENDALL, generator, make_study
 from umpc.protocols.base.seed_agreement import by_class
-from umpc.protocols.local.settings import ASKS, ONE_MESSAGE, with_usual_bins
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
@@ -35,7 +34,7 @@ ALONE = tuple(protocol for protocol in ONE_MESSAGE if protocol != ASKS)
 def local_study(protocol: str, nodes: int = 2, **changes) -> Study:
     """changes: as for make_study; fields without bins get the usual ones, which here are a bin a value."""
     shape = NO_EDGES | SHAPES[protocol] | {"protocol": protocol}
-    return checked(with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))))
+    return checked(usual(make_study(**(shape | {"nodes": nodes} | changes))))
 
 
 def local_tables(

@@ -13,6 +13,13 @@ from umpc.study.document import Study
 from umpc.study.settings import keys_of
 from umpc.study.sizes import ClassCounts, Sizes
 
+ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds")
+"""The local protocols: the coordinator gets every node's message."""
+OF_CELLS = ("bell-ldp", "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle")
+"""The protocols whose records become cells."""
+ASKS = "ghazi-rounds"
+"""The protocol whose nodes answer a question."""
+
 
 def flat_study(**facts: Any) -> Study:
     """A study from its own keys and its settings', side by side; `protocol` is "u-mpc" by default.

@@ -55,7 +55,7 @@ def one_protocol() -> Iterator[None]:
             "protocols.ghazi_shuffle.coordinator",
         ):
             patch.setattr(
-                f"umpc.{module}.messages_of", lambda study, counts: kept(study, tuple(counts))
+                f"umpc.{module}.shuffle_messages", lambda study, counts: kept(study, tuple(counts))
             )
         yield
 

@@ -7,12 +7,17 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import ALONE, bins, local_study, local_tables
-from tests.support.protocols import coordinator_of, make_node, messages_of, run_own_steps
+from tests.support.protocols import (
+    ONE_MESSAGE,
+    coordinator_of,
+    make_node,
+    messages_of,
+    run_own_steps,
+)
 from tests.support.studies import Entropy, make_members, make_study
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, predict
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
-from umpc.protocols.local.settings import ONE_MESSAGE
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.study import messages as m
 from umpc.study.report import Measured
@@ -143,11 +148,11 @@ def _too_large(name: str) -> None:
 
 
 def test_the_cost_is_every_nodes_message():
-    cost = predict(messages_of(local_study("bell-ldp")), [(0, 21), (0, 33)])
+    cost = cost_of_messages(messages_of(local_study("bell-ldp")), [(0, 21), (0, 33)])
     assert (cost.rounds, cost.bytes_online, cost.bytes_offline) == (1, 11 + 17, 0)
-    cost = predict(messages_of(local_study("bell-auc")), [(9, 12), (1, 32)])
+    cost = cost_of_messages(messages_of(local_study("bell-auc")), [(9, 12), (1, 32)])
     assert cost.bytes_online == 4 * 32 + 2 + 2 + 1 + 4
     assert (
-        predict(messages_of(local_study("ghazi-ldp")), [(0, 21), (0, 33)]).bytes_online
+        cost_of_messages(messages_of(local_study("ghazi-ldp")), [(0, 21), (0, 33)]).bytes_online
         == 2 * 32 + 3 + 5
     )

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.support.local import local_study, local_tables
-from tests.support.protocols import make_node, run_own_steps
+from tests.support.protocols import ONE_MESSAGE, make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.protocols.base.one_message_node import OneMessageNode
-from umpc.protocols.local.settings import ONE_MESSAGE
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 

@@ -45,6 +45,7 @@ from umpc.errors import (
     RemoteProtocolError,
     StudyError,
 )
+from umpc.protocols.bell_2pc.noise_binding import MAX_RELEASED
 from umpc.protocols.bell_2pc.pair_mechanisms import MOST_VALUES
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
@@ -52,7 +53,7 @@ from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.report import Measured
-from umpc.study.sizes import MAX_RELEASED, Sizes
+from umpc.study.sizes import Sizes
 from umpc.ustat.sampling import matchings
 from umpc.ustat.statistics import LIBRARY
 

@@ -12,7 +12,7 @@ from tests.support.studies import GINI, LOUD, SPEARMAN, Entropy, FieldText
 from umpc.cli.table import exact_over_all
 from umpc.errors import RangeError
 from umpc.protocols.base.one_message import check_size
-from umpc.protocols.base.one_message_coordinator import predict
+from umpc.protocols.base.one_message_coordinator import cost_of_messages
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.central.columns import SEED_BYTES
 from umpc.protocols.central.coordinator import CuratorCoordinator
@@ -49,7 +49,7 @@ def test_the_estimate_is_the_librarys_at_the_predicted_cost(noise):
     assert report.rounds == report.rounds_predicted == 1 and report.bytes_offline == 0
     assert (report.protocol, report.noise, report.epsilon, report.delta) == ("central", noise, 1, 0)
     assert report.low < report.estimate < report.high
-    assert predict(of, [(0, 11), (0, 9)]).bytes_online == report.bytes_online
+    assert cost_of_messages(of, [(0, 11), (0, 9)]).bytes_online == report.bytes_online
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from tests.support.protocols import coordinator_of, make_node, messages_of, run_
 from tests.support.studies import Entropy, make_study
 from umpc.coordinator.links import most_telling
 from umpc.errors import AlreadyReleased, LocalProtocolError, PeerLost, RemoteProtocolError
-from umpc.protocols.base.one_message_coordinator import predict
-from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
+from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator, cost_of_rounds
 from umpc.protocols.ghazi_rounds.node import RoundsNode
 from umpc.study import messages as m
 from umpc.study.report import Measured
@@ -119,7 +118,7 @@ def test_other_protocols_ask_nothing():
 
 
 def test_the_cost_is_both_messages_and_the_question():
-    cost = predict(messages_of(STUDY), [(0, 21), (0, 33)])
+    cost = cost_of_rounds(messages_of(STUDY), [(0, 21), (0, 33)])
     assert (cost.rounds, cost.revealed, cost.asked) == (2, (32 + 3 + 1, 32 + 5 + 1), (128, 128))
     assert cost.bytes_online == 36 + 38 + 256
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from umpc.node.sessions import session_of
 
 from tests.support.local import local_study, local_tables
 from tests.support.protocols import make_node, run_own_steps
@@ -28,8 +27,8 @@ def randomised() -> RoundsNode:
 
 
 def test_a_study_that_asks_has_a_session_that_answers():
-    assert session_of(STUDY) is RoundsNode
-    assert session_of(local_study("ghazi-ldp")) is OneMessageNode
+    assert type(protocol_of(STUDY).node) is RoundsNode
+    assert type(protocol_of(local_study("ghazi-ldp")).node) is OneMessageNode
 
 
 def test_one_question_is_answered_after_the_release():

@@ -17,8 +17,7 @@ from umpc.errors import (
     RemoteProtocolError,
     TooFewRecords,
 )
-from umpc.protocols.base.one_message_coordinator import predict
-from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator
+from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator, cost_of_shuffling
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.frames import Frame
@@ -129,7 +128,7 @@ def test_too_few_records_are_refused_before_any_opening():
 def test_the_cost_is_both_halves_of_every_message_and_both_heaps():
     run = simulated()
     of = protocol_of(run.attempt)
-    cost, numbers = predict(of, [(0, 25), (0, 30)]), 9 * 55 * of.protocol.shares
+    cost, numbers = cost_of_shuffling(of, [(0, 25), (0, 30)]), 9 * 55 * of.protocol.shares
     assert (cost.rounds, cost.bytes_offline, len(cost.heaps)) == (2, 0, 2)
     assert (
         3 * numbers * of.protocol.width / 8

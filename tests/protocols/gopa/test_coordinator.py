@@ -10,7 +10,7 @@ from tests.support.gopa import gopa_study, protocol_of, tables_of
 from tests.support.protocols import coordinator_of, make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import AlreadyReleased, RemoteProtocolError, TooFewRecords
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, predict
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.study import messages as m
 from umpc.study.report import Measured
 
@@ -82,7 +82,7 @@ def test_no_records_are_refused_before_any_opening():
 
 def test_the_cost_is_every_nodes_number():
     of = protocol_of(STUDY)
-    cost = predict(of, [(0, 5), (0, 0), (0, 10**9)])
+    cost = cost_of_messages(of, [(0, 5), (0, 0), (0, 10**9)])
     assert (
         cost.revealed == tuple(of.message_bytes((0, n)) for n in (5, 0, 10**9)) and cost.rounds == 1
     )

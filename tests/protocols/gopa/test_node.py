@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from umpc.node.sessions import session_of
 
 from tests.support.gopa import gopa_study, ring_of_sessions, tables_of
 from tests.support.local import local_study
@@ -28,7 +27,7 @@ class Untouched(dict):
 
 
 def test_every_protocol_has_its_session():
-    assert session_of(STUDY) is GopaNode
+    assert type(protocol_of(STUDY).node) is GopaNode
     assert (session_of(local_study("bell-ldp")), session_of(make_study())) == (
         OneMessageNode,
         UMpcNode,

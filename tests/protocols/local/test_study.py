@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from umpc.protocols.kinds import PROTOCOLS
 
 from tests.support.local import ALONE, SHAPES, bins, local_study, local_tables, quantised
-from tests.support.protocols import messages_of
+from tests.support.protocols import OF_CELLS, ONE_MESSAGE, messages_of
 from tests.support.studies import GINI, Entropy, FieldText
 from umpc.cli.table import exact_over_all
 from umpc.errors import InvalidEpsilon, RangeError, StudyError
 from umpc.protocols.base.one_message import check_size, uniform_std
 from umpc.protocols.local.messages import MAX_PAYLOAD
-from umpc.protocols.local.settings import MOST_CELLS, MOST_LEVELS, OF_CELLS, ONE_MESSAGE
+from umpc.protocols.local.settings import MOST_CELLS, MOST_LEVELS
+from umpc.protocols.registry import PROTOCOLS
 from umpc.simulation import simulate
 
 FAR = 6
