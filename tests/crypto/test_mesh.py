@@ -14,7 +14,7 @@ def said(text: str) -> Message:
 
 
 def teller(own: int, members: int):
-    """In round 1 a party sends each member another word; in round 2 it sends to its successor only."""
+    """In round 1 each member is sent another word; in round 2 only the successor is sent one."""
     came = yield {peer: said(f"{own} to {peer}") for peer in range(members) if peer != own}
     heard = {sender: message.payload.decode() for sender, message in came.items()}
     came = yield {(own + 1) % members: said("next")}
@@ -52,6 +52,15 @@ def test_who_hears_nothing_is_told_that_nothing_was_said():
     with pytest.raises(StopIteration) as stop:
         mesh.send({})
     assert stop.value.value == {1: [""]}
+
+
+def test_protocols_without_rounds_end_at_once():
+    def ready(peer: int):
+        return peer
+        yield
+
+    assert run_mesh([side_by_side({1: ready(1), 2: ready(2)})]) == ([{1: 1, 2: 2}], [])
+    assert run_mesh([side_by_side({})]) == ([{}], [])
 
 
 def test_protocols_of_unlike_length_are_refused():

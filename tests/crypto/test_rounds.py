@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from umpc.crypto.rounds import Message, check_reply, run_in_memory
+from umpc.crypto.rounds import (
+    MAX_ROUNDS,
+    Finished,
+    Message,
+    check_reply,
+    resume,
+    run_in_memory,
+    silence,
+)
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 
 MESSAGE = Message("open", b"\1\2", 16, 1, 2)
@@ -53,6 +61,20 @@ def test_a_party_that_ends_early_is_found():
 def test_a_protocol_that_never_ends_is_found():
     with pytest.raises(LocalProtocolError, match="1000 rounds"):
         run_in_memory([talker(2000, b"a"), talker(2000, b"b")])
+
+
+def test_a_protocol_may_have_as_many_rounds_as_the_limit():
+    with_limit = [talker(MAX_ROUNDS, b"a"), talker(MAX_ROUNDS, b"b")]
+    assert run_in_memory(with_limit)[1][-1].round == MAX_ROUNDS
+    with pytest.raises(LocalProtocolError, match="1000 rounds"):
+        run_in_memory([talker(MAX_ROUNDS + 1, b"a"), talker(MAX_ROUNDS + 1, b"b")])
+
+
+def test_a_party_is_started_resumed_and_finished():
+    party = talker(1, b"a")
+    assert resume(party, None) == Message("step 0", b"a", 1, 8)
+    assert resume(party, [silence("step 0")]) == Finished([b""])
+    assert repr(Finished(b"secret")) == "Finished(<redacted>)"
 
 
 def test_a_reply_of_the_same_shape_is_taken():

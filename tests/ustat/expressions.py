@@ -1,4 +1,4 @@
-"""Tools of the kernels' tests: small schemas, random kernels, a second evaluator in plain Fractions.
+"""Tools of the kernels' tests: small schemas, random kernels, a second evaluator in Fractions.
 
 The evaluator reads the expression as a person would, one record at a time. It shares no code with
 umpc.

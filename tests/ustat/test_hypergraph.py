@@ -1,4 +1,4 @@
-"""umpc.ustat.hypergraph: cells partition E, and a golden edge set notices a change of the stream."""
+"""umpc.ustat.hypergraph: cells partition E; a golden edge set notices a changed stream."""
 
 from __future__ import annotations
 

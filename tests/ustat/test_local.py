@@ -90,7 +90,7 @@ def test_relabelling_records_is_permuting_them_in_the_kernel(node, order):
 @settings(max_examples=100, deadline=None)
 @given(numbers().map(of_one_record).filter(fits), st.integers(0, 3))
 def test_a_value_of_one_record_is_the_same_of_another(node, record):
-    """What makes a wire: the field of record 2 is that of record 0, of another table."""
+    """A wire is made so: the field of record 2 is that of record 0, of another table."""
     form, expected = integers(node)
     moved = relabel(form, {0: record})
     assert moved.records <= {record} and relabel(moved, {record: 0}) == form

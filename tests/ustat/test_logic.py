@@ -215,7 +215,7 @@ def test_an_and_that_takes_too_long_is_refused_before_it_is_computed():
 
 
 def test_a_symmetric_kernel_that_is_too_large_is_refused_for_its_size():
-    """12 equalities joined by |: exchanging a and b changes nothing, so no advice to average is given."""
+    """12 equalities joined by | stay if a and b are exchanged, so no advice to average is given."""
     names = [f"x{number}" for number in range(12)]
     schema = Schema([FieldSchema(name, Fraction(0), Fraction(3), Fraction(1)) for name in names])
     with pytest.raises(KernelError) as caught:

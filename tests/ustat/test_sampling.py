@@ -166,7 +166,7 @@ def test_larger_two_sample_sizes_are_distinct_and_balanced():
 
 
 def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance():
-    """docs/decisions/0007, exactly: a cycle of eight (in use), two cycles of four, an irregular graph."""
+    """docs/decisions/0007, exactly: a cycle of eight (in use), two of four, an irregular graph."""
     value = np.random.default_rng(6).integers(0, 100, (4, 4))
     used = _biregular(4, 4, 8)
     squares = np.array([(x, y) for x in range(4) for y in range(4) if x // 2 == y // 2])
@@ -190,8 +190,8 @@ def uniformity(draw, every: list[tuple[int, ...]], count: int) -> float:
     """The p-value of "each of these edges is in E with the same probability".
 
     It is computed from N sets drawn by `draw`. Edges of one balanced set depend on each other, so
-    their counts are compared in the coordinates in which they do not (Hotelling's T²). The statistic
-    is chi-square with as many degrees of freedom as there are such coordinates.
+    their counts are compared in the coordinates in which they do not (Hotelling's T²). The
+    statistic is chi-square with as many degrees of freedom as there are such coordinates.
     """
     lookup = np.zeros((10,) * len(every[0]), dtype=np.int64)
     lookup[tuple(np.array(every).T)] = np.arange(len(every))
@@ -224,13 +224,13 @@ def test_every_edge_is_equally_likely(records, count, degree, seed):
 
 
 def test_the_numbering_alone_makes_larger_edges_equally_likely(monkeypatch):
-    """Whatever the search prefers: here it hands out the first edges in colexicographic order."""
+    """Here the search always hands out the first edges in colexicographic order."""
     monkeypatch.setattr(
         sampling,
-        "_distinct",
+        "random_edges",
         lambda records, count, words, degree: every_subset(records, degree)[:count],
     )
-    monkeypatch.setattr(sampling, "_level", lambda edges, *_: edges)
+    monkeypatch.setattr(sampling, "level", lambda edges, *_: edges)
     words = stream(18)
     p = uniformity(lambda: balanced(6, 7, words, 3), sets(6, 3), 7)
     assert p > ALPHA, f"edges are not equally likely: p = {p:.2e} with seed 18, N = {N}"

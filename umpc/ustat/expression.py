@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import ClassVar, Generic, TypeVar
 
 Meaning = TypeVar("Meaning")
-"""What an interpreter makes of a node: an array, an interval, a polynomial, a text, …"""
+"""The value that an interpreter gives a node: an array, an interval, a polynomial, a text, …"""
 
 RECORD_NAMES = "abcdefgh"
 """The names of an edge's records in text: a, b, …"""

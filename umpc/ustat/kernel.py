@@ -68,7 +68,7 @@ class Kernel:
     def from_text(
         cls, text: str, schema: Schema, degree: int = 2, symmetric: bool = True
     ) -> Kernel:
-        """The kernel that a canonical text stands for. Raises: as `Kernel`."""
+        """The kernel for which a text stands. Raises: as `Kernel`."""
         return cls(from_text(text), schema, degree, symmetric)
 
     def _require_symmetry(self) -> None:
