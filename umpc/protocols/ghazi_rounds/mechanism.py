@@ -210,7 +210,7 @@ class GhaziRounds:
         cells = self.vectors.cells.size
         if len(question) != 8 * cells:
             raise EncodingError(
-                f"a question about {cells} cells takes {8 * cells} bytes, got {len(question)}"
+                f"the numbers of {cells} cells take {8 * cells} bytes, got {len(question)}"
             )
         q = np.frombuffer(question, dtype="<f8").astype(np.float64)
         if not np.all(np.isfinite(q)):

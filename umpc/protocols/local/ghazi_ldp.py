@@ -116,7 +116,7 @@ class GhaziLdp:
         own = 0.0
         for message, count in zip(messages, counts, strict=True):
             public, body = split_seed(message)
-            signs = 1.0 - 2.0 * unpack(body, count, 1)
+            signs = 1.0 - 2.0 * unpack(body, count, 1).astype(np.float64)
             (mine,), squares = collect(public, signs[None], form)
             total = total + mine
             own += squares

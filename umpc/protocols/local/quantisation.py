@@ -191,7 +191,7 @@ class Quantiser:
         first = {name: np.repeat(column, self.size) for name, column in values.items()}
         second = {name: np.tile(column, self.size) for name, column in values.items()}
         units = self.kernel.evaluate([first, second]).reshape(self.size, self.size)
-        return units * float(self.kernel.unit)
+        return units.astype(np.float64) * float(self.kernel.unit)
 
     def draw(self, columns: Columns, stream: ShakeStream) -> Integers:
         """Each record's cell: (records,) int64 in 0 .. t-1.
