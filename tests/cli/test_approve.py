@@ -144,8 +144,7 @@ def test_a_public_label_and_what_is_told_of_it_are_shown(site):
     assert "field         'label': 'case', 'control', a public label" in lines
     assert (
         "edges         all, two_sample; "
-        "each node discloses its number of records with each label"
-        in lines
+        "each node discloses its number of records with each label" in lines
     )
 
 
