@@ -1,20 +1,27 @@
-"""Measurements, printed; never asserted. `make bench` runs all of them and ends with every target in one table.
+"""Measurements, printed and never asserted. `make bench` ends with every target in one table.
 
 | file | what it measures |
 |---|---|
+| `__main__.py` | `python -m bench`: all parts, or some |
 | `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
-| `oblivious.py`, `garbling.py` | oblivious transfers, and garbled AND gates, a second and core |
-| `bank.py` | the bank study over real processes: 2n pairs, prepared ahead, and without a dealer |
-| `complete.py` | all pairs of the bank: exact, and the error at ε = 1 |
+| `oblivious.py` | oblivious transfers a second and core |
+| `garbling.py` | garbled AND gates a second and core |
+| `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
+| `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
 | `million.py` | a million records |
-| `network.py`, `proxy.py` | slow lines, beside what `umpc plan` says |
-| `scaling.py` | what grows with |E|, nodes, records: tables, and pictures for README.md |
+| `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
+| `proxy.py` | a slow line in front of servers |
+| `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
 | `figures/` | `make figures`: the papers' figures and tables, each with its claim and whether it agrees |
 | `baselines/` | `python -m bench.baselines`: baselines that no study runs, a table for each |
 | `simulated.py`, `work.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `profile.py`, `clocked.py` | `make profile`: where the time of a job goes |
 | `harness.py` | real processes for a benchmark |
-| `limits.py` | this machine's AES limit, in the same run as everything else |
-| `table.py` | how a figure is printed beside its target |
+| `jobs.py` | run jobs, and report those that fail |
+| `limits.py` | this machine's AES limit |
+| `table.py` | print tables, and figures beside their targets |
+| `figures/` | `make figures`: the papers' figures and tables, each with its claim |
+| `baselines/` | mechanisms of the literature that no command of umpc uses |
+| `pictures/` | pictures and CSV files of these measurements |
 """

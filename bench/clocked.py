@@ -1,7 +1,8 @@
-"""`umpc` with clocks in it: `python -m bench.clocked node start …`, as `python -m umpc.cli.main node start …`.
+"""`umpc` with clocks in it: `python -m bench.clocked node start …` is `umpc node start …`.
 
-The functions below book the processor time of their thread, without that of others among them that they call. Counts
-while the folder UMPC_CLOCKED holds a file `counting`, and then, or at its end, writes seconds by category into it.
+Each clocked function books the processor time of its thread, without the time of other clocked
+functions that it calls. The clocks count while the folder UMPC_CLOCKED holds a file `counting`.
+When that file is gone, or the process ends, seconds by category are written into the folder.
 """
 
 from __future__ import annotations
@@ -19,23 +20,28 @@ from importlib import import_module
 from pathlib import Path
 
 CATEGORIES = {
-    "AES": ("crypto.prg:FixedKeyHash.into", "crypto.prg:Stream.bytes"),
-    "other hashing": ("crypto.prg:derive", "crypto.prg:digest"),
+    "AES": (
+        "crypto.prg:FixedKeyHash.into",
+        "crypto.prg:Stream.bytes",
+    ),
+    "other hashing": (
+        "crypto.prg:derive",
+        "crypto.prg:digest",
+    ),
     "packing": (
-        *("crypto.ring:pack", "crypto.ring:unpack", "mpc.masked.dcf:ComparisonKeys.encode"),
-        *(
-            "mpc.masked.dcf:ComparisonKeys.decode",
-            "mpc.masked.material:DealtPart.encode",
-            "mpc.masked.material:DealtPart.decode",
-        ),
+        "crypto.ring:pack",
+        "crypto.ring:unpack",
+        "mpc.masked.dcf:ComparisonKeys.encode",
+        "mpc.masked.dcf:ComparisonKeys.decode",
+        "mpc.masked.material:DealtPart.encode",
+        "mpc.masked.material:DealtPart.decode",
     ),
     "E": (
-        *(
-            "mpc.attempt:edges_of",
-            "ustat.hypergraph:CompleteCell.edges",
-            "ustat.hypergraph:Hypergraph.degrees",
-        ),
-        *("ustat.hypergraph:Hypergraph.shared_records", "ustat.hypergraph:Hypergraph.neighbours"),
+        "mpc.attempt:edges_of",
+        "ustat.hypergraph:CompleteCell.edges",
+        "ustat.hypergraph:Hypergraph.degrees",
+        "ustat.hypergraph:Hypergraph.shared_records",
+        "ustat.hypergraph:Hypergraph.neighbours",
     ),
     "keys of comparisons": ("mpc.masked.dcf:generate",),
     "the rest of dealing": (
@@ -43,18 +49,22 @@ CATEGORIES = {
         "dealer.session:DealerSession._record_masks",
     ),
     "sign gates": ("mpc.masked.dcf:evaluate",),
-    "the rest of evaluation": ("node.attempts.rounds:resume", "node.attempts.rounds:Rounds._start"),
+    "the rest of evaluation": (
+        "node.attempts.rounds:resume",
+        "node.attempts.rounds:Rounds._start",
+    ),
     "masks, masked fields": (
-        *(
-            "mpc.masked.masks:wire_masks",
-            "mpc.masked.masks:masked_wires",
-            "protocols.u_mpc.node:UMpcNode.fields_for",
-        ),
+        "mpc.masked.masks:wire_masks",
+        "mpc.masked.masks:masked_wires",
+        "protocols.u_mpc.node:UMpcNode.fields_for",
         "protocols.u_mpc.node:UMpcNode.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
     "noise": ("protocols.u_mpc.node:UMpcNode._own_noise",),
-    "zero shares": ("crypto.zero_shares:zero_shares", "crypto.zero_shares:KeyAgreement.__init__"),
+    "zero shares": (
+        "crypto.zero_shares:zero_shares",
+        "crypto.zero_shares:KeyAgreement.__init__",
+    ),
     "plans, chunks": (
         "mpc.attempt:compile_program",
         "mpc.attempt:Attempt.chunks_ahead",
@@ -66,27 +76,26 @@ CATEGORIES = {
         "node.attempts.peers:Mailbox.put",
     ),
     "records, ledger": (
-        *(
-            "node.records:load_records",
-            "node.budget.ledger:Ledger.reserve",
-            "node.budget.ledger:Ledger.reserve_delta",
-        ),
-        *(
-            "node.budget.ledger:Ledger.charge",
-            "node.budget.ledger:Ledger.record_release",
-            "node.budget.ledger:Ledger.cancel",
-        ),
+        "node.records:load_records",
+        "node.budget.ledger:Ledger.reserve",
+        "node.budget.ledger:Ledger.reserve_delta",
+        "node.budget.ledger:Ledger.charge",
+        "node.budget.ledger:Ledger.record_release",
+        "node.budget.ledger:Ledger.cancel",
     ),
-    "cost, report": ("mpc.cost:predict", "study.report:build_report"),
+    "cost, report": (
+        "mpc.cost:predict",
+        "study.report:build_report",
+    ),
 }
-"""Category → module:function, below umpc."""
+"""Category → its functions, each as module:function below umpc."""
 LOOP = "event loop, gRPC in Python"
 NOT_PYTHON = "gRPC's own threads"
 LOOK_SECONDS = 0.05
 
 
 class Clocks:
-    """Seconds by category, over all threads. Every thread adds to a counter of its own."""
+    """Seconds by category, over all threads. Each thread adds to a counter of its own."""
 
     def __init__(self) -> None:
         self._local = threading.local()
@@ -116,7 +125,7 @@ class Clocks:
 
 
 def install(clocks: Clocks) -> None:
-    """Put a clock around every function, wherever a module of umpc has it by name."""
+    """Put a clock around each function, in every module of umpc that has it by name."""
     for module in ("cli.study", "coordinator.client", "node.server", "dealer.server"):
         import_module(f"umpc.{module}")
     for category, places in CATEGORIES.items():
@@ -128,22 +137,26 @@ def install(clocks: Clocks) -> None:
             before = getattr(holder, attribute)
             after = clocks.wrap(category, before)
             setattr(holder, attribute, after)
-            for loaded in [
-                each for each in sys.modules.values() if each.__name__.startswith("umpc.")
-            ]:
-                for known in [key for key, value in vars(loaded).items() if value is before]:
-                    setattr(loaded, known, after)
+            _replace_everywhere(before, after)
+
+
+def _replace_everywhere(before: Callable, after: Callable) -> None:
+    """Replace a function in every loaded module of umpc that has imported it by name."""
+    modules = [each for each in sys.modules.values() if each.__name__.startswith("umpc.")]
+    for module in modules:
+        for name in [key for key, value in vars(module).items() if value is before]:
+            setattr(module, name, after)
 
 
 class Watch(threading.Thread):
-    """Counts while it is told to."""
+    """A thread that starts and stops the count."""
 
     def __init__(self, folder: Path, clocks: Clocks):
         super().__init__(daemon=True)
         self.folder, self.clocks = folder, clocks
         self._before: Counter[str] | None = None
         self._threads: dict[int, float] = {}
-        """Of every thread of Python, its seconds when it was last seen: some end with the study."""
+        """Each Python thread's seconds when last seen. Some threads end with the study."""
 
     def run(self) -> None:
         while True:
@@ -166,7 +179,7 @@ class Watch(threading.Thread):
         path.with_suffix(".part").rename(path)
 
     def _now(self) -> Counter[str]:
-        """Also what no function counts: the rest of Python's threads, and the other threads."""
+        """Seconds so far, with the rest of Python's threads, and with all other threads."""
         self._look()
         found, python = self.clocks.total(), sum(self._threads.values())
         found[NOT_PYTHON] = time.process_time() - python
@@ -181,7 +194,7 @@ class Watch(threading.Thread):
                 clock = int(
                     Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text().split()[0]
                 )
-            except OSError:  # ended in between
+            except OSError:  # the thread ended meanwhile
                 continue
             self._threads[thread.native_id] = clock / 1e9
 

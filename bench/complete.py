@@ -1,7 +1,8 @@
-"""All pairs of the bank data over 4 nodes: exact without noise, and the error that is left with it.
+"""All pairs of the bank data over 4 nodes: the exact sum without noise, and the error with noise.
 
-With all pairs nothing is left of the sampling error. Replacing a record changes the sum of n(n − 1)/2 signs by at most
-2(n − 1), so at ε the mean has discrete Laplace noise of variance 8(n − 1)²/ε² over (n(n − 1)/2)²: an MSE of 32/(n²ε²).
+With all pairs there is no sampling error. Replacing a record changes the sum of n(n − 1)/2 signs by
+at most 2(n − 1). So at ε the mean has discrete Laplace noise of variance 8(n − 1)²/ε² over (n(n −
+1)/2)², an MSE of 32/(n²ε²).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bench.table import Figure, show
 NODES = 4
 RUNS = 20
 EXACT_SUM = 516_843
-"""Of the bank data: Σ sign(Δage)·sign(Δbalance) over all pairs."""
+"""The bank data's Σ sign(Δage)·sign(Δbalance) over all pairs."""
 LAPLACE_KURTOSIS = 6
 
 

@@ -1,4 +1,7 @@
-"""Garbled AND gates a second and core, bytes an edge beside the formula, and circuits of all pair statistics."""
+"""Garbled AND gates a second and core, bytes an edge, and circuits of all pair statistics.
+
+The measured bytes are beside those of the formula.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from umpc.ustat.statistics import LIBRARY
 EDGES = 1 << 12
 RUNS = 15
 COMPARISON = "40 bits compared"
-"""Almost nothing but ANDs: one output."""
+"""This circuit has almost only AND gates, and one output."""
 TIMED = (
     COMPARISON,
     "duplicate_pair_ratio",
@@ -44,7 +47,7 @@ BANK = Schema(
         FieldSchema("label", Fraction(0), Fraction(1), Fraction(1)),
     ]
 )
-"""Differences of 8 and of 18 bits."""
+"""The bank data's fields: differences of 8 and of 18 bits."""
 FIELDS = {"x": "age", "y": "balance", "score": "balance", "label": "label", "x...": "balance"}
 PARAMETERS = {
     "uniformity": {"cells": 128},
@@ -76,7 +79,10 @@ def comparison() -> Circuit:
 
 @dataclass(frozen=True)
 class Rate:
-    """Of garbling and of evaluating: edges a second, medians of RUNS, and the share of the AES limit."""
+    """The rates of garbling and of evaluating, in this order; medians of RUNS.
+
+    edges: edges a second. aes: the share of the AES limit. bytes: of all garbled edges.
+    """
 
     edges: tuple[float, float]
     aes: tuple[float, float]
@@ -102,13 +108,15 @@ def show_rates() -> None:
         )
     rates = ("garbled M/s", "eval. M/s", "AES", "AES")
     columns = ("", "ANDs", "gates", "elem.", *rates, "bytes/edge", "formula")
-    title = f"ANDs garbled on one core, {EDGES:,} edges, ring of 64 bits, medians of {RUNS}, outputs included"
-    show(title, columns, rows)
+    title = f"ANDs garbled on one core, {EDGES:,} edges, ring of 64 bits, medians of {RUNS}"
+    show(f"{title}, outputs included", columns, rows)
 
 
 def measure(circuit: Circuit) -> Rate:
-    """AES and gates in turn, so that both see the same machine."""
-    ring, gate_hash, delta = RINGS[-1], GateHash(os.urandom(16)), _random(2)
+    """Measure AES and gates by turns, so that both meet the same load of the machine."""
+    ring = RINGS[-1]
+    gate_hash = GateHash(os.urandom(16))
+    delta = _random(2)
     delta[0] |= np.uint64(1)
     labels = _random(len(circuit.inputs), EDGES, 2)
     active = active_labels(labels, _random(len(circuit.inputs), EDGES) & np.uint64(1), delta)

@@ -1,8 +1,8 @@
-"""Sign gates a second and core beside the AES limit: in numpy, and compiled if `native/` is installed.
+"""Sign gates a second and core, beside the AES limit: in numpy, and compiled if `native/` is there.
 
-The widths are those of an age, a balance and a 40-bit number. The limit, evaluation and generation take turns, so a
-busy machine slows all of them; what is compared are the medians of the ratios, each within one turn. Seconds are those
-that the processor spent on us.
+The widths are those of an age, a balance and a 40-bit number. The limit, evaluation and generation
+take turns, so a busy machine slows all of them. The compared figures are medians of the ratios
+within one turn. Seconds are those that the processor spent on this process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ TARGET_WIDTHS = (18, 41)
 
 @dataclass(frozen=True)
 class Way:
-    """evaluate: (party, width, corrections, leaves, masked, roots) → shares. generate: (width, mask, roots) → keys."""
+    """One implementation of the sign gate.
+
+    evaluate: (party, width, corrections, leaves, masked, roots) → shares.
+    generate: (width, mask, roots) → keys.
+    """
 
     name: str
     evaluate: Callable[..., object]
@@ -42,7 +46,12 @@ class Way:
 
 @dataclass(frozen=True)
 class Turn:
-    """Of the AES limit: evaluation of all gates, and of no more than a chunk of material holds. The rest: gates/s."""
+    """The figures of one turn.
+
+    share: evaluation of all gates, as a share of the AES limit.
+    chunk_share: the same for the gates of one chunk of material.
+    evaluated, generated: gates a second.
+    """
 
     share: float
     chunk_share: float
@@ -124,7 +133,7 @@ def ways() -> Iterator[Way]:
 
 
 def turn(way: Way, width: int) -> Turn:
-    """The limit, then one party's evaluation and the dealer's generation."""
+    """Measure the limit, then one party's evaluation and the dealer's generation."""
     mask, masked = (
         np.frombuffer(os.urandom(8 * GATES), dtype=np.uint64) >> np.uint64(64 - width)
         for _ in range(2)
@@ -143,12 +152,12 @@ def turn(way: Way, width: int) -> Turn:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Of the second of two calls: the first one brings code and buffers into place."""
+    """Processor seconds of a second call. The first one brings code and buffers into place."""
     work()
     started = time.process_time()
     work()
     return time.process_time() - started
 
 
-def _median(turns: list[Turn], of: Callable[[Turn], float]) -> float:
-    return statistics.median(map(of, turns))
+def _median(turns: list[Turn], figure: Callable[[Turn], float]) -> float:
+    return statistics.median(map(figure, turns))

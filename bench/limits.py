@@ -1,4 +1,4 @@
-"""What this machine can do at best: AES-128 blocks a second on one core, in the batches that gates use."""
+"""The AES limit of this machine: AES-128 blocks a second on one core, in the gates' batch size."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SECONDS = 0.3
 
 
 def aes_blocks_per_second(seconds: float = SECONDS) -> float:
-    """Blocks of fixed-key AES-128-ECB a second and core, encrypting a buffer that stays in the cache.
+    """Blocks of fixed-key AES-128-ECB a second on one core, for a buffer that stays in the cache.
 
-    Seconds of the processor, so that others on the machine do not lower the limit.
+    Seconds are those of the processor, so that other work on the machine does not lower the limit.
     """
     encryptor = Cipher(algorithms.AES(bytes(16)), modes.ECB()).encryptor()
     source, target = bytes(BATCH_BYTES), bytearray(BATCH_BYTES + 16)

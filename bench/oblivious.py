@@ -1,6 +1,7 @@
-"""Oblivious transfers on one core: base transfers, and correlated ones, triples and products a second, with bytes.
+"""Oblivious transfers on one core: base transfers, correlated ones, triples and products.
 
-Seconds are those of the processor, so that other work on the machine does not count.
+The tables have rates a second, and bytes. Seconds are those of the processor, so that other work on
+the machine does not count.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def rate_row(
 
 
 def seconds_each(protocols: Sequence[Protocol]) -> list[float]:
-    """Seconds that each of two parties computes, waiting excluded."""
+    """Processor seconds of each of two parties, without the time that it waits."""
     seconds = [0.0] * len(protocols)
 
     def watched(party: int) -> Protocol:

@@ -1,7 +1,8 @@
-"""Where the time of a complete job goes: the bank study over a million pairs, 4 nodes and a dealer, by process.
+"""Where the time of a job goes: the bank study over a million pairs, 4 nodes and a dealer.
 
-`python -m bench.profile [EDGES [NODES]]`; EDGES as a study has them, `all` for all pairs. Processor time comes from
-clocks in every process (`clocked.py`); what none of them uses of the cores meanwhile is waiting, or others' work.
+`python -m bench.profile [EDGES [NODES]]`. EDGES is a study's setting; `all` takes all pairs.
+Processor time comes from clocks in every process (`clocked.py`), by process and kind of work. The
+rest of the cores' time is waiting, or other work on the machine.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ def main() -> None:
         os.environ["UMPC_CLOCKED"] = name
         Deployment.command = (sys.executable, "-m", "bench.clocked")
         with site(table, nodes) as here:
-            here.study()  # what a process does only once is not the job's
+            here.study()  # work that a process does only once is not counted
             (folder / "counting").touch()
             time.sleep(0.1)
             report = here.study(edges=edges)
             (folder / "counting").unlink()
             taken = _read(folder, len(here.served) + 1)
     wall = report["seconds_total"]
-    title = f"{source}: Kendall, |E| = {report['edges']:,}, {nodes} nodes: {wall:.2f} s on {cores()} cores"
+    job = f"{source}: Kendall, |E| = {report['edges']:,}, {nodes} nodes"
     show(
-        f"{title}; seconds of a processor",
-        ("at", *PROCESSES.values(), "of all of it"),
+        f"{job}: {wall:.2f} s on {cores()} cores; seconds of a processor",
+        ("work", *PROCESSES.values(), "share"),
         _rows(taken, wall),
     )
 
 
 def _read(folder: Path, processes: int) -> dict[str, Counter[str]]:
-    """Seconds by category, of the dealer, of all nodes, of the coordinator."""
+    """Seconds by category, for the dealer, all nodes together, and the coordinator."""
     deadline = time.monotonic() + WRITTEN_SECONDS
     while len(found := list(folder.glob("*.json"))) < processes and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -69,10 +70,10 @@ def _rows(taken: dict[str, Counter[str]], wall: float) -> list[tuple[str, ...]]:
         if spent >= WORTH_A_LINE * used
     ]
     rows.append(
-        ("all of it", *(f"{seconds.total():.2f}" for seconds in taken.values()), f"{used:.2f} s")
+        ("all work", *(f"{seconds.total():.2f}" for seconds in taken.values()), f"{used:.2f} s")
     )
     idle = 1 - used / (wall * cores())
-    return [*rows, ("waiting, or others' work, of the cores", *[""] * len(taken), f"{idle:.1%}")]
+    return [*rows, ("waiting or other work, of all cores", *[""] * len(taken), f"{idle:.1%}")]
 
 
 if __name__ == "__main__":

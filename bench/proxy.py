@@ -1,8 +1,10 @@
-"""A slow line in front of servers: `python -m bench.proxy DELAY_MS MEGABITS ADDRESS…` prints an address for each.
+"""A slow line in front of servers.
 
-What goes through arrives DELAY_MS later, in order, at MEGABITS a second and direction; 0 megabits is no limit. As at a
-real line's end little waits: what does not fit holds up its sender. A new connection first waits for a handshake, there
-and back, as TCP does; a connection's end arrives late, too.
+`python -m bench.proxy DELAY_MS MEGABITS ADDRESS…` prints a new address for each server. Data sent
+to it arrive DELAY_MS later, in order, at MEGABITS a second in each direction; 0 megabits is no
+limit. Little data waits at the line's beginning, as on a real line: a sender waits until its data
+fit. A new connection first waits for a handshake there and back, as in TCP. The end of a connection
+arrives late, too.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from collections import deque
 
 READ = 1 << 14
 WAITING_SECONDS = 0.1
-"""So much of a line's time may wait at its beginning."""
+"""Seconds of a line's traffic that may wait at its beginning."""
 BUFFER = 1 << 17
-"""Bytes that the kernel takes in for us: else it would hide how slow the line is."""
+"""Bytes that the kernel buffers for us. A larger buffer would hide how slow the line is."""
 
 
 class Line:
-    """One direction of a server's line, which all its connections share."""
+    """One direction of a server's line. All its connections share it."""
 
     def __init__(self, delay: float, bytes_a_second: float):
         self.delay, self.rate = delay, bytes_a_second
         self._free = 0.0
 
     async def send(self, size: int) -> float:
-        """Waits until the line takes a piece; when it will arrive."""
+        """Wait until the line takes a piece, and return the time of its arrival."""
         now = asyncio.get_running_loop().time()
         self._free = max(self._free, now) + (size / self.rate if self.rate else 0.0)
         arrival = self._free + self.delay
@@ -39,7 +41,7 @@ class Line:
 async def pump(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: Line, not_before: float
 ) -> None:
-    """Everything from one end to the other, each piece when it arrives."""
+    """Pass everything from one end to the other, each piece at its time of arrival."""
     loop, pieces, more = asyncio.get_running_loop(), deque(), asyncio.Event()
 
     async def deliver() -> None:
@@ -70,7 +72,7 @@ async def pump(
 
 
 async def serve(address: str, delay: float, rate: float) -> str:
-    """A listening address whose connections go to the other one."""
+    """Listen on a new address, and pass its connections on to this one. Return the new address."""
     host, port = address.rsplit(":", 1)
     there, back = Line(delay, rate), Line(delay, rate)
 
@@ -96,9 +98,8 @@ async def serve(address: str, delay: float, rate: float) -> str:
 
 
 def _socket() -> socket.socket:
-    made = socket.socket(
-        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )  # named, asyncio sends at once
+    # With the protocol named, asyncio turns Nagle's algorithm off, and so sends at once.
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
     made.setblocking(False)
     return made
@@ -107,7 +108,7 @@ def _socket() -> socket.socket:
 async def main(delay_ms: str, megabits: str, *addresses: str) -> None:
     for address in addresses:
         print(await serve(address, float(delay_ms) / 1e3, float(megabits) * 125_000), flush=True)
-    await asyncio.to_thread(sys.stdin.read)  # the line lives as long as whoever asked for it
+    await asyncio.to_thread(sys.stdin.read)  # the line ends with the process that started it
     os._exit(0)
 
 

@@ -1,15 +1,17 @@
-"""`python -m bench.ranking`: who subscribes? A linear ranking learnt privately from pairs of the bank's records.
+"""`python -m bench.ranking`: a linear ranking of who subscribes, learnt privately from pairs.
 
-A trusted curator runs DP-SGD on the pairwise logistic loss (`bench/baselines/dpsgd.py`) over every second record, and
-the ranking's AUC is told for the others, in the clear: of the test half nothing is private here. Values beyond `BOUNDS`
-count as the bound, and all are scaled so that no two records are farther apart than 1. `BOUNDS` and `SGD` were chosen
-by looking at results on this very table, so they are an example and no private choice; in earnest they are fixed
+A trusted curator runs DP-SGD on the pairwise logistic loss (`bench/baselines/dpsgd.py`) over every
+second record of the bank data. The ranking's AUC is computed on the other records in the clear,
+because nothing in the test half is private here. Values beyond `BOUNDS` count as the bound, and all
+are scaled so that two records are at most 1 apart. `BOUNDS` and `SGD` were chosen by looking at
+results on this very table. So they are an example and not a private choice; a real study fixes them
 beforehand.
 
     python -m bench.ranking --epsilon 1/2 1 4 --runs 5
     python -m bench.ranking --csv other.csv --delimiter ';' --label y=yes --delta 1e-6
 
-`--csv` takes any table with these columns. Without the bank data a made-up table of its size is used, and said so.
+`--csv` takes any table with these columns. Without the bank data the command takes a made-up table
+of its size, and says so.
 """
 
 from __future__ import annotations
@@ -36,13 +38,13 @@ BOUNDS = {
     "campaign": (1, 10),
     "previous": (0, 10),
 }
-"""Of each feature."""
+"""Feature → its lower and upper bound."""
 SGD = {"steps": 100, "pairs": 8, "clip": Fraction(1, 8), "radius": Fraction(40)}
 NO_NOISE = Fraction(1, 1 << 20)
 
 
 def read(path: Path, delimiter: str, label: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features as they stand, (n, 5), and whether a record has the label."""
+    """The features as in the file, (n, 5), and (n,) bool: whether a record has the label."""
     column, _, first = label.partition("=")
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter=delimiter))
@@ -52,7 +54,10 @@ def read(path: Path, delimiter: str, label: str) -> tuple[np.ndarray, np.ndarray
 
 
 def made_up() -> tuple[np.ndarray, np.ndarray]:
-    """Uniform features of the bank data's size; a label that duration and the number of calls decide, with noise."""
+    """Uniform features of the bank data's size, and labels.
+
+    Duration, the number of calls and noise decide the label.
+    """
     rng = np.random.default_rng(1)
     x = np.column_stack([rng.uniform(*bounds, RECORDS) for bounds in BOUNDS.values()])
     return x, scaled(x) @ [0, 0, 2, -1, 1] + rng.normal(0, 0.2, RECORDS) > 0.9
@@ -64,7 +69,7 @@ def scaled(x: np.ndarray) -> np.ndarray:
 
 
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Share of pairs of both classes in the right order; ties, which floats have none of, aside."""
+    """The share of pairs of both classes in the right order. Floats have no ties here."""
     ranks = np.empty(len(scores))
     ranks[np.argsort(scores, kind="stable")] = np.arange(1, len(scores) + 1)
     count = int(positive.sum())
@@ -74,7 +79,7 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> float:
 
 
 def line(epsilon: Fraction | None, delta: Fraction, halves: Sequence, runs: int) -> tuple[str, ...]:
-    """One ε: the noise, and what was learnt in several runs."""
+    """One line of the table: an ε, its noise, and the results of several runs."""
     (x, y), (others, labels) = halves
     n, batch = len(x), len(x) // 2
     noise = calibrate_noise(epsilon, delta, n, batch, SGD["steps"]) if epsilon else NO_NOISE
@@ -96,13 +101,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.ranking", description=__doc__.split("\n\n")[0]
     )
     parser.add_argument(
-        "--epsilon", nargs="+", type=Fraction, default=[Fraction(1, 2), Fraction(1), Fraction(4)]
+        "--epsilon",
+        nargs="+",
+        type=Fraction,
+        default=[Fraction(1, 2), Fraction(1), Fraction(4)],
+        help="one line of the table for each",
     )
     parser.add_argument("--delta", type=Fraction, default=Fraction(1, 10**6))
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--csv", type=Path, default=BANK)
+    parser.add_argument("--runs", type=int, default=5, help="training runs of each line")
+    parser.add_argument("--csv", type=Path, default=BANK, help="a table with the same columns")
     parser.add_argument("--delimiter", default=";")
-    parser.add_argument("--label", default="y=yes", metavar="COLUMN=FIRST")
+    parser.add_argument(
+        "--label",
+        default="y=yes",
+        metavar="COLUMN=FIRST",
+        help="the label's column, and the value of the records to rank first",
+    )
     given = parser.parse_args(arguments)
     if given.csv.exists():
         (x, y), source = read(given.csv, given.delimiter, given.label), given.csv.name
@@ -116,9 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show(title, columns, rows)
     sgd = PairwiseSgd(n, n // 2, noise=Fraction(1), **SGD)
     cost = dpsgd_cost(sgd, len(BOUNDS))
-    print(
-        f"{cost.message_bytes:,} bytes to the curator, once; {cost.coordinator_operations:,} operations"
-    )
+    operations = f"{cost.coordinator_operations:,} operations"
+    print(f"{cost.message_bytes:,} bytes to the curator, once; {operations}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The cost of a job as it grows: over |E|, over the number of nodes, over the number of records.
 
-`make pictures` writes bench/pictures/*.png and *.csv. Every point is the median of RUNS studies over
-real processes on loopback. All processes run on the cores of this one machine.
+`make pictures` writes bench/pictures/*.png and *.csv. Every point is the median of RUNS studies
+over real processes on loopback. All processes run on the cores of this one machine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _point(here: Site, size: int, changes: dict[str, str]) -> Point:
 
 
 def picture(name: str, title: str, xlabel: str, rows: Sequence[Point]) -> None:
-    """Write one CSV file and one picture: seconds and bytes over the size, on logarithmic scales."""
+    """Write one CSV file, and one picture of seconds and bytes over the size."""
     import matplotlib
 
     matplotlib.use("Agg")

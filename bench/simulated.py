@@ -1,8 +1,11 @@
-"""Studies over 1,000 and 10,000 nodes, without the nodes: bytes and links from the plan's own cost functions over an E
-that is really drawn, seconds from what each kind of work takes on this machine and a line of 20 ms, 100 Mbit/s.
+"""Studies over 1,000 and 10,000 nodes without the nodes, from the plan's own cost functions.
 
-`python -m bench.simulated` first runs 4, 16 and 64 nodes as real processes: bytes and links must be equal, processor
-time within 20 %. `python -m bench.simulated figures` prints the figures alone. Pairs only, with a dealer.
+E is really drawn, and bytes and links follow from it. Seconds follow from the measured cost of each
+kind of work on this machine, and from a line of 20 ms and 100 Mbit/s.
+
+`python -m bench.simulated` first runs 4, 16 and 64 nodes as real processes. Bytes and links must be
+equal, and processor time must agree within 20 %. `python -m bench.simulated figures` prints the
+figures alone. The studies take pairs, and have a dealer.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from umpc.ustat.sampling import balanced
 
 NODES = (1_000, 10_000)
 RECORDS = (1, 10, 100)
-"""Of each node."""
+"""Records of each node."""
 REAL = (4, 16, 64)
 REAL_RECORDS = 100
 LINE = Network(0.02, 12_500_000)
@@ -74,7 +77,7 @@ def study_of(nodes: int) -> Study:
 
 @dataclass(frozen=True)
 class Seconds:
-    """What a study takes where every process has a processor and a line of its own."""
+    """The seconds of a study in which each process has a processor and a line of its own."""
 
     agreed: float
     offline: float
@@ -82,7 +85,7 @@ class Seconds:
 
 
 class Simulated:
-    """One attempt at a study of pairs over `records` records a node. seed: the joint seed of a run."""
+    """One attempt at a study of pairs, with `records` records a node. seed: a run's joint seed."""
 
     def __init__(self, study: Study, records: int, seed: bytes | None = None):
         self.study, self.records, self.nodes = study, records, len(study.nodes)
@@ -99,7 +102,7 @@ class Simulated:
         self._draw()
 
     def _draw(self) -> None:
-        """E, and of every cell its owners, its edges, and how many records of each owner are in it."""
+        """Draw E, and compute each cell's owners, edges, and number of records of each owner."""
         count = self.attempt.sizes.edges
         pairs = balanced(
             self.nodes * self.records, count, Stream(derive(self.seed, "edges")).words, 2
@@ -126,7 +129,7 @@ class Simulated:
 
     @cached_property
     def sent(self) -> np.ndarray:
-        """Bytes that every node sends online, its share included."""
+        """(nodes,) int64: bytes that each node sends online, its share included."""
         sent = np.full(self.nodes, self.program.ring.bytes)
         for party in (0, 1):
             at = zip(
@@ -143,7 +146,7 @@ class Simulated:
 
     @cache  # noqa: B019
     def _sent(self, u_bits: int, v_bits: int, edges: int, met: int) -> int:
-        """Over one link, by one side: masked fields, then the openings of its cell."""
+        """Bytes that one side sends over one link: masked fields, then the openings of its cell."""
         link = (1 << u_bits) - 1, (1 << v_bits) - 1
         total = sum(
             frame_bytes("masked_fields", link, number, count, self.program.wire_bits, size)
@@ -159,7 +162,7 @@ class Simulated:
 
     @cached_property
     def dealt(self) -> np.ndarray:
-        """Bytes that the dealer sends to every node."""
+        """(nodes,) int64: bytes that the dealer sends to each node."""
         dealt = np.full(self.nodes, frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES))
         for party in (0, 1):
             at = zip(*self.owners.T.tolist(), self.edges.tolist(), strict=True)
@@ -182,7 +185,7 @@ class Simulated:
         )
 
     def _chunks(self, edges: int) -> list[tuple[int, int]]:
-        """(number, edges) of a cell's chunks."""
+        """The number and the edges of each of a cell's chunks."""
         size = self.plan.chunk_edges
         return [
             (number, min(size, edges - start)) for number, start in enumerate(range(0, edges, size))
@@ -190,7 +193,10 @@ class Simulated:
 
     @cached_property
     def messages(self) -> dict[str, int]:
-        """Bytes of the messages that grow with the number of nodes; each goes to, or comes from, every node."""
+        """Bytes of the messages that grow with the number of nodes.
+
+        Each goes to every node, or comes from every node.
+        """
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
         request = pb.DealRequest(
             study=self.study.encode(),
@@ -207,10 +213,13 @@ class Simulated:
         }
         return sizes | {"deal": request.ByteSize()}
 
-    # ---- work and time ---
+    # --- work and time ---
 
     def node_work(self, work: Work) -> np.ndarray:
-        """Seconds of every node's processor, without what a node takes for any study: (before the data, on data)."""
+        """(2, nodes) float64: each node's processor seconds before the data, and on data.
+
+        The seconds that every study takes, whatever its size, are left out.
+        """
         cells, links = len(self.edges), self.links
         chunks = np.bincount(
             self.owners.ravel(), np.repeat(-(-self.edges // self.plan.chunk_edges), 2), self.nodes
@@ -238,7 +247,10 @@ class Simulated:
         )
 
     def seconds(self, work: Work, line: Network) -> Seconds:
-        """As `umpc.planning.seconds` counts delays; and what N nodes add: messages, handshakes, links, waves of chunks."""
+        """The study's seconds. Delays are counted as in `umpc.planning.seconds`.
+
+        The nodes add messages, handshakes, links and waves of chunks.
+        """
         to_all = {step: self.nodes * size / line.bandwidth for step, size in self.messages.items()}
         agreed = FIXED[0] + line.delay * (CONNECTION + 2 * CALL) + self.nodes * work.connection
         agreed += to_all["propose"] + to_all["agree"]
@@ -259,10 +271,8 @@ class Simulated:
         return Seconds(agreed, offline, online + float(self.sent.max()) / line.bandwidth)
 
     def row(self, work: Work) -> tuple[str, ...]:
-        seconds, coordinator = (
-            self.seconds(work, LINE),
-            sum(self.messages[s] for s in ("propose", "agree", "begin")),
-        )
+        seconds = self.seconds(work, LINE)
+        coordinator = sum(self.messages[step] for step in ("propose", "agree", "begin"))
         return (
             f"{self.nodes:,} × {self.records}",
             f"{len(self.edges):,}",
@@ -296,7 +306,10 @@ def main() -> list[Figure]:
 
 
 def validate(work: Work) -> list[Figure]:
-    """Real processes beside the model: exact bytes, and processor time beyond what 2 nodes with one pair take."""
+    """Compare real processes with the model: bytes exactly, and processor time.
+
+    The processor time of 2 nodes with one pair is subtracted.
+    """
     rows, figures, base = [], [], None
     for nodes, records in ((2, 1), *((nodes, REAL_RECORDS) for nodes in REAL)):
         with site(made_up(nodes * records), nodes) as here:

@@ -1,4 +1,4 @@
-"""What each kind of work of a study with many nodes takes on this machine, in seconds of a processor."""
+"""The processor seconds of each kind of work in a study with many nodes, on this machine."""
 
 from __future__ import annotations
 
@@ -31,18 +31,22 @@ KEYS = 400
 EDGES = (100_000, 400_000)
 LINKS, MESSAGES = 40, 2_000
 FEW = (12, 20, 2000)
-"""Nodes of a study in memory; its records each with small cells, and with larger ones."""
+"""A study in memory: its nodes, and the records of each for small cells and for larger ones."""
 MANY = 200
-"""Nodes among which E has small cells."""
+"""Number of nodes among which E has small cells."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """key: agreed with another node. drawn: an edge of E. cell: of E, with its chunk in the common order. connection,
-    message: one side of it.
+    """Processor seconds of one piece of each kind of work.
 
-    dealt, evaluated: a chunk of few edges, at the dealer and at each owner; dealt_edge, evaluated_edge: an edge more.
-    fields: masked records sent to a peer and taken from it.
+    key: to agree on a key with another node.
+    drawn: to draw an edge of E.
+    cell: to sort a cell out of E, with its chunk in the common order.
+    connection, message: one side of a connection, and of a small message.
+    dealt, evaluated: a chunk of few edges, at the dealer and at each owner.
+    dealt_edge, evaluated_edge: one more edge of a chunk.
+    fields: to send masked records to a peer, or to take them from it.
     """
 
     key: float
@@ -79,7 +83,7 @@ def measure(study_of: Callable[[int], Study]) -> Work:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Of the processor, the least of three."""
+    """Processor seconds of a piece of work, the least of three."""
     taken = []
     for _ in range(3):
         started = time.process_time()
@@ -89,20 +93,20 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _cell(study: Study, drawn: float) -> float:
-    """Of an attempt with many small cells: to sort E into them, and to list its chunks as a node does."""
+    """Seconds for each of many small cells: to sort E into cells, and to list its chunks."""
     seconds = []
     for _ in range(3):
         attempt = attempt_over(study, ",".join(["20"] * len(study.nodes)))
         started = time.process_time()
         attempt.chunks_ahead(1 << 30)
-        for _ in range(2):  # before the rounds, and to see that all are evaluated
+        for _ in range(2):  # once before the rounds, once to check that all are evaluated
             list(attempt.chunks_of(0))
         seconds.append(time.process_time() - started)
     return (min(seconds) - attempt.sizes.edges * drawn) / len(attempt.hypergraph.shared_cells)
 
 
 def _chunks(study_of: Callable[[int], Study]) -> tuple[float, ...]:
-    """(dealt, evaluated) of a chunk, then of an edge more, then fields of a link's side."""
+    """The last five numbers of `Work`, in its order, from two studies of different size."""
     nodes, *sizes = FEW
     found = [_rounds(study_of(nodes), records) for records in sizes]
     (dealt, evaluated, fields, edges, _), (more_dealt, more_evaluated, _, more_edges, _) = found
@@ -120,7 +124,11 @@ def _chunks(study_of: Callable[[int], Study]) -> tuple[float, ...]:
 
 
 def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int]:
-    """Seconds of a chunk at the dealer and at an owner, of a link's fields at one side; edges of a chunk; chunks."""
+    """Processor seconds of the rounds of a study in memory.
+
+    Returns: seconds of a chunk at the dealer, of a chunk at an owner, and of a link's fields at one
+        side; edges of a chunk; number of chunks.
+    """
     stream = Stream(bytes(32))
     tables = [
         {field.name: (stream.words(records) >> 1).astype("int64") % 100 for field in study.schema}
@@ -170,7 +178,7 @@ class _Echo(rpc.NodeServicer):
 
 
 async def _transport() -> tuple[float, float]:
-    """One side's seconds of a connection with its stream, and of a small message."""
+    """One side's seconds for a connection with its stream, and for a small message."""
     with tempfile.TemporaryDirectory(prefix="umpc-work-") as name:
         authority = Authority.create(Path(name) / "authority")
         for each in ("server", "client"):
@@ -210,7 +218,10 @@ async def _transport() -> tuple[float, float]:
 
 
 def main() -> None:
-    """What it would gain to evaluate the small cells of 64 nodes together: one chunk each, beside one cell of all."""
+    """Print the gain of evaluating the small cells of 64 nodes together.
+
+    It compares one chunk for each cell with one cell of all edges.
+    """
     from bench.simulated import study_of
 
     rows = []

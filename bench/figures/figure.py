@@ -1,6 +1,4 @@
-"""A figure: its points, the function that measures one, its theory, the paper's claim, its
-picture.
-"""
+"""A figure: its points, how one is measured and predicted, the paper's claim, its picture."""
 
 from __future__ import annotations
 

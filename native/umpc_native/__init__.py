@@ -1,9 +1,11 @@
-"""The sign gate on the processor's AES instructions. umpc uses it if it is installed and `enabled()`.
+"""The sign gate on the processor's AES instructions.
+
+umpc uses it if it is installed and `enabled()`.
 
 | file | what it is |
 |---|---|
-| `checks.py` | arrays are what the kernel takes them for |
-| `kernel.c`, `walk.h` | the kernel: evaluation and generation of whole batches, with no lock held |
+| `checks.py` | check that arrays have the layout that the kernel expects |
+| `kernel.c`, `walk.h` | the kernel: it evaluates and generates whole batches, and holds no lock |
 
 UMPC_NATIVE=0 in the environment turns it off.
 """
@@ -19,10 +21,10 @@ import numpy as np
 from umpc_native.checks import check_evaluate, check_generate, levels
 
 KEY_FORMAT = 1
-"""Of comparison keys: umpc uses a kernel only if it speaks umpc's own."""
+"""The format of comparison keys. umpc uses a kernel only if both have the same format."""
 
 KINDS = {"AES-NI": 1, "VAES": 2}
-"""Instruction sets, the faster one last."""
+"""Instruction sets and their bits in the kernel's answer; the fastest is last."""
 
 
 def kinds() -> list[str]:
@@ -51,9 +53,14 @@ def evaluate(
     """A party's shares of [d̂_low < r_low] and [d̂ = r]: two (n,) uint8.
 
     Args:
-        key: 16 bytes, of the tree's hash. party: 0 or 1. width: w, 2..64.
-        corrections: (levels, n, 2) uint64. leaves: (n, 3) uint32. masked: (n,) uint64. roots: (n, 2) uint64.
-        kind: one of `kinds()`; else the fastest.
+        key: 16 bytes, the key of the tree's hash.
+        party: 0 or 1.
+        width: w, 2..64.
+        corrections: (levels, n, 2) uint64.
+        leaves: (n, 3) uint32.
+        masked: (n,) uint64.
+        roots: (n, 2) uint64.
+        kind: one of `kinds()`; default: the fastest.
 
     Raises: ValueError for anything else.
     """
@@ -67,7 +74,12 @@ def evaluate(
 def generate(
     key: bytes, width: int, mask: np.ndarray, roots: np.ndarray, kind: str | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The keys for masks (n,) uint64 and roots (2, n, 2) uint64: (corrections, leaves), of the shapes above."""
+    """The keys for masks (n,) uint64 and roots (2, n, 2) uint64.
+
+    Returns: corrections and leaves, with the shapes that `evaluate` takes.
+
+    Raises: ValueError for anything else.
+    """
     count = check_generate(key, width, mask, roots)
     corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
     leaves = np.empty((count, 3), dtype=np.uint32)
@@ -83,7 +95,10 @@ def _call(name: str, kind: str | None, *arguments: bytes | int) -> None:
 
 
 def _load() -> ctypes.CDLL | None:
-    """The kernel, whose calls release the interpreter's lock; None where it was not built or cannot be opened."""
+    """The kernel's library; None if it was not built or cannot be opened.
+
+    Its calls release the interpreter's lock.
+    """
     found = importlib.util.find_spec("umpc_native._kernel")
     try:
         library = ctypes.CDLL(found.origin)

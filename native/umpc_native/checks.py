@@ -1,4 +1,7 @@
-"""What a pointer cannot say: that each array has the type, shape and layout that the kernel takes it for."""
+"""Check that each array has the type, shape and layout that the kernel takes it for.
+
+A pointer carries none of these.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _check_numbers(key: bytes, width: int, party: int = 0) -> None:
 
 
 def _check_array(name: str, array: np.ndarray, kind: type, shape: tuple[int, ...]) -> None:
-    """Alignment is not asked for: the kernel takes any address."""
+    """Raises: ValueError. The alignment may be any: the kernel takes any address."""
     expected = f"{name} is {shape} {kind.__name__}"
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{expected}, got {type(array).__name__}")

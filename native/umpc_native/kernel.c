@@ -1,16 +1,19 @@
-/* The sign gate on AES instructions: what __init__.py calls, and the parts that need no wide registers.
+/* The sign gate on AES instructions: the functions that __init__.py calls, and all parts that need
+ * no wide registers.
  *
- * kind 1: AES-NI, one block in a register. kind 2: VAES and AVX-512, four. Callers have checked all sizes. */
+ * kind 1: AES-NI, one block in a register. kind 2: VAES and AVX-512, four blocks.
+ * Callers have checked all sizes. */
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 int umpc_kinds(void);
-int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t count, const void *corrections,
-                  const uint32_t *leaves, const uint64_t *masked, const void *roots, uint8_t *less, uint8_t *equal);
-int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask, const void *roots,
-                  void *corrections, uint32_t *leaves);
+int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t count,
+                  const void *corrections, const uint32_t *leaves, const uint64_t *masked,
+                  const void *roots, uint8_t *less, uint8_t *equal);
+int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask,
+                  const void *roots, void *corrections, uint32_t *leaves);
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
@@ -34,7 +37,7 @@ static inline size_t padded(size_t gates)
     return (gates + PAD - 1) / PAD * PAD;
 }
 
-/* Whole groups of registers are computed; what is beyond the last gate is zero, and thrown away. */
+/* Whole groups of registers are computed. Gates beyond the last one are zero, and dropped. */
 static inline void *copy_padded(void *to, const void *from, size_t count, size_t size)
 {
     memcpy(to, from, count * size);
@@ -48,8 +51,8 @@ static inline uint32_t rest_of(int width, uint64_t number)
     return (uint32_t)number & ((1U << bits) - 1);
 }
 
-static inline void read_leaf(int width, uint64_t masked, const uint32_t *leaf, const block *pad, uint64_t state,
-                             uint8_t *less, uint8_t *equal)
+static inline void read_leaf(int width, uint64_t masked, const uint32_t *leaf, const block *pad,
+                             uint64_t state, uint8_t *less, uint8_t *equal)
 {
     uint64_t set = 0 - (state & 1);
     uint32_t corrections[3];
@@ -61,12 +64,13 @@ static inline void read_leaf(int width, uint64_t masked, const uint32_t *leaf, c
     *equal = (uint8_t)(equals >> (rest | top << LEAF_BITS) & 1);
 }
 
-static inline void write_leaf(int width, uint64_t mask, const block *pad, const block *other, uint64_t state,
-                              uint32_t *leaf)
+static inline void write_leaf(int width, uint64_t mask, const block *pad, const block *other,
+                              uint64_t state, uint32_t *leaf)
 {
     uint32_t rest = rest_of(width, mask), top = (uint32_t)(mask >> (width - 1)) & 1;
     uint64_t equals = pad->low ^ other->low ^ 1ULL << (rest | top << LEAF_BITS);
-    uint32_t lesses = (uint32_t)(pad->high ^ other->high) ^ ((1U << rest) - 1) ^ (0U - (uint32_t)(state >> 1 & 1));
+    uint32_t below = (1U << rest) - 1, sign = 0U - (uint32_t)(state >> 1 & 1);
+    uint32_t lesses = (uint32_t)(pad->high ^ other->high) ^ below ^ sign;
     uint32_t corrections[3] = {(uint32_t)equals, (uint32_t)(equals >> 32), lesses};
     memcpy(leaf, corrections, sizeof corrections);
 }
@@ -127,10 +131,11 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define LOAD(p) _mm512_loadu_si512(p)
 #define STORE(p, x) _mm512_storeu_si512(p, x)
 #define PAIR(low, high) _mm512_broadcast_i64x2(_mm_set_epi64x((long long)(high), (long long)(low)))
-#define WORD(values, half)                                                                                  \
-    _mm512_permutexvar_epi32(_mm512_add_epi32(_mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0), \
-                                              _mm512_set1_epi32(half)),                                     \
-                             _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(values))))
+#define LANE_WORDS _mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0)
+#define WORD(values, half)                                                                 \
+    _mm512_permutexvar_epi32(                                                              \
+        _mm512_add_epi32(LANE_WORDS, _mm512_set1_epi32(half)),                             \
+        _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(values))))
 #define AND(x, y) _mm512_and_si512(x, y)
 #define OR(x, y) _mm512_or_si512(x, y)
 #define XOR(x, y) _mm512_xor_si512(x, y)
@@ -153,49 +158,53 @@ int umpc_kinds(void)
     return aesni | vaes << 1;
 }
 
-/* 0, or -1 if this processor cannot. */
-int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t count, const void *corrections,
-                  const uint32_t *leaves, const uint64_t *masked, const void *roots, uint8_t *less, uint8_t *equal)
+/* Returns 0, or -1 if this processor cannot run the kind. */
+int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t count,
+                  const void *corrections, const uint32_t *leaves, const uint64_t *masked,
+                  const void *roots, uint8_t *less, uint8_t *equal)
 {
     block expanded[11];
     if ((kind != 1 && kind != 2) || !(umpc_kinds() & kind))
         return -1;
     expand_key(key, expanded);
-    (kind == 1 ? evaluate_aesni : evaluate_vaes)(expanded, party, width, count, corrections, leaves, masked, roots,
-                                                 less, equal);
+    (kind == 1 ? evaluate_aesni : evaluate_vaes)(expanded, party, width, count, corrections,
+                                                 leaves, masked, roots, less, equal);
     return 0;
 }
 
-int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask, const void *roots,
-                  void *corrections, uint32_t *leaves)
+int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask,
+                  const void *roots, void *corrections, uint32_t *leaves)
 {
     block expanded[11];
     if ((kind != 1 && kind != 2) || !(umpc_kinds() & kind))
         return -1;
     expand_key(key, expanded);
-    (kind == 1 ? generate_aesni : generate_vaes)(expanded, width, count, mask, roots, corrections, leaves);
+    (kind == 1 ? generate_aesni : generate_vaes)(expanded, width, count, mask, roots, corrections,
+                                                 leaves);
     return 0;
 }
 
-#else /* built, but of no use: umpc computes in numpy */
+#else /* another processor: the library builds, and umpc computes in numpy */
 
 int umpc_kinds(void)
 {
     return 0;
 }
 
-int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t count, const void *corrections,
-                  const uint32_t *leaves, const uint64_t *masked, const void *roots, uint8_t *less, uint8_t *equal)
+int umpc_evaluate(int kind, const uint8_t *key, int party, int width, size_t count,
+                  const void *corrections, const uint32_t *leaves, const uint64_t *masked,
+                  const void *roots, uint8_t *less, uint8_t *equal)
 {
     (void)kind, (void)key, (void)party, (void)width, (void)count, (void)corrections;
     (void)leaves, (void)masked, (void)roots, (void)less, (void)equal;
     return -1;
 }
 
-int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask, const void *roots,
-                  void *corrections, uint32_t *leaves)
+int umpc_generate(int kind, const uint8_t *key, int width, size_t count, const uint64_t *mask,
+                  const void *roots, void *corrections, uint32_t *leaves)
 {
-    (void)kind, (void)key, (void)width, (void)count, (void)mask, (void)roots, (void)corrections, (void)leaves;
+    (void)kind, (void)key, (void)width, (void)count, (void)mask, (void)roots, (void)corrections,
+        (void)leaves;
     return -1;
 }
 

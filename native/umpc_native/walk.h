@@ -1,13 +1,20 @@
-/* The sign gate's tree, level by level, for blocks of LANES gates in a register. Included once per instruction set.
+/* The sign gate's tree, level by level, for blocks of LANES gates in a register. Included once for
+ * each instruction set.
  *
- * umpc/mpc/masked/dcf.py says what a key is, umpc/mpc/masked/dcf_tree.py computes the same in numpy. Between levels a gate's
- * state is one block: the seed in the upper 125 bits, the control bit in bit 0 whichever child it came from, the sum of
- * value bits in bit 1. Gates go through a level in tiles, so that corrections are read and written in long runs.
+ * umpc/mpc/masked/dcf.py says what a key is, and umpc/mpc/masked/dcf_tree.py computes the same in
+ * numpy. Between levels a gate's state is one block. The seed is in the upper 125 bits. The control
+ * bit is in bit 0, whichever child it came from. The sum of value bits is in bit 1. Gates go
+ * through a level in tiles, so that corrections are read and written in long runs.
  * No branch and no address depends on a secret.
  *
- * Needs: NAME(x), TARGET, VEC, LANES, GROUP_EVALUATED and GROUP_GENERATED (registers in flight), LOAD, STORE, PAIR(low,
- * high) in every block, WORD(values, half): 32 bits of LANES uint64, each all over its block, AND, OR, XOR, AESENC,
- * AESENCLAST, FIRST32 (a block's first 32 bits all over it), SHIFT_LEFT, SHIFT_RIGHT, SIGN (of 32 bits, all over them). */
+ * Needs:
+ *   NAME(x), TARGET, VEC, LANES;
+ *   GROUP_EVALUATED and GROUP_GENERATED: registers in flight;
+ *   LOAD, STORE, AND, OR, XOR, AESENC, AESENCLAST;
+ *   PAIR(low, high): a block with these halves, in every block of the register;
+ *   WORD(values, half): 32 bits of each of LANES uint64, repeated over its block;
+ *   FIRST32: a block's first 32 bits, repeated over it;
+ *   SHIFT_LEFT, SHIFT_RIGHT, and SIGN, which repeats the sign of 32 bits over them. */
 
 #define SELECT(mask, one, zero) XOR(zero, AND(mask, XOR(one, zero)))
 #define BLOCK_MASK(x) SIGN(SHIFT_LEFT(FIRST32(x), 31)) /* bit 0, all over its block */
@@ -23,7 +30,8 @@ TARGET static inline void NAME(load_keys)(NAME(keys) * keys, const block *expand
 }
 
 /* x becomes pi(x) ^ x, for `count` registers in flight. */
-TARGET static inline __attribute__((always_inline)) void NAME(hash)(const NAME(keys) * keys, VEC *x, int count)
+TARGET static inline __attribute__((always_inline)) void NAME(hash)(const NAME(keys) * keys,
+                                                                    VEC *x, int count)
 {
     VEC y[8];
     for (int i = 0; i < count; i++)
@@ -36,13 +44,15 @@ TARGET static inline __attribute__((always_inline)) void NAME(hash)(const NAME(k
 }
 
 /* All ones in the blocks of gates whose number has its bit `place` set. */
-TARGET static inline __attribute__((always_inline)) VEC NAME(bit)(const uint64_t *numbers, int place)
+TARGET static inline __attribute__((always_inline)) VEC NAME(bit)(const uint64_t *numbers,
+                                                                  int place)
 {
     return SIGN(SHIFT_LEFT(WORD(numbers, place >> 5), 31 - (place & 31)));
 }
 
-TARGET static void NAME(evaluate_level)(const NAME(keys) * keys, int place, size_t gates, const uint64_t *masked,
-                                        const block *corrections, block *states)
+TARGET static void NAME(evaluate_level)(const NAME(keys) * keys, int place, size_t gates,
+                                        const uint64_t *masked, const block *corrections,
+                                        block *states)
 {
     const VEC seed = PAIR(~7ULL, ~0ULL), control = PAIR(1, 0), value = PAIR(2, 0);
     for (size_t at = 0; at < gates; at += GROUP_EVALUATED * LANES) {
@@ -63,7 +73,8 @@ TARGET static void NAME(evaluate_level)(const NAME(keys) * keys, int place, size
 }
 
 /* states: the blocks at the leaves become the pads of the truth tables. */
-TARGET static void NAME(hash_leaves)(const NAME(keys) * keys, size_t gates, const block *states, block *tables)
+TARGET static void NAME(hash_leaves)(const NAME(keys) * keys, size_t gates, const block *states,
+                                     block *tables)
 {
     const VEC seed = PAIR(~7ULL, ~0ULL), leaf = PAIR(2, 0);
     for (size_t at = 0; at < gates; at += GROUP_EVALUATED * LANES) {
@@ -76,14 +87,17 @@ TARGET static void NAME(hash_leaves)(const NAME(keys) * keys, size_t gates, cons
     }
 }
 
-/* The path of r in both parties' trees. Party 0's states have the control bit (party 1's is the opposite), and
- * V_0 ^ V_1 in bit 1. */
-TARGET static void NAME(generate_level)(const NAME(keys) * keys, int place, size_t gates, const uint64_t *mask,
-                                        block *corrections, block *first, block *second)
+/* The path of r in both parties' trees. Party 0's states have the control bit, and V_0 ^ V_1 in
+ * bit 1. Party 1's control bit is the opposite one. */
+TARGET static void NAME(generate_level)(const NAME(keys) * keys, int place, size_t gates,
+                                        const uint64_t *mask, block *corrections, block *first,
+                                        block *second)
 {
-    const VEC seed = PAIR(~7ULL, ~0ULL), one = PAIR(1, 0), value = PAIR(2, 0), four = PAIR(4, 0), low = PAIR(7, 0);
+    const VEC seed = PAIR(~7ULL, ~0ULL), one = PAIR(1, 0), value = PAIR(2, 0), four = PAIR(4, 0),
+        low = PAIR(7, 0);
     for (size_t at = 0; at < gates; at += GROUP_GENERATED * LANES) {
-        VEC child[GROUP_GENERATED][4], bits[GROUP_GENERATED], state[GROUP_GENERATED]; /* kept, lost; of both */
+        VEC child[GROUP_GENERATED][4], bits[GROUP_GENERATED], state[GROUP_GENERATED]; /* kept,
+            lost; of both */
         for (int i = 0; i < GROUP_GENERATED; i++) {
             bits[i] = NAME(bit)(mask + at + i * LANES, place);
             state[i] = LOAD(first + at + i * LANES);
@@ -110,8 +124,9 @@ TARGET static void NAME(generate_level)(const NAME(keys) * keys, int place, size
     }
 }
 
-TARGET static void NAME(evaluate)(const block *expanded, int party, int width, size_t count, const block *corrections,
-                                  const uint32_t *leaves, const uint64_t *masked, const block *roots, uint8_t *less,
+TARGET static void NAME(evaluate)(const block *expanded, int party, int width, size_t count,
+                                  const block *corrections, const uint32_t *leaves,
+                                  const uint64_t *masked, const block *roots, uint8_t *less,
                                   uint8_t *equal)
 {
     block states[TILE], tables[TILE], words[TILE];
@@ -132,13 +147,14 @@ TARGET static void NAME(evaluate)(const block *expanded, int party, int width, s
         }
         NAME(hash_leaves)(&keys, padded(gates), states, tables);
         for (size_t i = 0; i < gates; i++)
-            read_leaf(width, numbers[i], leaves + 3 * (start + i), &tables[i], states[i].low, less + start + i,
-                      equal + start + i);
+            read_leaf(width, numbers[i], leaves + 3 * (start + i), &tables[i], states[i].low,
+                      less + start + i, equal + start + i);
     }
 }
 
-TARGET static void NAME(generate)(const block *expanded, int width, size_t count, const uint64_t *mask,
-                                  const block *roots, block *corrections, uint32_t *leaves)
+TARGET static void NAME(generate)(const block *expanded, int width, size_t count,
+                                  const uint64_t *mask, const block *roots, block *corrections,
+                                  uint32_t *leaves)
 {
     block first[TILE], second[TILE], tables[2][TILE], words[TILE];
     uint64_t numbers[TILE];
@@ -154,14 +170,16 @@ TARGET static void NAME(generate)(const block *expanded, int width, size_t count
         for (int level = 0; level < levels(width); level++) {
             block *word = corrections + (size_t)level * count + start;
             block *target = gates < TILE ? words : word;
-            NAME(generate_level)(&keys, width - 2 - level, padded(gates), numbers, target, first, second);
+            NAME(generate_level)(&keys, width - 2 - level, padded(gates), numbers, target, first,
+                                 second);
             if (gates < TILE)
                 memcpy(word, words, gates * sizeof *words);
         }
         NAME(hash_leaves)(&keys, padded(gates), first, tables[0]);
         NAME(hash_leaves)(&keys, padded(gates), second, tables[1]);
         for (size_t i = 0; i < gates; i++)
-            write_leaf(width, numbers[i], &tables[0][i], &tables[1][i], first[i].low, leaves + 3 * (start + i));
+            write_leaf(width, numbers[i], &tables[0][i], &tables[1][i], first[i].low,
+                       leaves + 3 * (start + i));
     }
 }
 

@@ -1,6 +1,6 @@
-"""bench.figures.paper001: laws that are drawn are those of the protocols, and what is measured is what theory says.
+"""bench.figures.paper001: drawn laws equal those of the protocols, and errors meet theory.
 
-Laws are compared draw by draw: α and N as below; the same draws reject an ε of ×0.7 and ×1.3.
+Laws are compared draw by draw, with α and N as below. The same draws reject an ε of ×0.7 and ×1.3.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ SMALL = Scores(
 
 
 def p_value(one: list[Hashable], other: list[Hashable]) -> float:
-    """Of the two having one law: chi-square over outcomes; those seen fewer than 10 times are one."""
+    """The p-value that both have one law: chi-square over outcomes.
+
+    Outcomes that were seen fewer than 10 times count as one.
+    """
     both = [Counter(one), Counter(other)]
     names = {name for name in both[0] | both[1] if both[0][name] + both[1][name] >= 10}
     table = [[own[name] for name in sorted(names)] for own in both]
@@ -81,8 +84,10 @@ def accept(protocol: Callable[[int], tuple], law: Law, telling: slice | None = s
 
 @pytest.mark.parametrize("leaves, telling", [((3, 3), slice(1, None, 4)), ((0, 1, 3), None)])
 def test_tallies_have_the_law_of_whole_messages(leaves, telling):
-    """All counts of two levels: who tells about which level, indices, signs. Turned signs of two records of one value
-    show in that value's counts, of which each level has one."""
+    """All counts of two levels: each record's level, its index and its sign.
+
+    Turned signs of two records of one value show in that value's counts; each level has one.
+    """
     leaf = np.array(leaves)
     column = {"score": leaf << 18}
 
@@ -114,7 +119,10 @@ def test_an_odd_record_is_asked_about_any_level():
 
 
 def test_an_estimate_of_drawn_tallies_has_the_predicted_error():
-    """Of a protocol that follows every node in every run; one class has one value, the other several."""
+    """A protocol that follows every node in every run.
+
+    One class has one value, the other has several.
+    """
     protocol, rng = BellAuc(Fraction(6), score_field(), 2, constant=1.01), np.random.default_rng(9)
     negatives, positives = np.full(400, GRID // 2), rng.integers(0, GRID, 300)
     columns = {"score": negatives}, {"score": positives}
@@ -150,7 +158,7 @@ def test_told_histograms_have_the_law_of_responses():
 
 
 def test_told_pairs_have_the_law_of_the_circuit():
-    """`Shift.apply` is what the circuit of `bell-2pc` computes; here on 2, 3 and 4 pairs of each value."""
+    """The circuit of `bell-2pc` computes `Shift.apply`; here on 2, 3 and 4 pairs of each value."""
     counts = np.array([2, 3, 4])
 
     def at(factor: Fraction):
@@ -171,7 +179,7 @@ def test_told_pairs_have_the_law_of_the_circuit():
 
 
 def test_mean_and_variance_of_the_generic_auc_are_those_of_all_outcomes():
-    """Three bins, two and three records: every told histogram, by the pair kernel's estimator as the paper has it."""
+    """Three bins, two and three records: every told histogram, with the paper's estimator."""
     protocol, a = GenericAuc(Fraction(3, 2), 3), np.array([[0.5, 0, 0], [1, 0.5, 0], [1, 1, 0.5]])
     negatives, positives, g = (0, 2), (1, 1, 2), protocol.truth
     odds = g * np.eye(3) + (1 - g) / 3

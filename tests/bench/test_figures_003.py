@@ -1,4 +1,4 @@
-"""bench.figures.paper003: what the figures measure is what they predict, and costs are those of the protocols."""
+"""bench.figures.paper003: the figures measure what they predict, at the protocols' own costs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_every_figure_measures_what_it_says(few_jobs, name):
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_figure_has_the_points_that_its_agreement_reads(name):
-    """All means 1: nothing is better than anything else, so no claim about an order holds everywhere."""
+    """All means are 1. No series is better than another, so no claim about an order holds."""
     figure = BY_NAME[name]
     points = figure.points(False)
     quantities = {

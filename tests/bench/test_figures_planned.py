@@ -1,4 +1,4 @@
-"""What `umpc plan` predicts, beside runs: that every protocol is there, and that a point is measured and predicted."""
+"""The planned errors beside runs: all protocols are there; a point is measured and predicted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.figures.given: figures on a paper's own data run when given the file, on made-up files of its shape here."""
+"""bench.figures.given: figures on a paper's own data, here on made-up files of the same shape."""
 
 from __future__ import annotations
 
@@ -49,9 +49,8 @@ def test_a_given_table_of_hospital_stays_is_scored_and_measured(nothing_given, t
     for number in range(900):
         old = rng.random() < 0.5
         readmitted = "<30" if rng.random() < (0.4 if old else 0.02) else rng.choice([">30", "NO"])
-        lines.append(
-            f"{number},{number % 500},{rng.choice(['?', 'A'])},[{70 if old else 20}),{number % 9},{readmitted}"
-        )
+        race, age = rng.choice(["?", "A"]), 70 if old else 20
+        lines.append(f"{number},{number % 500},{race},[{age}),{number % 9},{readmitted}")
     file.write_text("\n".join(lines) + "\n")
     given.give([f"diabetes={file}"])
     figure = figure_3.FIGURE

@@ -1,6 +1,4 @@
-"""Absolute errors, as in the paper: mean and standard deviation over runs, and the mean in
-theory.
-"""
+"""Absolute errors, as in the paper: mean and standard deviation over runs, and their theory."""
 
 from __future__ import annotations
 

@@ -80,8 +80,9 @@ def agreement(data: str, rows: Sequence[Row]) -> Agreement:
 
 
 def _factors_of_paper(data: str, name: str) -> list[float]:
-    """The error over that of P = 1, for ε up to 2, in theory and for about the paper's number of
-    records.
+    """The error over that of P = 1, for ε up to 2, in theory.
+
+    The theory is that of about as many records as in the paper.
     """
     counts = load(data).counts
     many = counts * max(1, round(PAPER_RECORDS / counts.sum()))

@@ -111,9 +111,7 @@ def _quadratic(diagonal: np.ndarray, a: np.ndarray, z: np.ndarray) -> float:
 
 
 def private_classes(epsilon: Fraction, bins: int) -> BellLdp:
-    """The protocol for records that randomise bin and class together: 2k cells, f over all
-    pairs.
-    """
+    """The protocol for records that randomise bin and class together: 2k cells, all pairs."""
     schema = Schema([score_field(), LABEL])
     kernel = Kernel(find_statistic("auc_private").expressions(["score", "label"])[0], schema)
     return BellLdp(

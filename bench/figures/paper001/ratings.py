@@ -1,5 +1,4 @@
-"""Two ordered columns of six values each: the paper's ratings if given, or columns of the bank
-data.
+"""Two ordered columns of six values: the paper's ratings if given, or the bank data.
 
 TripAdvisor has `rooms` and `cleanliness`, 0 to 5; records with a missing rating are left out.
 Without it the columns are age by decades (below 30, …, 70 and more) and yearly balance (below 0,

@@ -79,8 +79,9 @@ def _all_at(step: int, count: int) -> np.ndarray:
 
 @lru_cache(maxsize=2)
 def load(name: str, per_class: int) -> Scores:
-    """The scores of `auc_one`, `ur` or `ithdigit` with per_class records a class, of `bank` or
-    `diabetes`.
+    """The scores of one data set.
+
+    name: `auc_one`, `ur` or `ithdigit`, with per_class records a class, or `bank` or `diabetes`.
     """
     from bench.figures.paper001.classifier import bank, diabetes
 

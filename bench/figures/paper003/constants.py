@@ -13,8 +13,9 @@ from bench.figures.figure import Row, series_of
 from bench.figures.paper003.expressions import Expression
 
 SIZES = ((500, 16), (500, 64), (2000, 16), (2000, 64))
-"""(n, t) for the Gini mean difference of uniform records. Its kernel is Lipschitz, as in the
-paper.
+"""(n, t) for the Gini mean difference of uniform records.
+
+Its kernel is Lipschitz, as the paper assumes.
 """
 SAME = 3.0
 """Constants with a smaller spread count as one constant."""

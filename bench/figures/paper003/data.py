@@ -32,8 +32,11 @@ GRID = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A table. columns: field → (records,) int64, in steps. fields: a study's fields. source: its
-    name.
+    """A table of records.
+
+    source: the table's name.
+    fields: the fields of a study of it.
+    columns: field → (records,) int64, in steps.
     """
 
     source: str
@@ -114,8 +117,9 @@ def heart(records: int) -> Data:
 
 
 def diagnosis(records: int) -> Data:
-    """The diagnosis of the records that the paper keeps: those with blood pressure and
-    cholesterol.
+    """The diagnosis of the records that the paper keeps.
+
+    These have blood pressure and cholesterol.
     """
     if not HEART.exists():
         return _categories(

@@ -1,6 +1,4 @@
-"""The asymptotic expressions of the paper's tables 1 and 3, as functions of n, t and ε, without
-constants.
-"""
+"""The asymptotic expressions of tables 1 and 3, as functions of n, t and ε, without constants."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Figure 1: the Gini mean difference of uniform records, over n: bytes online, and squared
-error.
-"""
+"""Figure 1: the Gini mean difference of uniform records, over n: bytes online and error."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Figure 2: the Gini mean difference of uniform records, over n: seconds of a party and of the
-server.
-"""
+"""Figure 2: the Gini mean difference of uniform records, over n: seconds of party and server."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Figure 3: Kendall's tau of the bank data, over the number of bins t: bytes online, and all
-computation.
-"""
+"""Figure 3: Kendall's tau of the bank data, over the number of bins t: bytes and computation."""
 
 from __future__ import annotations
 

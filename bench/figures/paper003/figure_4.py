@@ -1,6 +1,4 @@
-"""Figure 4: Kendall's tau of the bank data: mean squared error over the number of bins t, and over
-bytes.
-"""
+"""Figure 4: Kendall's tau of the bank data: squared error over the bins t, and over bytes."""
 
 from __future__ import annotations
 

@@ -50,9 +50,7 @@ def bytes_of(facts: Facts) -> dict[str, float]:
 
 
 def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
-    """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), a committee draws the
-    noise.
-    """
+    """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), noise by a committee."""
     usual = {
         "noise": "in_mpc",
         "edges": "2n",

@@ -1,6 +1,4 @@
-"""Three statistics of the bank data, split over four nodes, as a study of each protocol has
-them.
-"""
+"""Three statistics of the bank data, split over four nodes, as a study of each protocol."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ STATISTICS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A statistic. tables: each node's records. records: the text that `umpc plan --records`
-    takes.
-    """
+    """One statistic. tables: each node's records. records: the text of `umpc plan --records`."""
 
     file: StudyFile
     tables: list[Mapping[str, np.ndarray]]

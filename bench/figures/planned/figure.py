@@ -1,5 +1,4 @@
-"""Every protocol on the bank data at ε = 1: the planned mean squared error beside that of whole
-runs.
+"""Every protocol on the bank data at ε = 1: the planned squared error beside that of whole runs.
 
 A run is one call of `umpc.simulation`: the sessions of all nodes, the dealer and the coordinator in
 one process, with the code that real processes run. Estimates are compared with the statistic of all
