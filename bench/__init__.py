@@ -13,10 +13,11 @@
 | `proxy.py` | a slow line in front of servers |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
-| `figures/` | `make figures`: the papers' figures and tables, each with its claim and whether it agrees |
-| `baselines/` | `python -m bench.baselines`: baselines that no study runs, a table for each |
-| `simulated.py`, `work.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
-| `profile.py`, `clocked.py` | `make profile`: where the time of a job goes |
+| `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
+| `work.py` | processor seconds of each kind of work in a study with many nodes |
+| `ranking.py` | a ranking that a trusted curator learns by DP-SGD |
+| `profile.py` | `make profile`: where the time of a job goes |
+| `clocked.py` | `umpc` with clocks in it, for `profile.py` |
 | `harness.py` | real processes for a benchmark |
 | `jobs.py` | run jobs, and report those that fail |
 | `limits.py` | this machine's AES limit |

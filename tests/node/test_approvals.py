@@ -218,7 +218,7 @@ import sys
 from pathlib import Path
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals
-from umpc.study import decode_study
+from umpc.study.document import decode_study
 approvals = Approvals(Path(sys.argv[1]))
 for line in sys.stdin.buffer:
     try:

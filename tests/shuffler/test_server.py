@@ -54,7 +54,7 @@ class Place:
 
     identities: dict[str, Identity]
     study: Study
-    deliveries: list[m.ShufflerStreams]
+    deliveries: list[m.Delivery]
     ended: dict[str, list[UmpcError | None]] = field(default_factory=dict)
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -105,7 +105,7 @@ async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Pla
         yield here
 
 
-def delivered(study: Study) -> list[m.ShufflerStreams]:
+def delivered(study: Study) -> list[m.Delivery]:
     nodes = [
         make_node(node.name, study, table, count, Entropy(node.name))
         for node, table, count in zip(study.nodes, local_tables(study, COUNTS), COUNTS, strict=True)

@@ -1,12 +1,11 @@
-"""The coordinator process: proposes a study to the nodes, leads them through its steps, adds up their shares.
+"""The coordinator process: it proposes a study to the nodes, leads them, and adds up their shares.
 
 | file | what it is |
 |---|---|
-| `session.py` | the sans-IO session: what it says at each step, and what it checks |
-| `onemessage.py` | the session of a one-message protocol: it checks the messages and estimates |
-| `report.py` | the result: estimate, errors, cost predicted and measured |
-| `client.py` | the gRPC shell: leads all nodes through a run, or through a preparation |
-| `links.py` | the stream to one node: deadlines, and who went away |
-| `studyfile.py` | study.toml, as people write it |
-| `kernelfile.py` | one's own kernel: a Python file and function, traced here and nowhere else |
+| `client.py` | the gRPC client: leads all nodes through a run, or through a preparation |
+| `sessions.py` | the coordinator's session of each protocol |
+| `links.py` | the stream to one node, and one step with all nodes |
+| `shufflers.py` | the stream from one shuffler |
+| `studyfile.py` | a study as people write it: study.toml |
+| `kernelfile.py` | a user's own kernel: a Python file and function |
 """

@@ -1,4 +1,4 @@
-"""One's own kernel: a Python file and function, `kernels.py:close_in_age`, traced at the coordinator and nowhere else.
+"""A user's own kernel: a Python file and function, such as `kernels.py:close_in_age`.
 
     from umpc.ustat.tracing import select
 
@@ -6,8 +6,9 @@
         near = (a.age - b.age < 5) & (b.age - a.age < 5)
         return select(near, abs(a.balance - b.balance), 0)
 
-The function runs once, here; as many records as it takes make an edge. Nodes get the expression that it computed. A
-function that returns a tuple computes several sums over the same edges.
+Only the coordinator runs the function, once, to trace it. Its number of arguments is the number of
+records in an edge. Nodes get the expression that it computed. A function that returns a tuple
+computes several sums over the same edges.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from umpc.ustat.tracing import arity, trace_all
 
 @dataclass(frozen=True)
 class TracedKernel:
-    """The sums that a function computes, and over how many records."""
+    """The sums that a function computes. `degree` is the number of records in an edge."""
 
     expressions: tuple[Expression, ...]
     degree: int
 
 
 def load_kernel(place: str, folder: Path) -> TracedKernel:
-    """The expressions of "FILE:FUNCTION", FILE relative to a folder.
+    """Return the expressions of "FILE:FUNCTION", where FILE is relative to a folder.
 
-    Raises: KernelError naming file and line, what is wrong there, and what to write instead.
+    Raises: KernelError, which names file and line, what is wrong there, and what to write instead.
     """
     name, _, function = place.rpartition(":")
     path = folder / name
@@ -49,7 +50,7 @@ def load_kernel(place: str, folder: Path) -> TracedKernel:
 
 def _module(path: Path) -> object:
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or not path.is_file():
+    if spec is None or spec.loader is None or not path.is_file():
         raise KernelError(
             f"{path}: a Python file was expected, and there is none; correct the study's kernel"
         )
@@ -57,9 +58,9 @@ def _module(path: Path) -> object:
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the user's own code may raise anything
-        reason = (
-            error.message if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
-        )
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, KernelError):
+            reason = error.message
         raise KernelError(
             f"{path}: the file could not be run: {reason}{_where(error, path)}"
         ) from error
@@ -67,7 +68,7 @@ def _module(path: Path) -> object:
 
 
 def _where(error: BaseException, path: Path) -> str:
-    """The last line of the user's file that led to an error, as tracing tells it."""
+    """Return the last line of the user's file that led to an error, as " (FILE, line N)"."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f" ({path.name}, line {error.lineno})"
     lines = [

@@ -1,7 +1,9 @@
-"""The dealer process: deals correlated randomness to the nodes; never sees data or anything computed from data.
+"""The dealer process: it deals correlated randomness to the nodes.
+
+It never sees data or anything that is computed from data.
 
 | file | what it is |
 |---|---|
 | `session.py` | the sans-IO session: seeds and material of one attempt |
-| `server.py` | the gRPC shell: one stream to every node, back-pressure, one-time use |
+| `server.py` | the gRPC server: one stream to every node, back-pressure, one-time use |
 """

@@ -1,12 +1,13 @@
-"""The dealer's gRPC shell: one stream to every node of an attempt, dealt in lockstep, each attempt once.
+"""The dealer's gRPC server: one stream to every node of an attempt. Each attempt is dealt once.
 
-| call | by | what |
+| call | by | purpose |
 |---|---|---|
-| Hello | anybody with a certificate | who is there |
+| Hello | coordinator, node, dealer | the dealer's name, role and version |
 | Deal | node | its material for one attempt |
 
-Chunks are generated when all nodes are there, one after the other, and put into bounded queues: the slowest node
-sets the pace, and memory does not grow with E. When a node goes away its attempt is over for all.
+When all nodes are there, the dealer generates chunk after chunk and puts them into bounded queues.
+The slowest node sets the pace, and memory does not grow with the number of edges. When a node goes
+away, its attempt is over for all nodes.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from umpc.crypto.prg import digest
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import Attempt, Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import attempt_of, decode_study
 from umpc.study.frames import Frame
 from umpc.transport.authority import Identity
-from umpc.transport.services import rpc
+from umpc.transport.services import AnyContext, rpc
 from umpc.transport.status import lost, status_of
 from umpc.transport.tls import peer_of
 
@@ -40,25 +41,34 @@ ALLOWED = {
     "/umpc.v1.Dealer/Deal": {"node"},
 }
 QUEUE_BYTES = 8 << 20
-"""Material that waits for one node, at most."""
+"""Largest amount of material that waits for one node."""
 
 
 class DealerServer(rpc.DealerServicer):
-    """Args: finished: called when an attempt has ended, with its error or None."""
+    """The calls to a dealer.
+
+    Args:
+        finished: called when an attempt has ended, with its error or None.
+    """
 
     def __init__(self, identity: Identity, finished: Callable[[UmpcError | None], None]):
-        self.identity, self.finished = identity, finished
+        self.identity = identity
+        self.finished = finished
         self._running: dict[bytes, AttemptRun] = {}
-        self._dealt: dict[bytes, UmpcError | None] = {}  # attempt → what ended it early
+        self._dealt: dict[bytes, UmpcError | None] = {}
+        """The error that ended an attempt early, or None, by the attempt's id."""
         self._deriving: dict[bytes, asyncio.Task[Attempt]] = {}
         self._attempts: WeakValueDictionary[bytes, Attempt] = WeakValueDictionary()
 
-    async def Hello(self, request: pb.HelloRequest, context) -> pb.HelloReply:
+    async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
+        """Say who is there."""
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
 
-    async def Deal(self, request: pb.DealRequest, context) -> AsyncIterator[pb.Frame]:
+    async def Deal(self, request: pb.DealRequest, context: AnyContext) -> AsyncIterator[pb.Frame]:
+        """Send a node its material of one attempt."""
         caller = peer_of(context).name
-        run, index, complete = None, 0, False
+        run: AttemptRun | None = None
+        complete = False
         try:
             attempt = await self._derived(request)
             index = attempt.study.index_of(caller)
@@ -74,7 +84,11 @@ class DealerServer(rpc.DealerServicer):
                 run.fail(lost(caller, "prepare"))
 
     async def _derived(self, request: pb.DealRequest) -> Attempt:
-        """The attempt of a request: derived once for all nodes that send the same bytes, kept no longer than they."""
+        """Return the attempt of a request.
+
+        It is derived once for all nodes that send the same bytes, and kept as long as one of them
+        uses it.
+        """
         key = digest(request.SerializeToString(deterministic=True))
         if key in self._attempts:
             return self._attempts[key]
@@ -91,7 +105,10 @@ class DealerServer(rpc.DealerServicer):
             del self._deriving[key]
 
     def _attempt_of(self, request: pb.DealRequest) -> Attempt:
-        """The attempt, derived from its parts, so that every node of it derives the same one."""
+        """Derive the attempt from its parts, as every node of it does.
+
+        Raises: RemoteProtocolError if the study names another dealer, EncodingError, StudyError.
+        """
         study = decode_study(request.study)
         named = study.dealer.name if study.dealer else None
         if named != self.identity.name:
@@ -100,7 +117,7 @@ class DealerServer(rpc.DealerServicer):
             )
         members = codec.decode_members(request.members)
         attempt = attempt_of(study, members, codec.decode_openings(request.openings))
-        _ = attempt.program, attempt.hypergraph
+        _ = attempt.program, attempt.hypergraph  # computed here, off the event loop
         return attempt
 
     def _join(self, attempt: Attempt, index: int) -> AttemptRun:
@@ -130,7 +147,7 @@ class DealerServer(rpc.DealerServicer):
 
 
 class AttemptRun:
-    """One attempt's queues and its producer."""
+    """One attempt: a queue for each node, and the task that fills them."""
 
     def __init__(self, attempt: Attempt, ended: Callable[[UmpcError | None], None]):
         self.attempt = attempt
@@ -143,7 +160,7 @@ class AttemptRun:
         self._all_here = asyncio.Event()
 
     def join(self, index: int) -> None:
-        """Raises: RemoteProtocolError where the node asks a second time."""
+        """Count a node as present. Raises: RemoteProtocolError if it asks a second time."""
         if index in self._joined:
             name = self.attempt.members[index].name
             raise RemoteProtocolError(
@@ -154,7 +171,7 @@ class AttemptRun:
             self._all_here.set()
 
     async def frames(self, index: int) -> AsyncIterator[Frame]:
-        """A node's frames until the end. Raises: what ended the attempt early."""
+        """Yield a node's frames until the end. Raises: the error that ended the attempt early."""
         while (frame := await self._queues[index].get()) is not None:
             yield frame
         self._delivered.add(index)
@@ -162,7 +179,7 @@ class AttemptRun:
             self._end(None)
 
     def fail(self, error: UmpcError) -> None:
-        """One node is gone: the attempt is over for all that have not got everything."""
+        """End the attempt with this error, for all nodes that do not have everything yet."""
         self._producer.cancel()
         for queue in self._queues:
             queue.fail(error)
@@ -200,17 +217,24 @@ class AttemptRun:
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
         for chunk in self.attempt.chunks():
-            for index, frame in await asyncio.to_thread(
-                lambda chunk=chunk: list(session.deal_one(chunk))
-            ):
+            frames = await asyncio.to_thread(_frames_of, session, chunk)
+            for index, frame in frames:
                 await self._queues[index].put(frame)
             failpoint("during-deal")
         for queue in self._queues:
             await queue.put(None)
 
 
+def _frames_of(session: DealerSession, chunk: Chunk) -> list[tuple[int, Frame]]:
+    """Generate the material of a chunk: (node, frame) for each of its owners."""
+    return list(session.deal_one(chunk))
+
+
 class FrameQueue:
-    """Frames for one node, bounded in bytes, from one producer to one consumer; ends with None, or with an error."""
+    """Frames for one node, bounded in bytes, from one producer to one consumer.
+
+    It ends with None, or with an error.
+    """
 
     def __init__(self) -> None:
         self._frames: deque[Frame | None] = deque()
@@ -219,12 +243,14 @@ class FrameQueue:
         self._changed = asyncio.Event()
 
     async def put(self, frame: Frame | None) -> None:
+        """Append a frame when there is room. None ends the queue."""
         await self._until(lambda: self._bytes < QUEUE_BYTES)
         self._frames.append(frame)
         self._bytes += len(frame.payload) if frame else 0
         self._changed.set()
 
     async def get(self) -> Frame | None:
+        """Return the next frame, or None at the end. Raises: the error that `fail` was given."""
         await self._until(lambda: self._frames or self._error)
         if self._error:
             raise self._error
@@ -234,6 +260,7 @@ class FrameQueue:
         return frame
 
     def fail(self, error: UmpcError) -> None:
+        """End the queue with this error, unless another came first."""
         self._error = self._error or error
         self._changed.set()
 

@@ -1,14 +1,17 @@
-"""Studies that a person must decide on, and what was decided: where [policy] says approval = true.
+"""Studies that wait for a person's decision, and the decisions.
+
+The node uses them if [policy] says approval = true.
 
     pending ──► accepted ◄──► rejected
 
-The node asks at every proposal; `umpc approve` decides, in another process, while the node runs. An unknown study
-is kept as pending, whole, and refused; nothing was charged, so the coordinator asks again later. A study's hash is
-its identity, so a decision holds for exactly what was shown. A rejected study stays refused even where approval is
-no longer asked for.
+The node asks at every proposal. `umpc approve` decides, in another process, while the node runs. An
+unknown study is kept whole as pending, and refused. Nothing was charged, so the coordinator can ask
+again later. A study's hash is its identity, so a decision holds for exactly the study that was
+shown. A rejected study stays refused even if approval is no longer required.
 
-One SQLite file beside the ledger, readable by its owner only. Every call is one transaction with the write lock,
-fsynced, so either process may be killed at any time. Only the node makes the file: it belongs to its user.
+The decisions are in one SQLite file beside the ledger, which only its owner can read. Every call is
+one transaction with the write lock, fsynced, so either process may be killed at any time. Only the
+node makes the file, so that the file belongs to the node's user.
 """
 
 from __future__ import annotations
@@ -26,26 +29,35 @@ from pathlib import Path
 from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
 from umpc.study.document import Study
 
-PENDING, ACCEPTED, REJECTED = "pending", "accepted", "rejected"
+PENDING = "pending"
+ACCEPTED = "accepted"
+REJECTED = "rejected"
 MAX_PENDING = 1000
-"""Studies that wait; the oldest makes room for a new one, and is pending again when it is asked again."""
+"""Largest number of pending studies. The oldest one makes room for a new one.
+
+It is pending again when it is proposed again.
+"""
 MAX_PENDING_BYTES = 1 << 26
-"""And what they may hold of the ledger's disk together."""
+"""Bytes of the ledger's disk that all pending studies together may hold."""
 MAX_REASON = 200
 LOCK_SECONDS = 10
 """How long one process waits for the other's transaction, which takes milliseconds."""
 LISTED = 8
 TABLE = (
-    "CREATE TABLE IF NOT EXISTS studies (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, state TEXT NOT NULL,"
-    " asked TEXT NOT NULL, decided TEXT NOT NULL, reason TEXT NOT NULL, coordinator TEXT NOT NULL,"
-    " name TEXT NOT NULL, statistic TEXT NOT NULL, epsilon TEXT NOT NULL, document BLOB NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS studies (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE,"
+    " state TEXT NOT NULL, asked TEXT NOT NULL, decided TEXT NOT NULL, reason TEXT NOT NULL,"
+    " coordinator TEXT NOT NULL, name TEXT NOT NULL, statistic TEXT NOT NULL,"
+    " epsilon TEXT NOT NULL, document BLOB NOT NULL)"
 )
 COLUMNS = "hash, state, asked, decided, reason, coordinator, name, statistic, epsilon, document"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A study as it was asked for. hash: hexadecimal. asked, decided: when, UTC. document: the study's bytes."""
+    """A study as it was proposed.
+
+    `hash` is hexadecimal, `asked` and `decided` are times in UTC, `document` is the study's bytes.
+    """
 
     hash: str
     state: str
@@ -60,21 +72,29 @@ class Entry:
 
 
 def approvals_beside(ledger: Path) -> Path:
-    """The file of approvals that belongs to a ledger."""
+    """Return the path of the approvals that belong to a ledger."""
     return Path(f"{ledger}.approvals")
 
 
 class Approvals:
-    """The file, which need not exist yet. Every method may be called from any thread and any process."""
+    """The file of approvals, which need not exist yet.
+
+    Every method may be called from any thread and any process.
+    """
 
     def __init__(self, path: Path, *, clock: Callable[[], str] | None = None):
         self._path = Path(path).resolve()
         self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     def require(self, study: Study, node: str, *, approval: bool = True) -> None:
-        """Returns if the study may run. approval: whether it must be accepted, or only not be rejected.
+        """Check that the study may run.
 
-        Raises: ApprovalPending (now kept as pending, if it was not), PolicyRefused with the reason of its rejection.
+        Args:
+            approval: a person must have accepted the study. Otherwise it is enough that nobody
+                rejected it.
+
+        Raises: ApprovalPending (an unknown study is now pending), PolicyRefused with the reason of
+            the rejection.
         """
         with self._transaction(create=approval) as db:
             found = _select(db, "hash = ?", study.hash.hex())
@@ -82,31 +102,37 @@ class Approvals:
                 self._add(db, study)
         if found and found[0].state == REJECTED:
             raise PolicyRefused(
-                f"{node}'s administrator rejected this study (approval under [policy]): {found[0].reason}",
+                f"{node}'s administrator rejected this study (approval under [policy]): "
+                f"{found[0].reason}",
                 culprit=node,
                 step="propose",
             )
         if approval and not (found and found[0].state == ACCEPTED):
             digits = study.hash.hex()[:16]
             raise ApprovalPending(
-                f"{node}: the study of hash {digits}… waits for approval by its administrator; ask again later",
+                f"{node}: the study of hash {digits}… waits for approval by its administrator; "
+                "ask again later",
                 culprit=node,
                 step="propose",
-                detail=f"`umpc approve show` tells what it computes, `umpc approve accept` allows it: {digits}",
+                detail="`umpc approve show` tells what it computes, `umpc approve accept` allows "
+                f"it: {digits}",
             )
 
     def entries(self) -> list[Entry]:
-        """All studies, the first that was asked for first."""
+        """Return all studies, the first that was proposed first."""
         with self._transaction() as db:
             return _select(db)
 
     def find(self, prefix: str) -> Entry:
-        """The one study whose hash begins so. Raises: ApprovalError."""
+        """Return the only study whose hash begins with `prefix`. Raises: ApprovalError."""
         with self._transaction() as db:
             return self._one(db, prefix)
 
     def decide(self, prefix: str, state: str, reason: str = "") -> Entry:
-        """Accepts or rejects the one study whose hash begins so; a decision may be changed. Raises: ApprovalError."""
+        """Accept or reject the only study whose hash begins with `prefix`, and return it.
+
+        A decision may be changed later. Raises: ApprovalError.
+        """
         with self._transaction() as db:
             chosen = self._one(db, prefix).hash
             db.execute(
@@ -115,10 +141,10 @@ class Approvals:
             )
             return self._one(db, chosen)
 
-    # --- the file ---------------------------------------------------------------------------------------
+    # --- the file -----------------------------------------------------------------------------
 
     def _add(self, db: sqlite3.Connection, study: Study) -> None:
-        """One more pending study; the oldest ones make room."""
+        """Add a pending study. The oldest ones make room."""
         document = study.encode()
         sizes = db.execute(
             "SELECT seq, length(document) FROM studies WHERE state = ? ORDER BY seq", (PENDING,)
@@ -135,28 +161,28 @@ class Approvals:
 
     def _one(self, db: sqlite3.Connection, prefix: str) -> Entry:
         digits = prefix.strip().lower()
-        found = (
-            _select(db, "substr(hash, 1, ?) = ?", len(digits), digits)
-            if re.fullmatch("[0-9a-f]+", digits)
-            else []
-        )
+        found: list[Entry] = []
+        if re.fullmatch("[0-9a-f]+", digits):
+            found = _select(db, "substr(hash, 1, ?) = ?", len(digits), digits)
         if len(found) == 1:
             return found[0]
-        names = ", ".join(entry.hash[:16] for entry in found[:LISTED]) + (
-            ", …" if len(found) > LISTED else ""
-        )
-        came = (
-            f"{len(found)} studies begin so: {names}. Give more digits"
-            if found
-            else "there is none. List them"
-        )
+        if found:
+            names = [entry.hash[:16] for entry in found[:LISTED]]
+            names += ["…"] if len(found) > LISTED else []
+            came = f"{len(found)} studies begin so: {', '.join(names)}. Give more digits"
+        else:
+            came = "there is none. List them"
         raise ApprovalError(
-            f"approvals {self._path}: one study was expected whose hash begins with {prefix[:64]!r}, and {came}"
+            f"approvals {self._path}: one study was expected whose hash begins with "
+            f"{prefix[:64]!r}, and {came}"
         )
 
     @contextmanager
     def _transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """The write lock, and everything or nothing on disk. An absent file is an empty one."""
+        """Hold the write lock; all changes or none are on disk afterwards.
+
+        An absent file counts as an empty one. Raises: ApprovalError.
+        """
         try:
             if create:
                 _create(self._path)
@@ -168,8 +194,9 @@ class Approvals:
                 db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             raise ApprovalError(
-                f"approvals {self._path}: a readable and writable file was expected, and the system refused. Check "
-                f"the disk and the permissions; a file that is damaged may be removed, and with it all decisions",
+                f"approvals {self._path}: a readable and writable file was expected, and the "
+                "system refused. Check the disk and the permissions; a file that is damaged may be "
+                "removed, and with it all decisions",
                 detail=f"{type(error).__name__}: {error}",
             ) from error
 
@@ -179,18 +206,19 @@ class Approvals:
 
 
 def _create(path: Path) -> None:
-    """An empty file is an empty database. One that exists is never opened here: closing it would drop its locks."""
+    """Make an empty file, which SQLite takes for an empty database.
+
+    A file that exists is never opened here, because closing it would drop its locks.
+    """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _select(db: sqlite3.Connection, where: str = "true", *values: object) -> list[Entry]:
-    return [
-        Entry(*row)
-        for row in db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)
-    ]
+    rows = db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)
+    return [Entry(*row) for row in rows]
 
 
 def _line(text: str) -> str:
-    """Text from outside, fit for a terminal: one line of printable characters."""
+    """Return text from outside as one line of printable characters."""
     return "".join(character if character.isprintable() else "?" for character in text[:MAX_REASON])

@@ -1,8 +1,8 @@
-"""The node's gRPC shell: who may call, links between nodes, and the end of everything that a peer's end ends.
+"""The node's gRPC server: access control, links to peers, and the end of a study with its stream.
 
-| call | by | what |
+| call | by | purpose |
 |---|---|---|
-| Hello | coordinator, node, dealer | who is there |
+| Hello | coordinator, node, dealer | the node's name, role and version |
 | Study | coordinator | one study; the stream's end is the study's end |
 | Peer | node | rounds with a node that comes earlier in the study |
 """
@@ -43,10 +43,11 @@ from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import document
 from umpc.study import messages as m
-from umpc.study.document import Study
+from umpc.study.parts import FieldText
 from umpc.transport.authority import Identity
-from umpc.transport.services import rpc
+from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost
 from umpc.transport.tls import grpc, peer_of
 
@@ -58,15 +59,25 @@ ALLOWED = {
     "/umpc.v1.Node/Peer": {"node"},
 }
 SCHEMAS = 32
-"""Different schemas that a node tries on its table between two starts."""
+"""Largest number of different schemas that a node tries on its table between two starts."""
 SETTLE_SECONDS = 0.1
-"""A configuration that has changed is read until two readings so far apart agree: an editor may write in pieces."""
+"""Time between two readings of a changed configuration.
+
+The node reads until two of them agree, because an editor may write in pieces.
+"""
 CAUSE_SECONDS = 2
-"""How long a node that lost a peer waits to hear the reason, and one that parked a study, whether the others did."""
+"""Seconds that a node waits to hear the reason after it lost a peer.
+
+A node that parked a study waits as long to hear whether the other nodes parked it too.
+"""
+
+Schema = tuple[FieldText, ...]
+StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
+PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
 class NodeServer(rpc.NodeServicer):
-    """Args: finished: called after each study, with its error or None."""
+    """The calls to a node. Args: finished: called after each study, with its error or None."""
 
     def __init__(
         self,
@@ -75,11 +86,13 @@ class NodeServer(rpc.NodeServicer):
         ledger: Ledger,
         finished: Callable[[UmpcError | None], None],
     ):
-        self.config, self.identity, self.finished = config, identity, finished
+        self.config = config
+        self.identity = identity
+        self.finished = finished
         self.links = Links(identity)
         self.approvals = Approvals(approvals_beside(config.ledger))
         self._read = config
-        self._schemas: set[tuple] = set()
+        self._schemas: set[Schema] = set()
         self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
             name=identity.name,
@@ -95,20 +108,22 @@ class NodeServer(rpc.NodeServicer):
         )
 
     def close(self) -> None:
-        """What waits for a run is dropped; the ledger must still be open."""
+        """Drop the prepared attempts that wait for a run. The ledger must still be open."""
         self.parking.close()
 
-    # ---- calls from outside -----------------------------------------------------------------------------
+    # ---- calls from outside ------------------------------------------------------------------
 
-    async def Hello(self, request: pb.HelloRequest, context) -> pb.HelloReply:
+    async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
+        """Say who is there."""
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
 
-    async def Study(self, requests, context) -> None:
+    async def Study(self, requests: object, context: StudyContext) -> None:
+        """Run one study of a coordinator, from its proposal to its end."""
         coordinator = peer_of(context).name
 
         async def receive() -> m.CoordinatorMessage:
-            message = await context.read()
-            if message is grpc.aio.EOF:
+            message = await read(context)
+            if message is None:
                 raise StudyAborted(f"{coordinator} ended the study", culprit=coordinator)
             return codec.decode_coordinator(message)
 
@@ -125,55 +140,69 @@ class NodeServer(rpc.NodeServicer):
         error: UmpcError | None = None
         try:
             await steps
-            if run.parked is not None:  # what one node could not park the others need not keep
+            if run.parked is not None:  # if one node could not park, the others keep nothing
                 await asyncio.wait({listener}, timeout=CAUSE_SECONDS)
         except UmpcError as failure:
             error = failure
             with contextlib.suppress(PeerLost):
                 await send(codec.failure_of(_public(failure, self.identity.name)))
             error = await _first_cause(failure, listener)
-        except (
-            asyncio.CancelledError
-        ):  # by the listener, or by gRPC when the coordinator's connection is gone
-            error = None if run.answered else await _reason(listener, coordinator)
+        except asyncio.CancelledError:
+            # The listener cancels, or gRPC does when the coordinator's connection is gone.
+            error = None if run.answered else _reason(listener, coordinator)
         finally:
             steps.cancel()
             listener.cancel()
-            if run.parked is not None and run.aborted:
-                self.parking.drop(run.parked, "was given up by the coordinator")
-            if error is not None:
-                self._log_failure(run, error)
-            if run.proposed is not None and (run.parked is None or run.aborted):
-                self.finished(error)
+            self._conclude(run, error)
             await asyncio.gather(steps, listener, return_exceptions=True)
 
-    async def Peer(self, requests, context) -> None:
+    def _conclude(self, run: StudyRun, error: UmpcError | None) -> None:
+        """Drop, log and report at the end of a run."""
+        if run.parked is not None and run.aborted:
+            self.parking.drop(run.parked, "was given up by the coordinator")
+        if error is not None:
+            self._log_failure(run, error)
+        if run.proposed is not None and (run.parked is None or run.aborted):
+            self.finished(error)
+
+    async def Peer(self, requests: object, context: PeerContext) -> None:
+        """Serve a link to a peer."""
         await self.links.serve(peer_of(context).name, context)
 
-    # ---- what a run asks for -----------------------------------------------------------------------------
+    # ---- requests of a run -------------------------------------------------------------------
 
-    def _load(self, study: Study) -> Records:
-        """The study's records, if the site's policy allows it. Raises: also PolicyRefused, ApprovalPending."""
-        name, policy = self.identity.name, self._permitting(study)
+    def _load(self, study: document.Study) -> Records:
+        """Return the study's records, if the site's policy allows the study.
+
+        Raises: PolicyRefused, ApprovalPending, TooManySchemas, and as `load_records`.
+        """
+        name = self.identity.name
+        policy = self._permitting(study)
         fields = [field.schema() for field in study.fields]
         self._count_schema(tuple(study.fields))
         records = load_records(self.config.source, fields, node=name, clip=self.config.clip)
         policy.check_records(records.count, name)
         return records
 
-    def _permit(self, study: Study, records: int) -> None:
-        """The rules once more, for a study whose records were read before. Raises: PolicyRefused, ApprovalPending."""
+    def _permit(self, study: document.Study, records: int) -> None:
+        """Check the rules once more, for a study whose records were read before.
+
+        Raises: PolicyRefused, ApprovalPending.
+        """
         self._permitting(study).check_records(records, self.identity.name)
 
-    def _permitting(self, study: Study) -> Policy:
-        """The rules, which allow the study."""
+    def _permitting(self, study: document.Study) -> Policy:
+        """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
         policy = self._policy()
         policy.check(study, self.identity.name)
         self.approvals.require(study, self.identity.name, approval=policy.approval)
         return policy
 
     def _policy(self) -> Policy:
-        """The rules that the configuration has now; all else in it counts as it was at the start."""
+        """Return the rules that the configuration has now.
+
+        All other settings count as they were at the start.
+        """
         before = read = self._read
         while (now := load_node_config(self.config.file)) != read:
             read = now
@@ -187,12 +216,17 @@ class NodeServer(rpc.NodeServicer):
                 )
         return now.policy
 
-    def _count_schema(self, schema: tuple) -> None:
-        """Whether a schema fits is a bit about the data that costs no epsilon: a node tells only so many of them."""
+    def _count_schema(self, schema: Schema) -> None:
+        """Count a schema. Raises: TooManySchemas.
+
+        Whether a schema fits is a bit about the data that costs no epsilon. A node therefore
+        answers only for SCHEMAS of them.
+        """
         if schema not in self._schemas and len(self._schemas) >= SCHEMAS:
             raise TooManySchemas(
-                f"{self.identity.name} was asked with {SCHEMAS} different schemas since it started, and whether each "
-                f"fits tells about its data; propose one of those, or have its administrator restart it",
+                f"{self.identity.name} was asked with {SCHEMAS} different schemas since it "
+                "started, and whether each fits tells about its data; propose one of those, or "
+                "have its administrator restart it",
                 culprit=self.identity.name,
             )
         self._schemas.add(schema)
@@ -200,6 +234,7 @@ class NodeServer(rpc.NodeServicer):
     async def _open_material(
         self, attempt: Attempt, openings: tuple[bytes, ...], chunks: list[Chunk]
     ) -> MaterialReader:
+        """Open the stream from the dealer."""
         dealer = attempt.study.dealer
         if dealer is None:
             raise LocalProtocolError("material was asked for in a study without a dealer")
@@ -208,16 +243,21 @@ class NodeServer(rpc.NodeServicer):
         await reader.open(self.identity)
         return reader
 
-    def _open_spool(self, study: Study, size: int) -> Spool:
-        """Raises: PreparationError where it would take more than half of what the disk has left."""
+    def _open_spool(self, study: document.Study, size: int) -> Spool:
+        """Return a place on disk for material of this size.
+
+        Raises: PreparationError if it would take more than half of the disk's free space.
+        """
         folder = self.config.ledger.parent
         free = shutil.disk_usage(folder).free
         if size > free // 2:
             raise PreparationError(
-                f"the material of this study takes {size:,} bytes, for which its disk has no room; run the study "
-                f"without preparation, or have its administrator make room",
+                f"the material of this study takes {size:,} bytes, for which its disk has no room; "
+                "run the study without preparation, or have its administrator make room",
                 detail=f"{free:,} bytes are free in {folder}, of which at most half are taken",
             )
+        if study.dealer is None:
+            raise LocalProtocolError("a spool was asked for in a study without a dealer")
         return Spool(folder, study.dealer.name)
 
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
@@ -229,10 +269,19 @@ class NodeServer(rpc.NodeServicer):
             log.warning("for the administrator only: %s", error.detail)
 
 
+Listener = asyncio.Task[UmpcError | None]
+
+
 async def _listen(
-    receive: Callable[[], Awaitable], inbox: asyncio.Queue, run: StudyRun, steps: asyncio.Task
+    receive: Callable[[], Awaitable[m.CoordinatorMessage]],
+    inbox: asyncio.Queue[m.CoordinatorMessage],
+    run: StudyRun,
+    steps: asyncio.Task[None],
 ) -> UmpcError | None:
-    """Hand the coordinator's messages on. An abort, or the stream's end, ends the run, unless it is complete."""
+    """Put the coordinator's messages into the inbox until the stream ends, and return the reason.
+
+    An abort, or the stream's end, ends the run unless the run is complete.
+    """
     error: UmpcError | None = None
     try:
         while True:
@@ -247,42 +296,44 @@ async def _listen(
     except UmpcError as failure:
         error = failure
     except (grpc.aio.AioRpcError, grpc.aio.BaseError):
-        pass
+        pass  # the coordinator is gone
     if not run.answered:
         steps.cancel()
     return error
 
 
-async def _first_cause(failure: UmpcError, listener: asyncio.Task) -> UmpcError:
-    """A lost link may be a consequence of another loss: the coordinator, told of it, says who was the first."""
+def _heard(listener: Listener) -> UmpcError | None:
+    """Return the reason that the listener heard, or None if there is none so far."""
+    if not listener.done() or listener.cancelled() or listener.exception() is not None:
+        return None
+    return listener.result()
+
+
+async def _first_cause(failure: UmpcError, listener: Listener) -> UmpcError:
+    """Return the first cause of a failure.
+
+    A lost link may be a consequence of another loss. The coordinator hears of both and says which
+    one was the first.
+    """
     if isinstance(failure, PeerLost):
         await asyncio.wait({listener}, timeout=CAUSE_SECONDS)
-        if (
-            listener.done()
-            and not listener.cancelled()
-            and isinstance(listener.result(), StudyAborted)
-        ):
-            return listener.result()
+        cause = _heard(listener)
+        if isinstance(cause, StudyAborted):
+            return cause
     return failure
 
 
-async def _reason(listener: asyncio.Task, coordinator: str) -> UmpcError:
-    """Why a run was cancelled: what the listener heard, else the coordinator is gone."""
-    if (
-        listener.done()
-        and not listener.cancelled()
-        and listener.exception() is None
-        and listener.result()
-    ):
-        return listener.result()
-    return lost(coordinator, "study")
+def _reason(listener: Listener, coordinator: str) -> UmpcError:
+    """Return why a run was cancelled: the listener's reason, else the coordinator's loss."""
+    return _heard(listener) or lost(coordinator, "study")
 
 
 def _public(error: UmpcError, node: str) -> UmpcError:
-    """What others may read: paths and internals of this site stay in its own log."""
+    """Return the error that others may read. Paths and internals of this site stay in its log."""
     if isinstance(error, ConfigError):
         return ConfigError(
-            f"{node}: its configuration has an error, which only its administrator can correct; see the node's own log",
+            f"{node}: its configuration has an error, which only its administrator can correct; "
+            "see the node's own log",
             culprit=node,
         )
     if isinstance(error, LedgerError | ApprovalError):

@@ -1,4 +1,4 @@
-"""The example of a node's configuration, with every key and what it does: what `umpc node template` prints."""
+"""The example of a node's configuration with every key, which `umpc node template` prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from umpc.node.config import NAME, NAME_EXPECTED
 
 
 def template(name: str) -> str:
-    """A commented example for a node of this name; `config.load_node_config` takes it once its paths exist."""
+    """Return a commented example for a node of this name.
+
+    `config.load_node_config` accepts it as soon as its paths exist. Raises: ConfigError.
+    """
     if not re.fullmatch(NAME, name):
         raise ConfigError(
             f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another"
@@ -22,42 +25,53 @@ TEMPLATE = """\
 
 name = "@name@"                    # as in the study's list of participants and in cert.pem
 listen = "0.0.0.0:7100"            # host:port where coordinator and other nodes reach this one
-identity = "site"                  # the folder of `umpc ca request`, with ca.pem, cert.pem and key.pem
+identity = "site"                  # the folder of `umpc ca request`: ca.pem, cert.pem, key.pem
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 
 [data]
-path = "data.csv"                  # .csv, .tsv or .parquet, with the columns' names in the first line
-# delimiter = ";"                  # default: whichever of , ; tab | splits the first line most
+path = "data.csv"                  # .csv, .tsv or .parquet, with column names in the first line
+# delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out
-clip = false                       # true: move values beyond the study's bounds to the nearer bound
+clip = false                       # true: move values beyond the bounds to the nearer bound
 # name = "data"                    # the data set's name in the ledger; default: the file's name
 
 [budget]
 epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
-# delta = "1e-9"                   # for all studies together, exact; noise drawn under shares costs a little of it
-# anchor = "@name@-ledger.anchor"  # where the ledger's last row is noted; best on another disk, see `umpc budget`
+# delta = "1e-9"                   # for all studies together, exact; noise that is drawn under
+#                                  # shares costs a little of it
+# anchor = "@name@-ledger.anchor"  # holds the place of the ledger's last row; best on another
+#                                  # disk, see `umpc budget`
 
-[prepare]                          # of `umpc study prepare`; what waits is on the ledger's disk, encrypted
-# most = 4                         # studies that may wait for their run at once; 0: none. Their epsilon is reserved
-# hours = 24                       # for which one waits; then its epsilon is free again
+[prepare]                          # for `umpc study prepare`: its material is encrypted on the
+#                                  # ledger's disk
+# most = 4                         # studies that may wait for their run at once, 0 for none; their
+#                                  # epsilon is reserved
+# hours = 24                       # how long one waits; then its epsilon is free again
 
-[policy]                           # read at every proposal, without a restart; a missing key allows anything but the
-#                                  # showing of raw records
+[policy]                           # read at every proposal, without a restart; a missing key
+#                                  # allows anything, but never the showing of raw records
 # coordinators = ["coordinator"]   # names in the certificates of those who may ask
-# statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over any fields
+# statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over
+#                                  # any fields
 # kernels = ["0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"]
-#                                  # hashes, from `umpc kernels explain`; with statistics: what either allows
+#                                  # hashes, from `umpc kernels explain`; together with statistics,
+#                                  # a study is allowed if either allows it
 # fields = ["age", "balance"]      # names of fields that may be used
 # max_epsilon = 1                  # of one study; exact, as under [budget]
 # min_records = 100                # complete records in this node's table, for the study's fields
 # min_nodes = 3                    # of a study
-# min_colluding = 1                # nodes that the noise must withstand: a study's max_colluding is at least this
-# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam", "binomial", "local",
-#                                  # "gopa", "shuffled", and the mechanisms of "central": "laplace", "hajek", ...
-# backend = ["shared"]             # how edges of several owners may be evaluated: "shared", "garbled", "none"
-# protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc", "ghazi-ldp",
-#                                  # "ghazi-rounds", "ghazi-shuffle", "gopa", "central"
+# min_colluding = 1                # nodes that the noise must withstand: the smallest
+#                                  # max_colluding of a study
+# noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam",
+#                                  # "binomial", "local", "gopa", "shuffled", and the mechanisms of
+#                                  # "central": "laplace", "hajek", ...
+# backend = ["shared"]             # how edges of several owners may be evaluated: "shared",
+#                                  # "garbled", "none"
+# protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc",
+#                                  # "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle", "gopa",
+#                                  # "central"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
-# trusted_curator = true           # protocol = "central" may show raw records to the coordinator; default: never
+# trusted_curator = true           # protocol = "central" may show raw records to the coordinator;
+#                                  # default: never
 # approval = true                  # a person must accept each study: `umpc approve --help`
 """

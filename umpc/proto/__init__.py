@@ -1,7 +1,9 @@
-"""Messages on the wire: bytes ⇄ dataclasses, validated. No protobuf object leaves this folder and the shells.
+"""Messages on the wire: bytes ⇄ dataclasses, validated.
+
+Protobuf objects occur in this folder, in `umpc.transport` and in the gRPC shells only.
 
 | file | what it is |
 |---|---|
-| `v1/umpc.proto` | the schema (package umpc.v1); the Python beside it is generated |
-| `codec.py` | between protobuf messages and the dataclasses of `mpc` |
+| `v1/` | the schema `umpc.proto` (package umpc.v1), and the Python that is generated from it |
+| `codec.py` | conversion between protobuf messages and the dataclasses of sessions |
 """

@@ -1,8 +1,7 @@
-"""The shuffler process: takes all nodes' messages out of order, and sees uniform numbers.
+"""The shuffler process: it permutes the messages of all nodes, and sees uniform numbers only.
 
 | file | what it is |
 |---|---|
-| `session.py` | the sans-IO session: one run of one attempt |
-| `run.py` | who is waited for, and the end of everything that somebody's end ends |
-| `server.py` | the gRPC shell |
+| `run.py` | one run of an attempt: its participants, the order, and its end |
+| `server.py` | the gRPC server |
 """

@@ -1,27 +1,37 @@
-"""One run of an attempt at a shuffler: who is there, the order, and the one end that all its calls have.
+"""One run of an attempt at a shuffler: its participants, the order, and its end.
 
-Whoever comes first makes the run. It ends with the heap's last frame, or with the first failure: a participant that
-goes away before it has done its part, a violation, or time that is up; every call of the run then ends with that.
+The first participant that calls makes the run. The run ends with the heap's last frame or with the
+first failure: a participant that goes away before it has done its part, a violation, or a time
+limit that passes. Every call of the run then ends with this failure.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from umpc.errors import StepTimeout, StudyAborted, UmpcError
+from umpc.errors import LocalProtocolError, StepTimeout, StudyAborted, UmpcError
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 30
-"""How much longer a shuffler waits than the coordinator, which knows better whom to name."""
+"""Seconds that a shuffler waits longer than the coordinator.
+
+The coordinator knows better which participant to name.
+"""
 
 
 class Run:
-    """Args: seen: what nodes delivered in earlier runs. ended: called once, with the run's error or None."""
+    """One run of an attempt.
+
+    Args:
+        name: this shuffler's name.
+        seen: digests of what the nodes delivered in earlier runs.
+        ended: called once, with the run's error or None.
+    """
 
     def __init__(
         self,
@@ -31,20 +41,28 @@ class Run:
         seen: Seen,
         ended: Callable[[Run, UmpcError | None], None],
     ):
-        self.study, self.attempt, self.name = study, attempt, name
+        loop = asyncio.get_running_loop()
+        self.study = study
+        self.attempt = attempt
+        self.name = name
         self.is_collected = False
-        self._seen, self._ended = seen, ended
+        self._seen = seen
+        self._ended = ended
         self._joined: set[int] = set()
-        self.seed: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._over: asyncio.Future[UmpcError | None] = asyncio.get_running_loop().create_future()
+        self.seed: asyncio.Future[bytes] = loop.create_future()
+        self._over: asyncio.Future[UmpcError | None] = loop.create_future()
         self._session: asyncio.Task[ShufflerSession] | None = None
-        self._all_here, self._all_delivered = asyncio.Event(), asyncio.Event()
+        self._all_here = asyncio.Event()
+        self._all_delivered = asyncio.Event()
         self._watch = asyncio.create_task(self._end_in_time())
 
-    # ---- who is there --------------------------------------------------------------------------------------
+    # ---- participants ------------------------------------------------------------------------
 
     async def join(self, attempt: Attempt, node: int) -> ShufflerSession:
-        """A node's part in the run, once the order is known. Raises: what ended the run, or as ShufflerSession."""
+        """Count a node as present, and return the session when the order is known.
+
+        Raises: the error that ended the run, or as ShufflerSession.
+        """
         self._joined.add(node)
         self._look_around()
         seed = await self.order()
@@ -54,37 +72,45 @@ class Run:
         return await self.until(asyncio.shield(self._session))
 
     def collect(self) -> None:
-        """The coordinator is there."""
+        """Count the coordinator as present."""
         self.is_collected = True
         self._look_around()
 
     def delivered(self, session: ShufflerSession) -> None:
-        """A node has delivered."""
+        """Count a node as one that has delivered."""
         if not session.missing:
             self._all_delivered.set()
 
     async def order(self) -> bytes:
-        """The seed of the order."""
+        """Return the seed of the order, when it is known. Raises: the error that ended the run."""
         return await self.until(asyncio.shield(self.seed))
 
     async def complete(self) -> ShufflerSession:
-        """The session, when all nodes have delivered."""
+        """Return the session when all nodes have delivered. Raises: the run's error."""
         await self.until(self._all_delivered.wait())
+        return self._made()
+
+    def _made(self) -> ShufflerSession:
+        if self._session is None:
+            raise LocalProtocolError("a run of the shuffler was used before its session was made")
         return self._session.result()
 
-    # ---- its end -------------------------------------------------------------------------------------------
+    # ---- end ---------------------------------------------------------------------------------
 
     def finish(self) -> None:
+        """End the run without an error, unless it has ended."""
         self._end(None)
 
     def fail(self, error: UmpcError) -> None:
+        """End the run with this error, unless it has ended."""
         self._end(error)
 
-    async def until(self, what: Awaitable[T]) -> T:
-        """What is waited for, unless the run ends before. Raises: what ended it."""
-        task = asyncio.ensure_future(what)
+    async def until(self, awaited: Awaitable[T]) -> T:
+        """Return the awaited result, unless the run ends before. Raises: the run's error."""
+        task: asyncio.Future[T] = asyncio.ensure_future(awaited)
+        either: set[asyncio.Future[Any]] = {task, self._over}
         try:
-            await asyncio.wait({task, self._over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 raise self._over.result() or StudyAborted("the run is over: the heap was given")
             return await task
@@ -102,20 +128,18 @@ class Run:
             self._all_here.set()
 
     async def _end_in_time(self) -> None:
-        """All come within a step, the order too, and have delivered after two more."""
+        """Fail the run if a participant is late.
+
+        All participants and the order must be there within one step, and all deliveries after two
+        more.
+        """
         seconds = self.study.seconds_per_step + PATIENCE_SECONDS
         try:
             async with asyncio.timeout(seconds):
                 await self._all_here.wait()
                 await asyncio.shield(self.seed)
         except TimeoutError:
-            absent = [
-                node.name
-                for number, node in enumerate(self.study.nodes)
-                if number not in self._joined
-            ]
-            absent += [] if self.is_collected else [self.study.coordinator]
-            absent += [] if self.seed.done() else [self.study.shufflers[0].name]
+            absent = self._absent()
             self.fail(
                 StepTimeout(f"{', '.join(absent)} did not come", culprit=absent[0], step="prepare")
             )
@@ -124,9 +148,19 @@ class Run:
             async with asyncio.timeout(2 * seconds):
                 await self._all_delivered.wait()
         except TimeoutError:
-            missing = self._session.result().missing
+            missing = self._made().missing
             self.fail(
                 StepTimeout(
                     f"{', '.join(missing)} did not deliver", culprit=missing[0], step="release"
                 )
             )
+
+    def _absent(self) -> list[str]:
+        """Return the names of the participants that are not there yet."""
+        names = [node.name for node in self.study.nodes]
+        absent = [name for number, name in enumerate(names) if number not in self._joined]
+        if not self.is_collected:
+            absent.append(self.study.coordinator)
+        if not self.seed.done():
+            absent.append(self.study.shufflers[0].name)
+        return absent

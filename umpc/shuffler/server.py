@@ -1,9 +1,9 @@
-"""The shuffler's gRPC shell: nodes deliver, the other shuffler shares the order, the coordinator collects.
+"""The shuffler's gRPC server: it takes deliveries and the order, and gives out the heap.
 
-| call | by | what |
+| call | by | purpose |
 |---|---|---|
-| Hello | anybody with a certificate | who is there |
-| Deliver | node | its half of a message: first what the attempt is, after its charge the frames |
+| Hello | coordinator, node, shuffler | the shuffler's name, role and version |
+| Deliver | node | its half of a message: first the attempt, and after its charge the frames |
 | Order | the study's first shuffler, at the second | the seed of the permutations |
 | Collect | the study's coordinator | the heap |
 """
@@ -34,7 +34,7 @@ from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
-from umpc.transport.services import rpc
+from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import error_of, lost, status_of
 from umpc.transport.stream import CONNECT_SECONDS
 from umpc.transport.tls import grpc, peer_of
@@ -48,26 +48,36 @@ ALLOWED = {
     "/umpc.v1.Shuffler/Collect": {"coordinator"},
 }
 HELLO_SECONDS = 10
+DeliverContext = Context[pb.ShuffleRequest, pb.ShuffleReply]
 OUR_FAULTS = (MemoryError, ValueError, ArithmeticError, LookupError, TypeError)
 
 
 class ShufflerServer(rpc.ShufflerServicer):
-    """Args: finished: called when a run has ended, with its error or None."""
+    """The calls to a shuffler.
+
+    Args:
+        finished: called when a run has ended, with its error or None.
+    """
 
     def __init__(self, identity: Identity, finished: Callable[[UmpcError | None], None]):
-        self.identity, self.finished = identity, finished
+        self.identity = identity
+        self.finished = finished
         self._runs: dict[bytes, Run] = {}
         self._seen: dict[bytes, Seen] = {}
-        self._ordering: set[asyncio.Task] = set()
+        self._ordering: set[asyncio.Task[None]] = set()
 
-    async def Hello(self, request: pb.HelloRequest, context) -> pb.HelloReply:
+    async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
+        """Say who is there."""
         failpoint("greeted")
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
 
-    # ---- a node ------------------------------------------------------------------------------------------
+    # ---- a node ------------------------------------------------------------------------------
 
-    async def Deliver(self, requests, context) -> None:
-        caller, run, session, index = peer_of(context).name, None, None, 0
+    async def Deliver(self, requests: object, context: DeliverContext) -> None:
+        """Take a node's half of its message for one attempt."""
+        caller = peer_of(context).name
+        run: Run | None = None
+        session: ShufflerSession | None = None
         try:
             attempt = await self._introduced(caller, context)
             index = attempt.study.index_of(caller)
@@ -90,35 +100,43 @@ class ShufflerServer(rpc.ShufflerServicer):
             if run is not None and (session is None or caller in session.missing):
                 run.fail(lost(caller, "prepare" if session is None else "release"))
 
-    async def _introduced(self, caller: str, context) -> Attempt:
-        """The attempt that a node wants to deliver for."""
+    async def _introduced(self, caller: str, context: DeliverContext) -> Attempt:
+        """Return the attempt for which a node wants to deliver."""
         try:
             async with asyncio.timeout(HELLO_SECONDS):
-                request = await context.read()
+                request = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
             ) from error
-        if request is grpc.aio.EOF or request.WhichOneof("body") != "begin":
+        if request is None or request.WhichOneof("body") != "begin":
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
         return await asyncio.to_thread(self._attempt_of, request.begin)
 
     def _attempt_of(self, request: pb.DealRequest) -> Attempt:
-        """The attempt, derived from its parts, so that every node of it derives the same one."""
+        """Derive the attempt from its parts, as every node of it does."""
         study = self._study_of(request.study)
         return attempt_of(
             study, codec.decode_members(request.members), codec.decode_openings(request.openings)
         )
 
     async def _receive(
-        self, caller: str, context, run: Run, session: ShufflerSession, index: int
+        self,
+        caller: str,
+        context: DeliverContext,
+        run: Run,
+        session: ShufflerSession,
+        index: int,
     ) -> None:
-        """A node's whole message. Raises: RemoteProtocolError naming it for anything else, what ended the run."""
+        """Receive a node's whole message.
+
+        Raises: RemoteProtocolError, which names the node, for anything else; the run's error.
+        """
         inbox = session.inbox(index)
         try:
             while not inbox.is_complete:
-                request = await run.until(context.read())
-                if request is grpc.aio.EOF:
+                request = await run.until(read(context))
+                if request is None:
                     raise lost(caller, "release")
                 if request.WhichOneof("body") != "frame":
                     raise EncodingError("a frame was due, and something else came")
@@ -131,9 +149,10 @@ class ShufflerServer(rpc.ShufflerServicer):
         await asyncio.to_thread(session.deliver, index, inbox.data)
         run.delivered(session)
 
-    # ---- the other shuffler --------------------------------------------------------------------------------
+    # ---- the other shuffler ------------------------------------------------------------------
 
-    async def Order(self, request: pb.OrderRequest, context) -> pb.OrderReply:
+    async def Order(self, request: pb.OrderRequest, context: AnyContext) -> pb.OrderReply:
+        """Take the order of an attempt from the study's first shuffler."""
         caller = peer_of(context).name
         try:
             study = await asyncio.to_thread(self._study_of, request.study)
@@ -145,36 +164,40 @@ class ShufflerServer(rpc.ShufflerServicer):
                 raise RemoteProtocolError(
                     f"{caller} sent a seed of {len(request.seed)} bytes", culprit=caller
                 )
-            self._new_run(study, request.attempt, lambda run: run.seed.done()).seed.set_result(
-                request.seed
-            )
+            run = self._new_run(study, request.attempt, lambda run: run.seed.done())
+            run.seed.set_result(request.seed)
         except UmpcError as error:
             await context.abort(*status_of(error))
         return pb.OrderReply(attempt=request.attempt)
 
     async def _tell_order(self, run: Run) -> None:
-        """The first shuffler draws the order; it counts once the second has it."""
-        second, seed = run.study.shufflers[1], os.urandom(32)
+        """Draw the order and send it to the second shuffler. Only then it counts."""
+        second = run.study.shufflers[1]
+        seed = os.urandom(32)
         try:
             channel = await connect(
                 self.identity, second.name, "shuffler", second.address, CONNECT_SECONDS
             )
             try:
                 request = pb.OrderRequest(study=run.study.encode(), attempt=run.attempt, seed=seed)
-                await rpc.ShufflerStub(channel).Order(request, timeout=CONNECT_SECONDS)
+                await shuffler_stub(channel).Order(request, timeout=CONNECT_SECONDS)
             except grpc.aio.AioRpcError as error:
                 raise error_of(error, second.name, "prepare") from error
             finally:
-                await channel.close()
+                await channel.close(None)
         except UmpcError as error:
             run.fail(error)
             return
         run.seed.set_result(seed)
 
-    # ---- the coordinator -----------------------------------------------------------------------------------
+    # ---- the coordinator ---------------------------------------------------------------------
 
-    async def Collect(self, request: pb.CollectRequest, context) -> AsyncIterator[pb.CollectReply]:
-        caller, run = peer_of(context).name, None
+    async def Collect(
+        self, request: pb.CollectRequest, context: AnyContext
+    ) -> AsyncIterator[pb.CollectReply]:
+        """Send the heap of an attempt to the study's coordinator."""
+        caller = peer_of(context).name
+        run: Run | None = None
         try:
             study = await asyncio.to_thread(self._study_of, request.study)
             if study.coordinator != caller:
@@ -189,7 +212,7 @@ class ShufflerServer(rpc.ShufflerServicer):
             *frames, last = await asyncio.to_thread(lambda: list(session.heap()))
             for frame in frames:
                 yield pb.CollectReply(frame=codec.encode_frame(frame))
-            run.finish()  # before the coordinator, which has all then, can hang up
+            run.finish()  # before the last frame: the coordinator hangs up as soon as it has it
             yield pb.CollectReply(frame=codec.encode_frame(last))
         except UmpcError as error:
             await context.abort(*status_of(error))
@@ -199,24 +222,28 @@ class ShufflerServer(rpc.ShufflerServicer):
             if run is not None:
                 run.fail(lost(caller, "release"))
 
-    # ---- runs ----------------------------------------------------------------------------------------------
+    # ---- runs --------------------------------------------------------------------------------
 
     def _study_of(self, data: bytes) -> Study:
-        """A study that names this shuffler. Raises: RemoteProtocolError, and as decode_study."""
+        """Return a study that names this shuffler. Raises: RemoteProtocolError, StudyError."""
         study = decode_study(data)
         place_of(study, self.identity.name)
         return study
 
     def _run_of(self, study: Study, attempt: bytes) -> Run:
-        """The attempt's run, made by whoever comes first.
+        """Return the attempt's run. The first participant that asks makes it.
 
-        Only nodes prove that the attempt is the study's, so whoever names another one would be given its heap.
+        Only nodes prove that an attempt belongs to its study. A run therefore serves one study: a
+        coordinator with another study would otherwise get the heap.
+
+        Raises: EncodingError, RemoteProtocolError.
         """
         if len(attempt) != 32:
             raise EncodingError(f"an attempt's id has 32 bytes, {len(attempt)} came")
         if attempt in self._runs and self._runs[attempt].study.hash != study.hash:
             raise RemoteProtocolError(
-                f"the attempt {attempt.hex()[:8]} was begun for another study than {study.name!r}; run the study again"
+                f"the attempt {attempt.hex()[:8]} was begun for another study than {study.name!r}; "
+                "run the study again"
             )
         if attempt not in self._runs:
             seen = self._seen.setdefault(attempt, {})
@@ -229,8 +256,12 @@ class ShufflerServer(rpc.ShufflerServicer):
         return self._runs[attempt]
 
     def _new_run(self, study: Study, attempt: bytes, is_other: Callable[[Run], bool]) -> Run:
-        """The same, but of an earlier one that still waits for somebody who is gone."""
-        if is_other(run := self._run_of(study, attempt)):
+        """Return the attempt's run, in place of an earlier one.
+
+        The earlier run still waits for a participant that is gone. `is_other` recognizes it.
+        """
+        run = self._run_of(study, attempt)
+        if is_other(run):
             run.fail(StudyAborted("a new run of the attempt has begun"))
         return self._run_of(study, attempt)
 
@@ -245,6 +276,6 @@ class ShufflerServer(rpc.ShufflerServicer):
 
 
 def _fault(error: Exception) -> LocalProtocolError:
-    """What others may know of an error of umpc's own."""
+    """Log an error of umpc's own, and return the error that others may see."""
     log.exception("shuffling failed", exc_info=error)
     return LocalProtocolError(f"the shuffler failed: {type(error).__name__}; see its log")

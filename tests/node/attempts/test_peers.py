@@ -45,6 +45,12 @@ class ScriptedCall:
         return False
 
 
+async def settle() -> None:
+    """Let all tasks run until they wait."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
 def link_over(call: ScriptedCall) -> PeerLink:
     stream = peer_stream("north")
     stream.begin(call)
@@ -194,10 +200,10 @@ def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come():
         link = link_over(call)
         link.window = 3 * peers.FRAME_BYTES
         pump = asyncio.create_task(link.pump())
-        await asyncio.sleep(0.01)
+        await settle()
         assert call.read_so_far == 3
         await link.receive(frames[0].key)
-        await asyncio.sleep(0.01)
+        await settle()
         assert call.read_so_far == 4
         await link.receive(frames[7].key)
         assert call.read_so_far == 8

@@ -1,1 +1,16 @@
-"""node/attempts."""
+"""One study at this node, from its proposal to its release, over the network.
+
+| file | what it is |
+|---|---|
+| `study_run.py` | the steps of a study, with the ledger between them |
+| `coordinator_stream.py` | the messages with the study's coordinator |
+| `attempt_runner.py` | an attempt's links, material and rounds |
+| `prepared_attempts.py` | attempts that are prepared and wait for their run |
+| `replay.py` | a study that was released before: the stored bytes are sent again |
+| `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
+| `links.py` | links between nodes: dialling and waiting |
+| `peers.py` | one link: frames by their place, and its mailbox |
+| `material.py` | the dealer's material, read ahead up to a window |
+| `spool.py` | material on disk, encrypted, that waits for a run |
+| `delivery.py` | the streams to a study's two shufflers |
+"""

@@ -1,14 +1,17 @@
-"""The rounds of an attempt at one node: its protocols driven over links, with the dealer's material."""
+"""The rounds of an attempt at one node: protocols driven over links, with the dealer's material.
+
+A protocol is a generator that yields this node's message of a round and gets its peers' messages.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from umpc.crypto.rounds import Message, Protocol, check_reply
-from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
 from umpc.node.attempts.material import MaterialReader
@@ -19,31 +22,49 @@ from umpc.study.frames import Frame, frame_of
 from umpc.transport.structured_concurrency import task_group
 
 T = TypeVar("T")
+Out = TypeVar("Out")
+In = TypeVar("In")
+Step = tuple[Protocol[list[int]], Message | None, list[int] | None]
+"""A chunk's protocol after one step: itself, its next message, and its result at the end."""
 
 PROGRESS_EVERY = 64
-"""Chunks between two calls of `tell`."""
+"""Number of chunks between two calls of `tell`."""
 
 
 class Rounds:
-    """Args: in_thread: runs computation off the event loop, in order. tell: progress, as (done, of)."""
+    """The rounds of one attempt.
+
+    Args:
+        in_thread: runs computation off the event loop, one call at a time and in order.
+        tell: shows progress. Arguments: chunks done, all chunks.
+    """
 
     def __init__(
         self,
         session: MeshSide,
         links: Mapping[int, PeerLink],
         material: MaterialReader | Spool | None,
-        in_thread: Callable[..., Awaitable],
+        in_thread: Callable[..., Awaitable[Any]],
         tell: Callable[[int, int], Awaitable[None]],
     ):
-        self.session, self.links, self.material = session, links, material
-        self.in_thread, self.tell = in_thread, tell
+        self.session = session
+        self.links = links
+        self.material = material
+        self.in_thread = in_thread
+        self.tell = tell
         self._tree_hash = session.attempt.tree_hash()
 
     async def set_up(self, peer: int) -> None:
-        """What goes before all data between this node and one peer; in each round one of the two is silent."""
-        link, owners = self.links[peer], self._link(peer)
+        """Do the rounds between this node and one peer that come before all data.
+
+        In each of these rounds, one of the two nodes is silent.
+        """
+        link = self.links[peer]
+        owners = self._link(peer)
         protocol = self.session.set_up(peer)
-        message, _ = await self.in_thread(resume, protocol, None) if protocol else (None, None)
+        if protocol is None:
+            return
+        message, _ = await self.in_thread(resume, protocol, None)
         while message is not None:
             reply = Message(message.step, b"", 0, 0, message.round)
             if message.width:
@@ -53,11 +74,15 @@ class Rounds:
             message, _ = await self.in_thread(resume, protocol, [reply])
 
     async def toss(self) -> None:
-        """The committee's noise where nothing is dealt: a frame for each message, numbered by rounds."""
+        """Draw the committee's noise in a study without a dealer.
+
+        Each message takes one frame, whose chunk number is the round.
+        """
         protocol = await self.in_thread(self.session.toss)
-        if protocol is None:
+        plan = self.session.attempt.toss_plan
+        if protocol is None or plan is None:
             return
-        plan, committee = self.session.attempt.toss_plan, self.session.attempt.committee
+        committee = self.session.attempt.committee
         own = committee.index(self.session.index)
         due = {
             number: plan.shapes(number, own) for number in range(len(committee)) if number != own
@@ -78,13 +103,16 @@ class Rounds:
         return min(self.session.index, peer), max(self.session.index, peer)
 
     async def exchange_fields(self, peer: int) -> None:
-        """Round 1 with one peer. Each side sends its own records, so the two messages differ in count."""
-        link, owners = self.links[peer], self._link(peer)
+        """Do round 1 with one peer.
+
+        Each side sends its own records, so the two messages differ in count.
+        """
+        link = self.links[peer]
+        owners = self._link(peer)
         messages = await self.in_thread(self.session.fields_for, peer)
-        # Beside the receiving: two nodes that first send everything would fill each other's mailbox.
-        sending = asyncio.create_task(
-            _send_all(link, [frame_of(m, owners, n) for n, m in enumerate(messages)])
-        )
+        frames = [frame_of(message, owners, number) for number, message in enumerate(messages)]
+        # Send while receiving: two nodes that first sent everything would fill both mailboxes.
+        sending = asyncio.create_task(_send_all(link, frames))
         try:
             replies = await self._receive_fields(peer, owners)
             await sending
@@ -94,7 +122,8 @@ class Rounds:
             await self.in_thread(self.session.receive_fields, peer, replies)
 
     async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
-        link, replies = self.links[peer], []
+        link = self.links[peer]
+        replies = []
         for number, due in enumerate(self.session.due_fields(peer)):
             reply = await link.receive(frame_of(due, owners, number).key)
             check_reply(reply, due, link.peer)
@@ -102,16 +131,24 @@ class Rounds:
         return replies
 
     async def evaluate(self, chunks: Sequence[Chunk]) -> None:
-        """The rounds of the chunks: they leave in the common order, and go on as their peers' messages come in."""
+        """Do the rounds of these chunks.
+
+        Chunks start in the common order and continue as their peers' messages come in.
+        """
         own = self.session.accept().name
         room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
 
         async def finish(
-            chunk: Chunk, protocol: Protocol[list[int]], message: Message | None, result
+            chunk: Chunk,
+            protocol: Protocol[list[int]],
+            message: Message | None,
+            result: list[int] | None,
         ) -> None:
             while message is not None:
                 replies = await self._exchange(chunk, message)
                 message, result = await self.in_thread(resume, protocol, replies)
+            if result is None:
+                raise LocalProtocolError("a chunk's protocol ended without a result")
             self.session.add(chunk, result)
             room.release()
 
@@ -126,7 +163,7 @@ class Rounds:
                     await self.tell(done + 1, len(chunks))
 
     async def _exchange(self, chunk: Chunk, message: Message) -> list[Message]:
-        """One round of a chunk with all its other owners: their messages in party order."""
+        """Do one round of a chunk and return the messages of its other owners, in party order."""
         plan = self.session.attempt.plan(chunk)
         others = [
             (party, node) for party, node in enumerate(chunk.parties) if node != self.session.index
@@ -136,14 +173,15 @@ class Rounds:
                 await self.links[node].send(frame_of(message, chunk.place, chunk.number))
         replies = []
         for party, node in others:
-            due, link = plan.shape(message.round, party, chunk.count), self.links[node]
+            link = self.links[node]
+            reply = due = plan.shape(message.round, party, chunk.count)
             if due.width:
                 reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
                 check_reply(reply, due, link.peer)
-            replies.append(reply if due.width else due)
+            replies.append(reply)
         return replies
 
-    def _start(self, chunk: Chunk, payload: bytes) -> tuple:
+    def _start(self, chunk: Chunk, payload: bytes) -> Step:
         protocol = self.session.protocol(chunk, payload, self._tree_hash)
         return protocol, *resume(protocol, None)
 
@@ -153,17 +191,22 @@ async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
         await link.send(frame)
 
 
-def resume(protocol: Protocol[T], replies: list[Message] | None) -> tuple[Message | None, T | None]:
-    """A generator's next message, or its result."""
+def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | None, T | None]:
+    """Return a protocol's next message or its result; the other of the two is None.
+
+    Args:
+        replies: the peers' messages of the round; None starts the protocol.
+    """
     try:
-        return protocol.send(replies), None
+        message = next(protocol) if replies is None else protocol.send(replies)
+        return message, None
     except StopIteration as stop:
         return None, stop.value
 
 
 @contextmanager
 def blaming(culprit: str, step: str) -> Iterator[None]:
-    """Bytes that do not decode are their sender's fault."""
+    """Turn an EncodingError into the sender's violation. Raises: RemoteProtocolError."""
     try:
         yield
     except EncodingError as error:

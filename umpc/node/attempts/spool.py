@@ -1,10 +1,12 @@
-"""Material that waits on disk for a run: without a name, encrypted under a key of this process alone, read once.
+"""Material on disk that waits for a run: encrypted, without a file name, and read once.
 
-The file has no name in its folder (O_TMPFILE, else unlinked at once), so nothing is left however the process ends. Its
-key is drawn here and is nowhere but in this process's memory, so that what a disk still holds after a crash, or a copy
-of the disk that is put back, is noise to everybody. AES-256-GCM with the payload's number as nonce: a key and a nonce
-never meet twice, and what was changed on disk is noticed. Payloads come out in the order in which they went in, each
-once; its place is given back to the disk before it is used.
+The file has no name in its folder (O_TMPFILE, else unlinked at once), so nothing is left however
+the process ends. The key is drawn here and is only in this process's memory. The bytes on the disk
+after a crash, or on a copy of the disk, are therefore noise to everybody.
+
+The cipher is AES-256-GCM with the payload's number as nonce: the same key and nonce are never used
+twice, and a change on disk is detected. Payloads come out in the order in which they went in, each
+once. A payload's place is given back to the disk before the payload is used.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)  # Li
 
 
 class Spool:
-    """Args: folder: where the file lies. dealer: whose material it is, for errors."""
+    """Payloads on disk. Args: folder: the file's folder. dealer: its sender's name, for errors."""
 
     def __init__(self, folder: Path, dealer: str):
         self.dealer = dealer
@@ -47,37 +49,45 @@ class Spool:
 
     @property
     def bytes_waiting(self) -> int:
-        """On disk, tags included."""
+        """Bytes on disk, with the tags."""
         return self._ends[-1] - self._ends[self._taken]
 
     def add(self, payload: bytes) -> None:
-        """Raises: PreparationError where the disk does not take it."""
+        """Append a payload. Raises: PreparationError if the disk refuses it."""
         with self._lock:
-            sealed = memoryview(self._open().encrypt(_nonce(len(self._ends) - 1), payload, None))
+            number = len(self._ends) - 1
+            sealed = memoryview(self._open().encrypt(_nonce(number), payload, None))
             end = self._ends[-1]
             with _disk_refuses():
                 while sealed:
                     written = os.pwrite(self._file.fileno(), sealed, end)
-                    sealed, end = sealed[written:], end + written
+                    sealed = sealed[written:]
+                    end += written
             self._ends.append(end)
 
     async def read_ahead(self, window: int) -> None:
-        """Take what fits into a window, so that it is at hand when the data come."""
-        while (
-            self._taken + 1 < len(self._ends)
-            and window >= self._ends[self._taken + 1] - self._ends[self._taken]
-        ):
+        """Take the payloads that fit into `window` bytes, so that they are ready for the data."""
+        while self._taken + 1 < len(self._ends):
+            start, end = self._ends[self._taken : self._taken + 2]
+            if window < end - start:
+                break
             self._at_hand.append(await asyncio.to_thread(self.take))
             window -= len(self._at_hand[-1]) + TAG_BYTES
 
     async def next(self) -> bytes:
-        """The next payload, at hand or off the disk."""
-        return self._at_hand.popleft() if self._at_hand else await asyncio.to_thread(self.take)
+        """Return the next payload, read ahead or from the disk."""
+        if self._at_hand:
+            return self._at_hand.popleft()
+        return await asyncio.to_thread(self.take)
 
     def take(self) -> bytes:
-        """The next payload; whatever happens, it is never handed out again."""
+        """Return the next payload from the disk. In every case it is never handed out again.
+
+        Raises: PreparationError if it changed on disk, LocalProtocolError if there is none.
+        """
         with self._lock:
-            cipher, number = self._open(), self._taken
+            cipher = self._open()
+            number = self._taken
             if number + 1 == len(self._ends):
                 raise LocalProtocolError(
                     f"{number} payloads were prepared, and one more was asked for"
@@ -90,12 +100,13 @@ class Spool:
             return cipher.decrypt(_nonce(number), sealed, None)
         except InvalidTag:
             raise PreparationError(
-                "the material that was prepared has changed on disk, so the run ends; run the study anew"
+                "the material that was prepared has changed on disk, so the run ends; "
+                "run the study anew"
             ) from None
 
     def close(self) -> None:
-        """Key and file are gone; a second time does nothing."""
-        with self._lock:  # nobody may still read or free a place of a file that is no longer ours
+        """Forget the key and give up the file. A second call does nothing."""
+        with self._lock:  # no thread may still read or free a place of a file that is gone
             self._cipher = None
             self._at_hand.clear()
             self._file.close()
@@ -110,12 +121,16 @@ class Spool:
         while size:
             parts.append(os.pread(self._file.fileno(), size, start))
             if not parts[-1]:
-                break  # shorter than it was: the tag will not fit
-            start, size = start + len(parts[-1]), size - len(parts[-1])
+                break  # the file became shorter, so the tag will not fit
+            start += len(parts[-1])
+            size -= len(parts[-1])
         return b"".join(parts)
 
     def _forget(self, start: int, size: int) -> None:
-        """Give the place back. Where the system cannot, it is freed with the file; the key is what counts."""
+        """Give a place back to the disk. A system that cannot do this frees it with the file.
+
+        The secrecy depends on the key alone.
+        """
         if _fallocate is not None:
             _fallocate(
                 self._file.fileno(),
@@ -131,12 +146,12 @@ def _nonce(number: int) -> bytes:
 
 @contextmanager
 def _disk_refuses() -> Iterator[None]:
-    """What the disk says against it is for the site's administrator."""
+    """Turn a refusal by the disk into a PreparationError. Its reason is for the administrator."""
     try:
         yield
     except OSError as error:
         raise PreparationError(
-            "its disk does not take the material, so the study cannot be prepared ahead there; run it without, or have "
-            "its administrator look",
+            "its disk does not take the material, so the study cannot be prepared ahead there; "
+            "run it without, or have its administrator look",
             detail=f"{error.strerror}, in the ledger's folder",
         ) from error
