@@ -14,7 +14,9 @@ from tests.support.transfers import Change, open_channel
 from umpc.crypto.mesh import Mesh, run_mesh
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, TossPlan, drawn_numbers, toss
+from umpc.mpc.transfers.coins_from_transfers import CommitteeMember, drawn_numbers, toss
+from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.transfers.toss_plan import TossPlan
 
 
 @cache
@@ -25,11 +27,17 @@ def _channels(members: int) -> dict:
 
 def seats(members: int, label: str) -> list[CommitteeMember]:
     """Seats of members that never met before: every label has forks of its own."""
-    ends, names = [{} for _ in range(members)], [f"node-{number}" for number in range(members)]
+    names = [f"node-{number}" for number in range(members)]
+    senders: list[dict[int, CorrelatedSender]] = [{} for _ in names]
+    receivers: list[dict[int, CorrelatedReceiver]] = [{} for _ in names]
     for (i, j), (sender, receiver) in _channels(members).items():
-        ends[i][j], ends[j][i] = sender.fork(label), receiver.fork(label)
-        ends[i][j].peer = names[j]
-    return [CommitteeMember(number, names, own) for number, own in enumerate(ends)]
+        senders[i][j] = sender.fork(label)
+        senders[i][j].peer = names[j]
+        receivers[j][i] = receiver.fork(label)
+    return [
+        CommitteeMember(number, names, senders[number], receivers[number])
+        for number in range(members)
+    ]
 
 
 class Tossed:

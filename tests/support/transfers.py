@@ -1,13 +1,14 @@
-"""What the tests of oblivious transfers share: channels, and a line on which one message is changed."""
+"""Shared by the tests of oblivious transfers: channels, and a line that changes one message."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
@@ -92,11 +93,59 @@ WRONG_SHAPES: dict[str, Change] = {
     "another round": lambda message: replace(message, round=message.round + 1),
 }
 
-changes = st.one_of(
-    st.builds(flip, st.integers(0, 1 << 20), st.integers(1, 255)),
-    st.builds(cut, st.integers(0, 1 << 20)),
-    st.sampled_from(list(WRONG_SHAPES.values())),
-)
+
+class Damage(NamedTuple):
+    """A change of one message on the way. kind: "flip", "cut" or "shape"."""
+
+    kind: str
+    change: Change
+
+
+def damages(count: int) -> list[Damage]:
+    """`count` flips of one bit and `count` cuts, spread over any payload, and every wrong shape."""
+    flips = [Damage("flip", flip(1013 * number, 1 << number % 8)) for number in range(count)]
+    cuts = [Damage("cut", cut(1013 * number)) for number in range(count)]
+    return flips + cuts + [Damage("shape", change) for change in WRONG_SHAPES.values()]
+
+
+Outcomes = Counter[tuple[str, str]]
+"""How often (kind of damage, outcome) was seen."""
+
+
+def count_outcomes(
+    count: int, is_harmless: Callable[[Change], bool], culprit: str, step: str
+) -> Outcomes:
+    """Run a protocol once for each damage, and count its outcomes.
+
+    is_harmless: runs the protocol with a change, and says whether its result is as good as it must
+        be when nobody notices.
+
+    noticed: the run ended with an error that names culprit and step. harmless, harmful: it ended
+    without an error.
+    """
+    outcomes: Outcomes = Counter()
+    for kind, change in damages(count):
+        try:
+            outcome = "harmless" if is_harmless(change) else "harmful"
+        except (RemoteProtocolError, EncodingError) as error:
+            assert (error.culprit, error.step) == (culprit, step)
+            outcome = "noticed"
+        outcomes[kind, outcome] += 1
+    return outcomes
+
+
+def due_outcomes(count: int, flips: str) -> Outcomes:
+    """The outcomes that must be seen: all cuts and wrong shapes are noticed.
+
+    flips: what all flips of a bit are.
+    """
+    return Counter(
+        {
+            ("flip", flips): count,
+            ("cut", "noticed"): count,
+            ("shape", "noticed"): len(WRONG_SHAPES),
+        }
+    )
 
 
 def refusal(sides: list[Protocol], culprit: str, step: str) -> RemoteProtocolError | EncodingError:
@@ -105,11 +154,3 @@ def refusal(sides: list[Protocol], culprit: str, step: str) -> RemoteProtocolErr
         run_in_memory(sides)
     assert (caught.value.culprit, caught.value.step) == (culprit, step)
     return caught.value
-
-
-def survives(sides: list[Protocol], culprit: str, step: str) -> None:
-    """The run ends well, or with an error that names culprit and step: nothing else comes out."""
-    try:
-        run_in_memory(sides)
-    except (RemoteProtocolError, EncodingError) as error:
-        assert (error.culprit, error.step) == (culprit, step)

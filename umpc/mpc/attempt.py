@@ -19,7 +19,7 @@ from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
-from umpc.mpc.transfers.coins_from_transfers import TossPlan
+from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.study.attempt import Attempt as BaseAttempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member

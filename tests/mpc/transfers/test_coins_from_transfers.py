@@ -16,8 +16,9 @@ from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
-from umpc.mpc.transfers.coins_from_transfers import TossPlan, levels_of
+from umpc.mpc.transfers import toss_plan
 from umpc.mpc.transfers.correlated_ot import extension_bytes
+from umpc.mpc.transfers.toss_plan import TossPlan, levels_of
 from umpc.study.frames import MAX_PAYLOAD
 
 LAW = CommitteeLaplace(Fraction(1), 1000)
@@ -97,7 +98,7 @@ def test_no_coin_at_all_of_one_sum():
 
 def test_batches_do_not_show(monkeypatch):
     whole = Tossed("batches", 3, [LAPLACE, LAPLACE]).run()
-    monkeypatch.setattr(tossing_module, "MAX_PAYLOAD", 8 * 89 * 13)
+    monkeypatch.setattr(toss_plan, "MAX_PAYLOAD", 8 * 89 * 13)
     parts = Tossed("batches", 3, [LAPLACE, LAPLACE])
     assert len(parts.plan.ranges) > 5 and parts.run().sums == whole.sums == whole.expected
 

@@ -15,8 +15,8 @@ from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import Message
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
-from umpc.mpc.transfers.coins_from_transfers import levels_of
 from umpc.mpc.transfers.ot_products import BitTriples
+from umpc.mpc.transfers.toss_plan import levels_of
 
 COINS, WIDTH = 4000, 4
 THRESHOLD = 7 << 60

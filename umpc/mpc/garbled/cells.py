@@ -107,13 +107,16 @@ class GarbledCells:
         plan = attempt.toss_plan
         if plan is None or not attempt.tosses(self.node):
             return None
-        channels = {
-            number: self._sides[peer].fork("toss")
-            for number, peer in enumerate(attempt.committee)
-            if peer != self.node
-        }
+        senders = {}
+        receivers = {}
+        for number, peer in enumerate(attempt.committee):
+            match self._sides.get(peer):
+                case GarblingSide() as side:
+                    senders[number] = side.fork("toss")
+                case EvaluatingSide() as side:
+                    receivers[number] = side.fork("toss")
         names = [attempt.members[member].name for member in attempt.committee]
-        seat = CommitteeMember(attempt.committee.index(self.node), names, channels)
+        seat = CommitteeMember(attempt.committee.index(self.node), names, senders, receivers)
         return toss(plan, seat, derive(self._seed, "toss"))
 
     def fields_for(self, peer: int) -> list[Message]:

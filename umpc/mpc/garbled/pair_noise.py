@@ -10,9 +10,9 @@ free. A number decides a coin: [r < threshold], one AND a bit.
 | `AddedCoins` | f + Σ weight_j · [r_j < threshold_j], each coin with a number of its own |
 | `Shift` | low + (f − low + Σ [r < threshold_j] mod modulus): randomised response |
 
-`Shift` makes all steps from one random number. Each law is written three times: as gates (`circuit`); on clear values (`apply`), for pairs inside a
-node and as the oracle of the gates; and as probabilities in
-`umpc/protocols/bell_2pc/pair_mechanisms.py`.
+`Shift` takes all its steps from one random number. Each law is written three times: as gates
+(`circuit`); on clear values (`apply`), for pairs inside a node and as the oracle of the gates; and
+as probabilities, in `umpc/protocols/bell_2pc/pair_mechanisms.py`.
 
 Reveals: garbler and evaluator see what they see of any circuit (`garbling.py`); whoever gets both
 their shares sees the noisy value.

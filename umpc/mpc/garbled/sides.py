@@ -109,7 +109,7 @@ class Side(Generic[End]):
         for message, shape in zip(messages, due, strict=True):
             check_reply(message, shape, self.peer)
         slices = self.link.parts(self._sender)
-        read = [self._read(*pair) for pair in zip(messages, slices, strict=True)]
+        read: list[WordArray] = [self._read(*pair) for pair in zip(messages, slices, strict=True)]
         self._their_labels = np.concatenate([*read, NO_LABELS])
 
     def labels(

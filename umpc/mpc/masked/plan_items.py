@@ -7,11 +7,11 @@ opened chunk by chunk, layer by layer:
 
 | item | whose share is opened | mask |
 |---|---|---|
-| EdgePlace: polynomial of several records of one owner | that owner's, in the clear | that owner's |
+| EdgePlace: polynomial of one owner's records | that owner's, in the clear | that owner's |
 | WordPlace: polynomial of masked values | all owners', additive | Σ of all owners' |
 | Local: bit of one owner's records | that owner's, in the clear | that owner's |
 | Compared: bit of a number that two owners make | the two owners', from keys | both ⊕ msb(r) |
-| LookupBit: bit of a piece of such a number of more | all owners', from tables | ⊕ of all |
+| LookupBit: bit of a piece of a number of more owners | all owners', from tables | ⊕ of all |
 | Logic: Boolean function of opened bits | all owners', from products of masks | ⊕ of all |
 | CoinPlace, CoinBit: noise (`committee_coins.py`) | all members' randomness | Σ or ⊕ of all |
 

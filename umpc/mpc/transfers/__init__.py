@@ -1,1 +1,10 @@
-"""mpc/transfers."""
+"""Oblivious transfers between two nodes, and what is made of them without a dealer.
+
+| file | what it is |
+|---|---|
+| `base_ot.py` | base transfers, from Diffie–Hellman on P-256 |
+| `correlated_ot.py` | correlated transfers by the million, from 128 base transfers |
+| `ot_products.py` | chosen transfers, products, triples and conversions |
+| `toss_plan.py` | a committee's coins: shapes of all messages |
+| `coins_from_transfers.py` | a committee's coins: one member's part |
+"""

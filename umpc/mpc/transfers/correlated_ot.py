@@ -1,36 +1,43 @@
-"""Correlated oblivious transfers by the million from 128 base transfers: q_j, and t_j = q_j ⊕ r_j·Δ.
+"""Correlated oblivious transfers by the million: q_j, and t_j = q_j ⊕ r_j·Δ.
 
-Papers: Ishai, Kilian, Nissim & Petrank 2003 (IKNP) for fold 1; Roy 2022, SoftSpokenOT (eprint 2022/192), sections 3.1
-and 5 with the repetition code, semi-honest, for fold 2, 4 and 8.
+They are made from 128 base transfers.
 
-The *sender* holds Δ (128 bits, the lowest 1) and gets a block q_j for each transfer; the *receiver* chooses bits r_j
-and gets t_j. A block is 128 bits as (2,) uint64, bit i in word i // 64. The blocks are wire labels of a garbled
-circuit whose garbler is the sender: q_j is the label of 0, q_j ⊕ Δ that of 1, the lowest bit the colour; t_j is the
-label of r_j.
+Papers: Ishai, Kilian, Nissim & Petrank 2003 (IKNP) for fold 1; Roy 2022, SoftSpokenOT (eprint
+2022/192), sections 3.1 and 5 with the repetition code, semi-honest, for fold 2, 4 and 8.
 
-How: Δ is cut into 128/fold digits. For each digit the receiver holds 2^fold leaf seeds, the sender all but the one
-numbered by its digit (a punctured tree from fold base transfers, in which the sender of the extension is the receiver).
-From leaves L_x, stretched to one bit a transfer, with x running over all digits:
+The *sender* holds Δ (128 bits, the lowest 1; IKNP's s) and gets a block q_j for each transfer. The
+*receiver* chooses bits r_j and gets t_j. A block is 128 bits as (2,) uint64, bit i in word i // 64.
+The blocks are wire labels of a garbled circuit whose garbler is the sender: q_j is the label of 0,
+q_j ⊕ Δ that of 1, the lowest bit the color. t_j is the label of r_j.
+
+Δ is cut into 128/fold digits. For each digit the receiver holds 2^fold leaf seeds. The sender holds
+all but the one numbered by its digit: a punctured tree from `fold` base transfers, in which the
+sender of the extension is the receiver. From leaves L_x, stretched to one bit a transfer, with x
+running over all digits:
 
     u = ⊕ L_x      v_i = ⊕ L_x over x with bit i      t's column i is v_i      sent: d = u ⊕ r
     the sender computes v_i ⊕ Δ_i·u without L_Δ, adds Δ_i·d, and has v_i ⊕ Δ_i·r: q's column i
 
-What each party sees, and why that is all right:
+Reveals, and why that is safe:
 
-- The sender sees d, one row a digit. The leaf L_Δ that it lacks is in u, so d is pseudorandom to it: it learns nothing
-  of r. Assumption: the base transfers, AES-256-CTR and HMAC-SHA-256 as pseudorandom functions.
-- The receiver sees the points of the base transfers, which are uniform whatever Δ is, and nothing after. But where
-  r_j = 1, q_j ⊕ t_j = Δ: never show it a q_j as it is. ot_products.py hashes first.
-- Semi-honest security only: a receiver that sends rows for different r can test bits of Δ (KOS 2015 and SoftSpoken
-  add a check). A sender that deviates learns nothing of r.
+- The sender sees d, one row a digit. The leaf L_Δ that it lacks is in u, so d is pseudorandom to
+  it: it learns nothing of r. Assumption: the base transfers, AES-256-CTR and HMAC-SHA-256 as
+  pseudorandom functions.
+- The receiver sees the points of the base transfers, which are uniform whatever Δ is, and nothing
+  after. But where r_j = 1, q_j ⊕ t_j = Δ: never show it a q_j as it is. `ot_products.py` hashes
+  first.
+- Semi-honest security only: a receiver that sends rows for different r can test bits of Δ (KOS 2015
+  and SoftSpoken add a check). A sender that deviates learns nothing of r.
 
-Fold trades communication for computation: 128/fold bits a transfer against 2^fold/fold AES blocks for each 128 bits of
-block. Two costs what one does, four twice that for a quarter of the bytes: the default.
+Fold trades communication for computation: 128/fold bits a transfer against 2^fold/fold AES blocks
+for each 128 bits of block. Fold 2 costs as much computation as fold 1. Fold 4, the default, costs
+twice that for a quarter of the bytes.
 
-Batches: each `extend` makes the next batch; the streams run on, so a batch exists once. Message.round carries its
-number, and a message of another number or shape is refused before anything is computed. `fork` gives both parties
-another pair of the same Δ, whose batches may come in any order among those of others: leaves of its own, by a label
-that both know and neither uses twice.
+Batches: each `extend` makes the next batch. The streams run on, so a batch exists once.
+Message.round carries its number, and a message of another number or shape is refused before
+anything is computed. `fork` gives both parties another pair of the same Δ, whose batches may come
+in any order among those of others: it has leaves of its own, by a label that both know and neither
+uses twice.
 """
 
 from __future__ import annotations
@@ -43,6 +50,7 @@ import numpy as np
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
     OFFER,
@@ -63,18 +71,23 @@ TREES, EXTEND = "ot_trees", "ot_extend"
 
 @dataclass(frozen=True)
 class Blocks:
-    """One party's side of a batch. start: the number of its first transfer. blocks: (n, 2) uint64."""
+    """One party's side of a batch.
+
+    start: the number of its first transfer. blocks: (n, 2) uint64.
+    """
 
     start: int
-    blocks: np.ndarray
+    blocks: WordArray
 
     def __repr__(self) -> str:
         return f"Blocks({self.start} + {len(self.blocks)}, <redacted>)"
 
 
-def fresh_delta(seed: bytes) -> np.ndarray:
-    """(2,) uint64, uniform but for the lowest bit, which is 1."""
-    return Stream(derive(seed, "ot delta")).words(2) | np.array([1, 0], dtype=np.uint64)
+def fresh_delta(seed: bytes) -> WordArray:
+    """Δ: (2,) uint64, uniform but for the lowest bit, which is 1."""
+    words: WordArray = Stream(derive(seed, "ot delta")).words(2)
+    lowest: WordArray = np.array([1, 0], dtype=np.uint64)
+    return words | lowest
 
 
 def extension_bytes(count: int, fold: int = FOLD) -> int:
@@ -83,7 +96,10 @@ def extension_bytes(count: int, fold: int = FOLD) -> int:
 
 
 def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
-    """The set-up, round by round: whether the sender speaks, and its message but for the content."""
+    """The set-up, round by round: whether the sender speaks, and its message.
+
+    Each message has zero bytes in place of its content.
+    """
     trees = _trees_message(bytes(_trees_bytes(fold)), fold)
     messages = [
         (False, key_message(OFFER, 2)),
@@ -94,12 +110,12 @@ def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
 
 
 def extend_shape(count: int, batch: int, fold: int = FOLD) -> Message:
-    """A batch's one message, but for the content. batch: its number, from 1."""
+    """A batch's one message, with zero bytes in place of its content. batch: its number, from 1."""
     return _extend_message(bytes(extension_bytes(count, fold)), count, fold, batch)
 
 
 def open_sender(
-    seed: bytes, delta: np.ndarray, session: bytes, peer: str, fold: int = FOLD
+    seed: bytes, delta: WordArray, session: bytes, peer: str, fold: int = FOLD
 ) -> Protocol[CorrelatedSender]:
     """The sender's side of the set-up, three rounds.
 
@@ -115,23 +131,24 @@ def open_sender(
     if delta.shape != (2,) or delta.dtype != np.uint64 or not int(delta[0]) & 1:
         raise LocalProtocolError("the offset is two 64-bit words, the lowest bit 1")
     bits = np.unpackbits(delta.astype("<u8").view(np.uint8), bitorder="little")
+    # IKNP, step 1: base transfers, in which the sender chooses by s = Δ, here by its complement
     keys = yield from receive_seeds(seed, [1 - bit for bit in bits.tolist()], session, peer)
+    # SoftSpoken, section 5: the receiver's sums puncture the trees at Δ's digits
     (reply,) = yield silence(TREES)
     check_reply(reply, _trees_message(bytes(_trees_bytes(fold)), fold), peer)
     digits = []
     size = len(reply.payload) // (BLOCK_BITS // fold)
     for number, place in enumerate(range(0, BLOCK_BITS, fold)):
         sums = reply.payload[number * size : (number + 1) * size]
-        digits.append(
-            _punctured(keys[place : place + fold], bits[place : place + fold].tolist(), sums)
-        )
+        digit = bits[place : place + fold].tolist()
+        digits.append(_punctured(keys[place : place + fold], digit, sums))
     return CorrelatedSender(delta, bits, digits, session, peer)
 
 
 def open_receiver(
     seed: bytes, session: bytes, peer: str, fold: int = FOLD
 ) -> Protocol[CorrelatedReceiver]:
-    """The receiver's side of the set-up; arguments and failures as in open_sender."""
+    """The receiver's side of the set-up; arguments and failures are those of open_sender."""
     _check_fold(fold)
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
     trees = [_tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
@@ -141,7 +158,10 @@ def open_receiver(
 
 
 class CorrelatedReceiver:
-    """Chooses r_j, gets t_j."""
+    """The receiver's end of a channel: it chooses r_j and gets t_j.
+
+    digits: for each digit of Δ all its leaf seeds. session: names the channel.
+    """
 
     def __init__(self, digits: Sequence[Sequence[bytes]], session: bytes):
         self.session = session
@@ -150,15 +170,18 @@ class CorrelatedReceiver:
         self._streams = [
             [Stream(derive(leaf, "ot batches")) for leaf in leaves] for leaves in digits
         ]
-        self._batch, self._done = 0, 0
+        self._batch = 0
+        self._done = 0
 
     def __repr__(self) -> str:
         return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
 
     def fork(self, *labels: str | int) -> CorrelatedReceiver:
-        return CorrelatedReceiver(_forked(self._digits, labels), self.session)
+        """Another channel of the same Δ, by labels that both parties know and use once."""
+        digits = [[_fork_leaf(leaf, labels) for leaf in leaves] for leaves in self._digits]
+        return CorrelatedReceiver(digits, self.session)
 
-    def extend(self, choices: np.ndarray) -> tuple[Blocks, Message]:
+    def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
@@ -168,51 +191,63 @@ class CorrelatedReceiver:
             packed = np.packbits(choices[start : start + PART], bitorder="little")
             rows = np.empty((BLOCK_BITS // self.fold, self.fold, len(packed)), dtype=np.uint8)
             for streams, columns in zip(self._streams, rows, strict=True):
-                parity = _combine(_stretch(streams, len(packed)), columns)
-                payload.append((parity ^ packed).tobytes())
+                # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
+                u = _combine(_stretch(streams, len(packed)), columns)
+                payload.append((u ^ packed).tobytes())
             _transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
-        self._batch, self._done = self._batch + 1, self._done + len(choices)
+        self._batch += 1
+        self._done += len(choices)
         return batch, _extend_message(b"".join(payload), len(choices), self.fold, self._batch)
 
 
 class CorrelatedSender:
-    """Holds Δ, gets q_j."""
+    """The sender's end of a channel: it holds Δ and gets q_j.
+
+    bits: (128,) uint8 of Δ. digits: for each digit of Δ its leaf seeds, renumbered so that the
+    missing one, None, is the first. peer: the receiver's name, for errors.
+    """
 
     def __init__(
         self,
-        delta: np.ndarray,
-        bits: np.ndarray,
+        delta: WordArray,
+        bits: BitArray,
         digits: Sequence[Sequence[bytes | None]],
         session: bytes,
         peer: str,
     ):
-        self.delta, self.session, self.peer = delta, session, peer
+        self.delta = delta
+        self.session = session
+        self.peer = peer
         self.fold = BLOCK_BITS // len(digits)
-        self._bits, self._digits = bits, digits
+        self._bits = bits
+        self._digits = digits
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
         self._streams = [
-            [Stream(derive(leaf, "ot batches")) if leaf else None for leaf in row] for row in digits
+            [Stream(derive(leaf, "ot batches")) if leaf else None for leaf in leaves]
+            for leaves in digits
         ]
-        self._batch, self._done = 0, 0
+        self._batch = 0
+        self._done = 0
 
     def __repr__(self) -> str:
         return f"CorrelatedSender({self._done} transfers, <redacted>)"
 
     def fork(self, *labels: str | int) -> CorrelatedSender:
-        return CorrelatedSender(
-            self.delta, self._bits, _forked(self._digits, labels), self.session, self.peer
-        )
+        """Another channel of the same Δ, by labels that both parties know and use once."""
+        digits = [
+            [_fork_leaf(leaf, labels) if leaf else None for leaf in leaves]
+            for leaves in self._digits
+        ]
+        return CorrelatedSender(self.delta, self._bits, digits, self.session, self.peer)
 
     def extend(self, message: Message, count: int) -> Blocks:
         """The next batch of `count` transfers: q, from the receiver's message.
 
-        Raises: RemoteProtocolError on a message of another batch or shape; the batch then stays due.
+        Raises: RemoteProtocolError on a message of another batch or shape; the batch then stays
+            due.
         """
-        size = extension_bytes(count, self.fold)
-        check_reply(
-            message, _extend_message(bytes(size), count, self.fold, self._batch + 1), self.peer
-        )
+        check_reply(message, extend_shape(count, self._batch + 1, self.fold), self.peer)
         received = np.frombuffer(message.payload, dtype=np.uint8)
         blocks = np.empty((count, 2), dtype=np.uint64)
         place = 0
@@ -220,26 +255,30 @@ class CorrelatedSender:
             width = (min(PART, count - start) + 7) // 8
             rows = np.empty((BLOCK_BITS // self.fold, self.fold, width), dtype=np.uint8)
             for streams, masks, columns in zip(self._streams, self._masks, rows, strict=True):
+                # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
                 _combine(_stretch(streams, width), columns)
                 columns ^= received[place : place + width] & masks
                 place += width
             _transpose_into(rows, blocks[start : start + PART])
         batch = Blocks(self._done, blocks)
-        self._batch, self._done = self._batch + 1, self._done + count
+        self._batch += 1
+        self._done += count
         return batch
 
 
-def transpose(rows: np.ndarray) -> np.ndarray:
+def transpose(rows: BitArray) -> WordArray:
     """128 rows of n bits as n blocks (Eklundh 1972, on 64 × 64 bits at a time).
 
-    Args: rows (128, 8m) uint8, lowest bit first. Returns: (64m, 2) uint64; bit i of block j is bit j of row i.
+    Args: rows: (128, 8m) uint8, bits packed with the lowest first.
+    Returns: (64m, 2) uint64; bit i of block j is bit j of row i.
     """
     words = np.ascontiguousarray(rows).view("<u8").astype(np.uint64).reshape(2, 64, -1)
     for step in (32, 16, 8, 4, 2, 1):
         shift = np.uint64(step)
         low = np.uint64(sum(1 << bit for bit in range(64) if not bit & step))
         pairs = words.reshape(2, 32 // step, 2, step, -1)
-        upper, lower = pairs[:, :, 0], pairs[:, :, 1]
+        upper = pairs[:, :, 0]
+        lower = pairs[:, :, 1]
         moved = upper >> shift
         moved ^= lower
         moved &= low
@@ -249,7 +288,8 @@ def transpose(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(words.transpose(2, 1, 0)).reshape(-1, 2)
 
 
-def _transpose_into(rows: np.ndarray, blocks: np.ndarray) -> None:
+def _transpose_into(rows: BitArray, blocks: WordArray) -> None:
+    """Rows of packed bits as blocks; the padding of the last byte is dropped."""
     rows = rows.reshape(BLOCK_BITS, -1)
     missing = -rows.shape[1] % 8
     if missing:
@@ -257,24 +297,29 @@ def _transpose_into(rows: np.ndarray, blocks: np.ndarray) -> None:
     blocks[:] = transpose(rows)[: len(blocks)]
 
 
-def _stretch(streams: Sequence[Stream | None], width: int) -> np.ndarray:
+def _stretch(streams: Sequence[Stream | None], width: int) -> BitArray:
     """(leaves, width) uint8: the next bytes of every leaf, zeros for the one that is missing."""
     joined = b"".join(stream.bytes(width) if stream else bytes(width) for stream in streams)
     return np.frombuffer(joined, dtype=np.uint8).reshape(len(streams), width)
 
 
-def _combine(leaves: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """columns[i] = ⊕ L_x over x with bit i; returns u = ⊕ L_x. Halves the leaves from the highest bit down."""
+def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
+    """Write columns[i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x.
+
+    The leaves are halved from the highest bit down.
+    """
     for bit in reversed(range(len(columns))):
         half = 1 << bit
         np.bitwise_xor.reduce(leaves[half:], axis=0, out=columns[bit])
         leaves = leaves[:half] ^ leaves[half:]
-    return leaves[0]
+    u: BitArray = leaves[0]
+    return u
 
 
 def _tree(pairs: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], bytes]:
     """All leaves of one digit, lowest bit first, and each lower level's two masked sums."""
-    nodes, sums = list(pairs[0]), b""
+    nodes = list(pairs[0])
+    sums = b""
     for pair in pairs[1:]:
         children = [[derive(node, "ot tree", bit) for node in nodes] for bit in (0, 1)]
         sums += b"".join(_xor(key, *side) for key, side in zip(pair, children, strict=True))
@@ -283,23 +328,21 @@ def _tree(pairs: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], bytes]:
 
 
 def _punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[bytes | None]:
-    """The leaves without number Δ, renumbered: at place y the leaf y ⊕ Δ, so the missing one is at 0.
+    """The leaves without number Δ, renumbered: at place y the leaf y ⊕ Δ, so place 0 is missing.
 
     keys: at each level that of the bit that Δ does not have.
     """
-    nodes: list[bytes | None] = [None, keys[0]]
+    nodes = [keys[0]]  # those after the missing one
     for level, (key, bit) in enumerate(zip(keys[1:], bits[1:], strict=True)):
-        known = [[derive(node, "ot tree", side) for node in nodes[1:]] for side in (0, 1)]
+        known = [[derive(node, "ot tree", side) for node in nodes] for side in (0, 1)]
         start = 2 * SEED_BYTES * level + SEED_BYTES * (1 - bit)
         sibling = _xor(key, sums[start : start + SEED_BYTES], *known[1 - bit])
-        nodes = [None, *known[bit], sibling, *known[1 - bit]]
-    return nodes
+        nodes = [*known[bit], sibling, *known[1 - bit]]
+    return [None, *nodes]
 
 
-def _forked(
-    digits: Sequence[Sequence[bytes | None]], labels: Sequence[str | int]
-) -> list[list[bytes | None]]:
-    return [[derive(leaf, "ot fork", *labels) if leaf else None for leaf in row] for row in digits]
+def _fork_leaf(leaf: bytes, labels: Sequence[str | int]) -> bytes:
+    return derive(leaf, "ot fork", *labels)
 
 
 def _xor(*seeds: bytes) -> bytes:
@@ -324,5 +367,8 @@ def _trees_message(payload: bytes, fold: int) -> Message:
 
 
 def _extend_message(payload: bytes, count: int, fold: int, batch: int) -> Message:
-    """count and width are those of the padded rows, so that the payload is count × width bits."""
+    """A batch's message, whose count and width are those of the padded rows.
+
+    So the payload is count × width bits.
+    """
     return Message(EXTEND, payload, (count + 7) // 8 * 8, BLOCK_BITS // fold, batch)

@@ -1,38 +1,44 @@
-"""What two parties make of correlated transfers, without a dealer: chosen transfers, products, triples, conversions.
+"""Secure products of two parties from correlated transfers, without a dealer.
 
 | sender's call | receiver's call | they get |
 |---|---|---|
 | send_chosen(x₀, x₁) | receive_chosen(b) | receiver: x_b |
 | send_multiples(x) | receive_multiples(b) | additive shares of x·b, number × bit |
-| send_products(x) | receive_products(y) | additive shares of x·y mod 2^w (Gilboa, CRYPTO '99, section 4.1) |
+| send_products(x) | receive_products(y) | additive shares of x·y mod 2^w |
 | send_converted(b₀) | receive_converted(b₁) | additive shares of b₀ ⊕ b₁ mod 2^w |
 | send_triples | receive_triples | XOR shares of random a, b and of c = a ∧ b |
 | and_bits | and_bits | XOR shares of x ∧ y, for shared bits x, y and a triple |
 
-All are generators over the two ends of a channel of correlated_ot.py, and take a row of n at once. Each takes two
-rounds: the receiver's `ot_extend`, then the sender's corrections; triples take the first alone, and and_bits has one
-in which both open. Bits that a correction carries beyond its width are ignored.
+All are generators over the two ends of a channel of `correlated_ot.py`, and take a row of n at
+once. Each takes two rounds: the receiver's `ot_extend`, then the sender's corrections. Triples take
+the first alone, and and_bits has one round in which both open. Bits that a correction carries
+beyond its width are ignored.
 
-The hash that breaks the correlation is TMMO, π(π(x) ⊕ i) ⊕ π(x), with π fixed-key AES-128 (Guo et al. 2020, eprint
-2019/074, section 7.4: tweakable circular correlation robust if π is an ideal permutation). i is the transfer's number;
-the key comes from the session and changes every 2^20 transfers, so no permutation is used for long.
+Papers: products as in Gilboa, CRYPTO '99, section 4.1; and_bits as in Beaver 1991. The hash that
+breaks the correlation is TMMO, π(π(x) ⊕ i) ⊕ π(x), with π fixed-key AES-128 (Guo et al. 2020,
+eprint 2019/074, section 7.4: tweakable circular correlation robust if π is an ideal permutation). i
+is the transfer's number. The key comes from the session and changes every 2^20 transfers, so no
+permutation is used for long.
 
-What each party sees, and why that is all right: the sender sees `ot_extend`, pseudorandom (correlated_ot.py). The
-receiver sees corrections; each is masked by H(i, q_i ⊕ (1 − r_i)·Δ), uniform to it because Δ has 127 unknown bits. All
-results are shares that are uniform to their holder; and_bits opens x ⊕ a and y ⊕ b, uniform because the triple is.
-Semi-honest: a party that deviates can make results wrong, and a deviating receiver can test bits of Δ.
+Reveals, and why that is safe: the sender sees `ot_extend`, pseudorandom (`correlated_ot.py`). The
+receiver sees corrections. Each is masked by H(i, q_i ⊕ (1 − r_i)·Δ), uniform to it because Δ has
+127 unknown bits. All results are shares that are uniform to their holder; and_bits opens x ⊕ a and
+y ⊕ b, uniform because the triple is. Semi-honest: a party that deviates can make results wrong, and
+a deviating receiver can test bits of Δ.
 
-More than two parties: party k's shares x_k, y_k; Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i) (Goldreich, Micali
-& Wigderson 1987). Each pair i < j has one channel, from i to j, and does both of its terms in one call, i with the row
-[x_i, y_i] and j with [y_j, x_j]; everyone adds its own product and its shares of the terms. Triples go alike
-(`toss.py`): everyone draws a_k, b_k, pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
-(send_triples saves its message by letting the transfers draw the sender's a and b, which only one pair can do.) To
-convert b₀ ⊕ … ⊕ b_k, convert the first two; then share s and next bit b make s + b − 2·s·b, with one
-send_multiples(s_i) to b's owner from each before. A number x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 −
-2·b₀)·x₀·b₁, a number of party 0 times a bit of party 1, and x₁·b alike over a channel in the other direction.
+More than two parties (Goldreich, Micali & Wigderson 1987). Let party k have shares x_k, y_k; then
+Σx_k·Σy_k = Σ x_k·y_k + Σ_{i<j} (x_i·y_j + x_j·y_i). Each pair i < j has one channel, from i to j,
+and does both of its terms in one call, i with the row [x_i, y_i] and j with [y_j, x_j]. Everyone
+adds its own product and its shares of the terms. Triples go alike (`coins_from_transfers.py`):
+everyone draws a_k, b_k, and pairs get shares of a_i·b_j and a_j·b_i by send_multiples of width 1.
+(send_triples saves its message by letting the transfers draw the sender's a and b, which only one
+pair can do.) To convert b₀ ⊕ … ⊕ b_k, convert the first two. Then share s and next bit b make
+s + b − 2·s·b, with one send_multiples(s_i) to b's owner from each party before. A number
+x = x₀ + x₁ times a bit b = b₀ ⊕ b₁: x₀·b = x₀·b₀ + (1 − 2·b₀)·x₀·b₁, a number of party 0 times a
+bit of party 1, and x₁·b alike over a channel in the other direction.
 
-Cost of one: extension_bytes, plus the bytes of `*_bits` below; a product takes w transfers. Rows of 2^14 products of
-64 bits take 20 MB at the sender.
+Cost of one: extension_bytes, plus the bytes of `*_bits` below; a product takes w transfers. Rows of
+2^14 products of 64 bits take 20 MB at the sender.
 """
 
 from __future__ import annotations
@@ -45,6 +51,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import LocalProtocolError
+from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.correlated_ot import EXTEND, Blocks, CorrelatedReceiver, CorrelatedSender
 
@@ -57,56 +64,66 @@ KEY_BLOCKS = 1 << 20
 
 @dataclass(frozen=True)
 class BitTriples:
-    """One party's XOR shares: three (n,) uint8 of 0 and 1 with c = a ∧ b."""
+    """One party's XOR shares of Beaver triples: three (n,) uint8 of 0 and 1 with c = a ∧ b."""
 
-    a: np.ndarray
-    b: np.ndarray
-    c: np.ndarray
+    a: BitArray
+    b: BitArray
+    c: BitArray
 
     def __repr__(self) -> str:
         return f"BitTriples({len(self.a)}, <redacted>)"
 
 
 def send_chosen(
-    channel: CorrelatedSender, first: np.ndarray, second: np.ndarray, width: int
+    channel: CorrelatedSender, first: WordArray, second: WordArray, width: int
 ) -> Protocol[None]:
-    """The receiver gets first or second, as it chooses; width 1..64. first, second: (n,) uint64."""
+    """Send first or second, as the receiver chooses. first, second: (n,) uint64; width: 1..64."""
     pads = yield from sender_pads(channel, len(first), width)
+    # IKNP: y_{j,0} = x_{j,0} ⊕ H(j, q_j) and y_{j,1} = x_{j,1} ⊕ H(j, q_j ⊕ Δ)
     masked = np.concatenate([_row(first, width) ^ pads[0], _row(second, width) ^ pads[1]])
-    reply = yield from _say(
-        Message(CHOSEN, _bytes_of(masked, width), len(first), chosen_bits(width))
-    )
+    message = Message(CHOSEN, _bytes_of(masked, width), len(first), chosen_bits(width))
+    reply = yield from _say(message)
     check_reply(reply, silence(CHOSEN), channel.peer)
 
 
 def receive_chosen(
-    channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str
-) -> Protocol[np.ndarray]:
-    """(n,) uint64: what was chosen. choices: (n,) uint8."""
+    channel: CorrelatedReceiver, choices: BitArray, width: int, peer: str
+) -> Protocol[WordArray]:
+    """The chosen numbers: (n,) uint64. choices: (n,) uint8."""
     pads = yield from receiver_pads(channel, choices, width, peer)
     payload = yield from _hear(CHOSEN, len(choices), chosen_bits(width), peer)
     first, second = _numbers_of(payload, width).reshape(2, -1)
+    # IKNP: x_{j,r_j} = y_{j,r_j} ⊕ H(j, t_j)
     return _low(first ^ (first ^ second) & _spread(choices), width) ^ pads
 
 
 def send_multiples(
-    channel: CorrelatedSender, numbers: np.ndarray, width: int
-) -> Protocol[np.ndarray]:
-    """(n,) uint64: this party's share mod 2^width of number × the receiver's bit. numbers: (n,) uint64."""
+    channel: CorrelatedSender, numbers: WordArray, width: int
+) -> Protocol[WordArray]:
+    """This party's share mod 2^width of number × the receiver's bit: (n,) uint64.
+
+    numbers: (n,) uint64.
+    """
     pads = yield from sender_pads(channel, len(numbers), width)
     return (yield from correct(pads, numbers, width, channel.peer))
 
 
 def receive_multiples(
-    channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str
-) -> Protocol[np.ndarray]:
-    """(n,) uint64: this party's share mod 2^width of the sender's number × bit. choices: (n,) uint8."""
+    channel: CorrelatedReceiver, choices: BitArray, width: int, peer: str
+) -> Protocol[WordArray]:
+    """This party's share mod 2^width of the sender's number × bit: (n,) uint64.
+
+    choices: (n,) uint8.
+    """
     pads = yield from receiver_pads(channel, choices, width, peer)
     return (yield from receive_corrected(pads, choices, width, peer))
 
 
-def correct(pads: np.ndarray, numbers: np.ndarray, width: int, peer: str) -> Protocol[np.ndarray]:
-    """The second round of send_multiples, whose numbers may not be known before. pads: those of sender_pads."""
+def correct(pads: WordArray, numbers: WordArray, width: int, peer: str) -> Protocol[WordArray]:
+    """The second round of send_multiples, whose numbers may not be known before.
+
+    pads: those of sender_pads.
+    """
     correction = _low(pads[0] - pads[1] + _row(numbers, width), width)
     reply = yield from _say(multiples(_bytes_of(correction, width), len(numbers), width))
     check_reply(reply, silence(MULTIPLES), peer)
@@ -114,24 +131,26 @@ def correct(pads: np.ndarray, numbers: np.ndarray, width: int, peer: str) -> Pro
 
 
 def receive_corrected(
-    pads: np.ndarray, choices: np.ndarray, width: int, peer: str
-) -> Protocol[np.ndarray]:
+    pads: WordArray, choices: BitArray, width: int, peer: str
+) -> Protocol[WordArray]:
     """The second round of receive_multiples. pads: those of receiver_pads."""
     payload = yield from _hear(MULTIPLES, len(choices), multiple_bits(width), peer)
     return _low(pads + (_numbers_of(payload, width) & _spread(choices)), width)
 
 
-def send_products(
-    channel: CorrelatedSender, numbers: np.ndarray, width: int
-) -> Protocol[np.ndarray]:
-    """(n,) uint64: this party's share of x·y mod 2^width. numbers: (n,) uint64, x.
+def send_products(channel: CorrelatedSender, numbers: WordArray, width: int) -> Protocol[WordArray]:
+    """This party's share of x·y mod 2^width: (n,) uint64. numbers: (n,) uint64, x.
 
-    Gilboa: Σ 2^j·(x·y_j), and of x·y_j only the width − j low bits count: departure, they alone are sent (in bytes).
+    Paper: Gilboa '99: Σ 2^j·(x·y_j). Only the width − j low bits of x·y_j count: departure, they
+    alone are sent (in bytes).
     """
-    numbers, count = _row(numbers, width), len(numbers)
+    numbers = _row(numbers, width)
+    count = len(numbers)
     blocks = yield from _extended(channel, count * width)
-    parts, share = [], np.zeros(count, dtype=np.uint64)
+    parts = []
+    share = np.zeros(count, dtype=np.uint64)
     for bit in range(width):
+        # Gilboa: one transfer for bit j of y, between −s_j and x − s_j
         pads = _both_pads(channel, _slice(blocks, bit, count), width - bit)
         parts.append(_bytes_of(_low(pads[0] - pads[1] + numbers, width - bit), width - bit))
         share -= pads[0] << np.uint64(bit)
@@ -141,16 +160,19 @@ def send_products(
 
 
 def receive_products(
-    channel: CorrelatedReceiver, numbers: np.ndarray, width: int, peer: str
-) -> Protocol[np.ndarray]:
-    """(n,) uint64: this party's share of x·y mod 2^width. numbers: (n,) uint64, y."""
-    numbers, count = _row(numbers, width), len(numbers)
+    channel: CorrelatedReceiver, numbers: WordArray, width: int, peer: str
+) -> Protocol[WordArray]:
+    """This party's share of x·y mod 2^width: (n,) uint64. numbers: (n,) uint64, y."""
+    numbers = _row(numbers, width)
+    count = len(numbers)
+    # Gilboa: the receiver chooses by the bits of y
     places = np.arange(width, dtype=np.uint64)[:, None]
     choices = ((numbers >> places) & np.uint64(1)).astype(np.uint8)
     blocks, message = channel.extend(choices.reshape(-1))
     check_reply((yield from _say(message)), silence(EXTEND), peer)
     payload = yield from _hear(PRODUCTS, count, product_bits(width), peer)
-    share, place = np.zeros(count, dtype=np.uint64), 0
+    share = np.zeros(count, dtype=np.uint64)
+    place = 0
     for bit in range(width):
         size = count * _bytes(width - bit)
         correction = _numbers_of(payload[place : place + size], width - bit)
@@ -160,16 +182,19 @@ def receive_products(
     return _low(share, width)
 
 
-def send_converted(channel: CorrelatedSender, bits: np.ndarray, width: int) -> Protocol[np.ndarray]:
-    """(n,) uint64: additive share mod 2^width, 2..64, of own bit ⊕ the receiver's: b₀ + b₁ − 2·b₀·b₁."""
+def send_converted(channel: CorrelatedSender, bits: BitArray, width: int) -> Protocol[WordArray]:
+    """Additive share mod 2^width, 2..64, of own bit ⊕ the receiver's: (n,) uint64.
+
+    It is b₀ + b₁ − 2·b₀·b₁.
+    """
     _check_width(width - 1)
     product = yield from send_multiples(channel, bits.astype(np.uint64), width - 1)
     return _low(bits.astype(np.uint64) - (product << np.uint64(1)), width)
 
 
 def receive_converted(
-    channel: CorrelatedReceiver, bits: np.ndarray, width: int, peer: str
-) -> Protocol[np.ndarray]:
+    channel: CorrelatedReceiver, bits: BitArray, width: int, peer: str
+) -> Protocol[WordArray]:
     """The receiver's side of send_converted. bits: (n,) uint8."""
     _check_width(width - 1)
     product = yield from receive_multiples(channel, bits, width - 1, peer)
@@ -177,7 +202,10 @@ def receive_converted(
 
 
 def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
-    """Shares of `count` triples. The transfers draw this party's a and b: two random ones a triple, no correction."""
+    """Shares of `count` triples.
+
+    The transfers draw this party's a and b: two random ones a triple, no correction.
+    """
     pads = yield from sender_pads(channel, 2 * count, 1)
     mine = pads.astype(np.uint8).reshape(2, 2, count)  # value for choice 0, 1; a, b
     a, b = mine[0] ^ mine[1]
@@ -187,7 +215,10 @@ def send_triples(channel: CorrelatedSender, count: int) -> Protocol[BitTriples]:
 def receive_triples(
     channel: CorrelatedReceiver, count: int, seed: bytes, peer: str
 ) -> Protocol[BitTriples]:
-    """The receiver's side. seed: 32 uniform bytes for this call alone, from which its a and b are drawn."""
+    """The receiver's side of send_triples.
+
+    seed: 32 uniform bytes for this call alone, from which its a and b are expanded.
+    """
     b, a = (Stream(derive(seed, "ot triples", name)).bits(count) for name in "ba")
     pads = yield from receiver_pads(channel, np.concatenate([b, a]), 1, peer)
     theirs = pads.astype(np.uint8).reshape(2, count)
@@ -195,11 +226,15 @@ def receive_triples(
 
 
 def and_bits(
-    leads: bool, x: np.ndarray, y: np.ndarray, triples: BitTriples, *peers: str
-) -> Protocol[np.ndarray]:
-    """(n,) uint8: XOR share of x ∧ y (Beaver 1991). x, y: (n,) uint8 shares; exactly one of all parties leads."""
+    leads: bool, x: BitArray, y: BitArray, triples: BitTriples, *peers: str
+) -> Protocol[BitArray]:
+    """XOR share of x ∧ y: (n,) uint8 (Beaver 1991).
+
+    x, y: (n,) uint8 shares. leads: true for exactly one of all parties.
+    """
     if not len(x) == len(y) == len(triples.a):
         raise LocalProtocolError(f"{len(x)} and {len(y)} bits with {len(triples.a)} triples")
+    # Beaver 1991: open d = x ⊕ a and e = y ⊕ b
     opened = np.concatenate([x ^ triples.a, y ^ triples.b])
     mine = open_message(np.packbits(opened, bitorder="little").tobytes(), len(opened))
     replies = yield mine
@@ -208,11 +243,13 @@ def and_bits(
         theirs = np.frombuffer(reply.payload, dtype=np.uint8)
         opened ^= np.unpackbits(theirs, count=len(opened), bitorder="little")
     d, e = opened.reshape(2, -1)
-    return triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
+    # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
+    product: BitArray = triples.c ^ (d & triples.b) ^ (e & triples.a) ^ (d & e & np.uint8(leads))
+    return product
 
 
 def multiples(payload: bytes, count: int, width: int) -> Message:
-    """The correction of so many numbers × bits."""
+    """The correction of `count` numbers × bits."""
     return Message(MULTIPLES, payload, count, multiple_bits(width))
 
 
@@ -236,56 +273,56 @@ def product_bits(width: int) -> int:
     return 8 * sum(_bytes(width - bit) for bit in range(width))
 
 
-def hash_blocks(blocks: Blocks, session: bytes) -> np.ndarray:
+def hash_blocks(blocks: Blocks, session: bytes) -> WordArray:
     """TMMO of every block with its transfer's number: (n, 2) uint64."""
-    out = np.empty_like(blocks.blocks)
+    hashed = np.empty_like(blocks.blocks)
     place = 0
-    while place < len(out):
+    while place < len(hashed):
         number = blocks.start + place
-        part = slice(place, min(len(out), place + PART - number % PART))
-        _hash_part(
-            blocks.blocks[part], number, derive(_key(session), number // KEY_BLOCKS), out[part]
-        )
+        part = slice(place, min(len(hashed), place + PART - number % PART))
+        key = derive(_key(session), number // KEY_BLOCKS)
+        _hash_part(blocks.blocks[part], number, key, hashed[part])
         place = part.stop
-    return out
+    return hashed
 
 
-def _hash_part(blocks: np.ndarray, number: int, key: bytes, out: np.ndarray) -> None:
+def _hash_part(blocks: WordArray, number: int, key: bytes, out: WordArray) -> None:
+    """π(π(x) ⊕ i) ⊕ π(x) of blocks whose transfers are numbered from `number`."""
     encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
-    once = np.frombuffer(
-        encryptor.update(memoryview(np.ascontiguousarray(blocks)).cast("B")), dtype=np.uint64
-    )
+    contiguous = np.ascontiguousarray(blocks)
+    once = np.frombuffer(encryptor.update(contiguous.data.cast("B")), dtype=np.uint64)
     tweaked = once.reshape(-1, 2).copy()
     tweaked[:, 0] ^= np.arange(number, number + len(tweaked), dtype=np.uint64)
-    twice = np.frombuffer(encryptor.update(memoryview(tweaked).cast("B")), dtype=np.uint64)
+    twice = np.frombuffer(encryptor.update(tweaked.data.cast("B")), dtype=np.uint64)
     np.bitwise_xor(once.reshape(-1, 2), twice.reshape(-1, 2), out=out)
 
 
 def _key(session: bytes) -> bytes:
-    return derive(bytes(SEED_BYTES), "ot hash", session)  # public
+    """The seed of a session's hash keys, which are public."""
+    return derive(bytes(SEED_BYTES), "ot hash", session)
 
 
-def pads_of(blocks: Blocks, session: bytes, width: int) -> np.ndarray:
-    """(n,) uint64: `width` bits of every block's hash."""
+def pads_of(blocks: Blocks, session: bytes, width: int) -> WordArray:
+    """`width` bits of every block's hash: (n,) uint64."""
     return _low(hash_blocks(blocks, session)[:, 0], width)
 
 
-def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> np.ndarray:
-    """(2, n) uint64: the pads of choice 0 and of choice 1."""
+def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> WordArray:
+    """The pads of choice 0 and of choice 1: (2, n) uint64."""
     other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
     return np.stack([pads_of(both, channel.session, width) for both in (blocks, other)])
 
 
-def sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[np.ndarray]:
-    """(2, n) uint64: the pads of either choice, after one round."""
+def sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[WordArray]:
+    """The pads of either choice, after one round: (2, n) uint64."""
     _check_width(width)
     return _both_pads(channel, (yield from _extended(channel, count)), width)
 
 
 def receiver_pads(
-    channel: CorrelatedReceiver, choices: np.ndarray, width: int, peer: str
-) -> Protocol[np.ndarray]:
-    """(n,) uint64: the pads of its choices, after one round."""
+    channel: CorrelatedReceiver, choices: BitArray, width: int, peer: str
+) -> Protocol[WordArray]:
+    """The pads of its choices, after one round: (n,) uint64."""
     _check_width(width)
     blocks, message = channel.extend(choices)
     check_reply((yield from _say(message)), silence(EXTEND), peer)
@@ -297,11 +334,13 @@ def _extended(channel: CorrelatedSender, count: int) -> Protocol[Blocks]:
 
 
 def _say(message: Message) -> Protocol[Message]:
+    """One round with one peer: its reply."""
     (reply,) = yield message
     return reply
 
 
 def _hear(step: str, count: int, width: int, peer: str) -> Protocol[bytes]:
+    """One round in which only the peer speaks: its payload."""
     reply = yield from _say(silence(step))
     check_reply(reply, Message(step, bytes(count * width // 8), count, width), peer)
     return reply.payload
@@ -311,16 +350,17 @@ def _slice(blocks: Blocks, row: int, count: int) -> Blocks:
     return Blocks(blocks.start + row * count, blocks.blocks[row * count : (row + 1) * count])
 
 
-def _spread(bits: np.ndarray) -> np.ndarray:
+def _spread(bits: BitArray) -> WordArray:
     """0 or 1 as 64 times that bit."""
     return np.uint64(0) - bits.astype(np.uint64)
 
 
-def _low(values: np.ndarray, width: int) -> np.ndarray:
+def _low(values: WordArray, width: int) -> WordArray:
+    """The low bits of each value."""
     return values & np.uint64((1 << width) - 1)
 
 
-def _row(values: np.ndarray, width: int) -> np.ndarray:
+def _row(values: WordArray, width: int) -> WordArray:
     _check_width(width)
     return _low(values.astype(np.uint64, copy=False), width)
 
@@ -331,14 +371,17 @@ def _check_width(width: int) -> None:
 
 
 def _bytes(width: int) -> int:
+    """Bytes that hold `width` bits."""
     return (width + 7) // 8
 
 
-def _bytes_of(values: np.ndarray, width: int) -> bytes:
+def _bytes_of(values: WordArray, width: int) -> bytes:
+    """The low bytes of each value, little-endian."""
     return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _bytes(width)].tobytes()
 
 
-def _numbers_of(payload: bytes, width: int) -> np.ndarray:
+def _numbers_of(payload: bytes, width: int) -> WordArray:
+    """The inverse of _bytes_of: (n,) uint64."""
     narrow = np.frombuffer(payload, dtype=np.uint8).reshape(-1, _bytes(width))
     wide = np.zeros((len(narrow), 8), dtype=np.uint8)
     wide[:, : _bytes(width)] = narrow

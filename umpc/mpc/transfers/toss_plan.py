@@ -1,0 +1,109 @@
+"""The public facts of a committee's coins without a dealer: ranges, levels, and all messages.
+
+`coins_from_transfers.py` says how the coins are tossed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from umpc.crypto.ring import Ring
+from umpc.crypto.rounds import Message
+from umpc.mpc.arrays import WordArray
+from umpc.mpc.masked.committee_coins import WIDTH, CoinToss
+from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.correlated_ot import EXTEND, extend_shape
+from umpc.mpc.transfers.ot_products import multiple_bits, multiples, open_message
+from umpc.study.frames import MAX_PAYLOAD
+
+
+@dataclass(frozen=True)
+class TossPlan:
+    """The public facts of one toss. members: their number. tosses: the coins of each sum."""
+
+    members: int
+    ring: Ring
+    tosses: tuple[CoinToss, ...]
+
+    @cached_property
+    def thresholds(self) -> WordArray:
+        """The coins' thresholds, of all sums one after the other: (coins,) uint64."""
+        return np.array([c for toss in self.tosses for c in toss.thresholds], dtype=np.uint64)
+
+    @cached_property
+    def width(self) -> int:
+        """The bits that decide: those below are 0 in every threshold."""
+        joined = int(np.bitwise_or.reduce(self.thresholds, initial=np.uint64(0)))
+        return WIDTH - (joined & -joined).bit_length() + 1 if joined else 1
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The ANDs of one coin, level by level."""
+        return levels_of(self.width)
+
+    @property
+    def ands(self) -> int:
+        """The ANDs of one coin."""
+        return sum(self.levels)
+
+    @cached_property
+    def ranges(self) -> tuple[slice, ...]:
+        """The coins that are tossed at once, so that no message is too large."""
+        count = len(self.thresholds)
+        step = MAX_PAYLOAD // (8 * max(1, self.ands)) - 8
+        return tuple(slice(start, min(start + step, count)) for start in range(0, count, step))
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return len(self.shapes(0, 1))
+
+    def shapes(self, sender: int, receiver: int) -> list[Message]:
+        """One member's messages to another, round by round, with zero bytes as content.
+
+        A message has width 0 where the member is silent.
+        """
+        shapes: list[Message] = []
+        batch = 0
+        width = self.ring.bits - 1
+        for part in self.ranges:
+            count = part.stop - part.start
+            if self.ands:
+                batch += 1
+                shapes += self._triples(sender, receiver, self.ands * count, batch)
+                shapes += [
+                    open_message(bytes((2 * ands * count + 7) // 8), 2 * ands * count)
+                    for ands in self.levels
+                ]
+            batch += 1
+            shapes.append(extend_shape(count, batch) if sender > receiver else silence(EXTEND))
+            due = multiples(bytes(count * multiple_bits(width) // 8), count, width)
+            for member in range(1, self.members):
+                speaks = sender < receiver == member
+                shapes.append(due if speaks else silence(due.step))
+        return shapes
+
+    @staticmethod
+    def _triples(sender: int, receiver: int, count: int, batch: int) -> list[Message]:
+        """The two rounds that make triples."""
+        due = multiples(bytes(2 * count), 2 * count, 1)
+        if sender > receiver:
+            return [extend_shape(2 * count, batch), silence(due.step)]
+        return [silence(EXTEND), due]
+
+
+def levels_of(width: int) -> tuple[int, ...]:
+    """The ANDs of each level of a comparison of `width` bits.
+
+    The leaves take one a pair, and the levels above two, but one where [=] is not needed.
+    """
+    levels: list[int] = []
+    items = width
+    while items > 1:
+        pairs = items // 2
+        levels.append(2 * pairs - (items % 2 == 0) if levels else pairs)
+        items -= pairs
+    return tuple(levels)
