@@ -29,6 +29,7 @@ from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.cells import Side
 from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
+from umpc.protocols.u_mpc import noise_binding
 from umpc.protocols.u_mpc.node import NodeSession
 from umpc.protocols.u_mpc.noise_binding import delta_of, noise_of
 from umpc.simulation import simulate
@@ -50,9 +51,7 @@ class Case:
 
 def whole_epsilon_for_every_pair(patch: Patch) -> None:
     """ε0 = ε whatever the number of a record's pairs is. Loss: their number times ε."""
-    patch.setattr(
-        "umpc.protocols.u_mpc.noise_binding.epsilon_of_pair", lambda epsilon, delta, degree: epsilon
-    )
+    patch.setattr(noise_binding, "epsilon_of_pair", lambda epsilon, delta, degree: epsilon)
 
 
 def no_noise_inside_a_node(patch: Patch) -> None:

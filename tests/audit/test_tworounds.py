@@ -20,6 +20,8 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.audit.test_onemessage import short_streams
 from tests.support.local import bins, local_study
 from tests.support.studies import Entropy, table
+from umpc.protocols.base import one_message_coordinator, one_message_node
+from umpc.protocols.ghazi_rounds import mechanism
 from umpc.protocols.ghazi_rounds.mechanism import groups
 from umpc.protocols.local.messages import one_message_of
 from umpc.protocols.local.sphere import directions
@@ -61,9 +63,9 @@ def audit(mutant=None) -> dict[str, Verdict]:
     epsilon, found = float(STUDY.exact_epsilon), []
     with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
         once = cache(one_message_of)
-        patch.setattr("umpc.protocols.base.one_message_node.one_message_of", once)
-        patch.setattr("umpc.protocols.base.one_message_coordinator.one_message_of", once)
-        patch.setattr("umpc.protocols.ghazi_rounds.mechanism.groups", cache(groups))
+        patch.setattr(one_message_node, "one_message_of", once)
+        patch.setattr(one_message_coordinator, "one_message_of", once)
+        patch.setattr(mechanism, "groups", cache(groups))
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")
             found.append(
