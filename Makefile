@@ -9,10 +9,10 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the time of the system tests is waiting for processes that hang, on purpose.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test audit bench pictures figures profile native oracles lint proto install clean
+.PHONY: help demo test compose-test audit bench pictures figures profile native oracles lint proto install clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 # Installed again when the project's metadata changes; the code itself is used in place.
 $(VENV)/.demo: pyproject.toml
@@ -33,6 +33,9 @@ demo: $(VENV)/.demo  ## a private Kendall tau between real processes on this mac
 
 test: $(VENV)/.dev  ## all tests, on all cores
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+compose-test: $(VENV)/.dev  ## docker-compose.yml in containers, where a docker engine is at hand
+	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
 
 audit: $(VENV)/.dev  ## what many whole runs prove about ε: UMPC_AUDIT_RUNS (8) times as many as `make test` takes
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
