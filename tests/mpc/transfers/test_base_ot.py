@@ -216,13 +216,13 @@ def test_a_message_of_another_shape_is_refused(party, step, peer, name):
     refusal(tampered(party, step, WRONG_SHAPES[name]), peer, step)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(changes)
 def test_a_damaged_offer_is_refused_or_harmless(change):
     survives(tampered(0, OFFER, change), "alice", OFFER)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(changes)
 def test_a_damaged_choice_is_refused_or_harmless(change):
     survives(tampered(1, CHOICE, change), "bob", CHOICE)

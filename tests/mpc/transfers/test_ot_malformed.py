@@ -92,7 +92,7 @@ def test_channels_of_another_fold_do_not_mix():
     refusal([set_up(4)[0], set_up(2)[1]], "alice", TREES)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(changes, min_size=20, max_size=20))
 def test_a_damaged_extension_is_refused_or_harmless(damages):
     sender, receiver = open_channel("fuzz")
@@ -105,7 +105,7 @@ def test_a_damaged_extension_is_refused_or_harmless(damages):
             sender.extend(message, 100)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(changes, st.sampled_from(FOLDS[1:]))
 def test_damaged_trees_are_refused_or_harmless(change, fold):
     both = set_up(fold)
@@ -147,7 +147,7 @@ def test_a_correction_of_another_shape_is_refused(step, name):
     refusal([altered(sending, step, WRONG_SHAPES[name]), receiving], "alice", step)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(changes, st.sampled_from([CHOSEN, MULTIPLES, PRODUCTS]))
 def test_a_damaged_correction_is_refused_or_harmless(change, step):
     sending, receiving = runs()[step]
@@ -159,7 +159,7 @@ def test_openings_of_another_shape_are_refused(name):
     refusal(opening(WRONG_SHAPES[name]), "bob", OPEN_BITS)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(changes)
 def test_damaged_openings_are_refused_or_harmless(change):
     survives(opening(change), "bob", OPEN_BITS)

@@ -47,7 +47,7 @@ def test_who_speaks_in_anothers_turn_is_named():
     assert (caught.value.culprit, caught.value.step) == ("node-0", "ot_extend")
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(step=st.sampled_from(sorted(LIARS)), change=changes)
 def test_a_damaged_message_is_refused_or_gives_other_shares(step, change):
     try:
