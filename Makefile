@@ -9,11 +9,11 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test audit bench pictures figures profile native oracles lint docs architecture \
+.PHONY: help demo test compose-test audit bench pictures figures profile native oracles lint docs architecture \
         proto install clean
 
 help:  ## print this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 # Each stamp installs again when the project's metadata changes. The code is used in place.
 $(VENV)/.demo: pyproject.toml
@@ -38,6 +38,9 @@ demo: $(VENV)/.demo  ## run a private Kendall tau between real processes on this
 
 test: $(VENV)/.dev  ## run all tests on all cores
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
+	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit

@@ -9,6 +9,7 @@ All containers stay until the coordinator has ended, and end with 0 if and only 
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -23,7 +24,12 @@ from board import Failed, Member, OtherFailed
 SITE = Path("/site")
 AUTHORITY = Path("/authority")
 PORT = 7100
-STATISTIC, EPSILON, EDGES = "kendall_tau", "1", "2n"
+STATISTIC = "kendall_tau"
+EPSILON = os.environ.get("UMPC_EPSILON", "1")
+"""The study's epsilon, and every node's budget."""
+EDGES = os.environ.get("UMPC_EDGES", "2n")
+FORMAT = os.environ.get("UMPC_FORMAT", "table")
+"""How the coordinator prints the result: table or json."""
 END_SECONDS = 10
 """How long a member may take to end after the coordinator has."""
 LINGER_SECONDS = 2
@@ -86,7 +92,8 @@ def coordinator() -> int:
     file = write_study(servers)
     board.wait_for("readiness", "ready", [member.name for member in servers])
     say(f"$ umpc study run {file}")
-    return subprocess.run(["umpc", "study", "run", str(file)]).returncode
+    command = ["umpc", "study", "run", str(file), "--format", FORMAT]
+    return subprocess.run(command).returncode
 
 
 # ---- their steps -----------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from tests.support.studies import (
     random_tables,
     table,
 )
+from umpc.mpc.masked import fields, plan
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
@@ -70,8 +71,8 @@ def test_many_chunks_give_the_same_as_one(monkeypatch, changes):
     study = make_study(nodes=3, epsilon=LOUD, **changes)
     tables = random_tables([9, 30, 5], "chunks", classes=study.two_sample)
     one = simulate(study, tables, Entropy("chunks"))
-    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
-    monkeypatch.setattr("umpc.mpc.masked.fields.FIELDS_BYTES", 100)
+    monkeypatch.setattr(plan, "MAX_CHUNK", 8)
+    monkeypatch.setattr(fields, "FIELDS_BYTES", 100)
     many = simulate(study, tables, Entropy("chunks"))
     assert many.report.sums == one.report.sums and many.report.estimate == one.report.estimate
     assert len(many.transcript.online) > len(one.transcript.online)
@@ -90,8 +91,8 @@ def test_a_kernel_without_sensitivity_is_constant_under_shares_too():
     condition = "(2 * (a.x < b.x) + (a.y < b.y) == 3 * (a.z < b.z))"
     both = f"(({condition} & (a.x < b.x)) & (a.w < b.w))"
     text = f"{both} * 1 - {condition} * (a.x < b.x) * (a.w < b.w)"
-    fields = tuple(FieldText(name, "0", "1") for name in "xyzw")
-    study = checked(make_study(text, 2, fields=fields, epsilon=LOUD))
+    bits = tuple(FieldText(name, "0", "1") for name in "xyzw")
+    study = checked(make_study(text, 2, fields=bits, epsilon=LOUD))
     tables = [{name: np.full(3, value) for name in "xyzw"} for value in (0, 1)]
     assert study.parsed_kernels[0].sensitivity_units == 0
     assert noisy_sums(simulate(study, tables, Entropy("constant")).transcript.shares, 1) == [0]

@@ -24,10 +24,12 @@ from scipy import stats
 
 from tests.support.protocols import noise_of
 from tests.support.studies import Columns, Entropy, clear_sums, compiled_once, make_attempt, table
+from umpc.dp import committee
 from umpc.dp.binomial import least_coins
 from umpc.dp.calibration import DistributedLaplace
-from umpc.dp.committee import CommitteeBinomial, _threshold
+from umpc.dp.committee import CommitteeBinomial
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
+from umpc.mpc import attempt
 from umpc.mpc.masked.committee_coins import noise_plan
 from umpc.protocols.registry import checked, delta_of
 from umpc.protocols.u_mpc.sums import Law, noisy_sums
@@ -118,11 +120,11 @@ class Case:
             if self.study.two_sample
             else None
         )
-        attempt = make_attempt(checked(self.study), counts, first=of_first)
+        made = make_attempt(checked(self.study), counts, first=of_first)
         exact = [
-            tuple(clear_sums(self.study, tables, attempt.hypergraph)) for tables in (first, second)
+            tuple(clear_sums(self.study, tables, made.hypergraph)) for tables in (first, second)
         ]
-        sizes = attempt.sizes
+        sizes = made.sizes
         changes = tuple(abs(b - a) for a, b in zip(*exact, strict=True))
         assert changes == sizes.sensitivities or not self.worst, "not the worst case"
         laws = tuple(law_of(noise) for noise in noise_of(sizes))
@@ -133,9 +135,9 @@ class Case:
 def remembered() -> Iterator[None]:
     """What is the same in every run is computed once: plans, coins, how much noise."""
     with compiled_once(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.mpc.attempt.noise_plan", cache(noise_plan))
-        patch.setattr("umpc.dp.committee._threshold", cache(_threshold))
-        patch.setattr("umpc.dp.committee.least_coins", cache(least_coins))
+        patch.setattr(attempt, "noise_plan", cache(noise_plan))
+        patch.setattr(committee, "_threshold", cache(committee._threshold))
+        patch.setattr(committee, "least_coins", cache(least_coins))
         patch.setattr(DistributedLaplace, "tail_bound", cache(DistributedLaplace.tail_bound))
         patch.setattr(SkellamShare, "tail_bound", cache(SkellamShare.tail_bound))
         variances = DistributedSkellam.honest_variances.func

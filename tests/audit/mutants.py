@@ -18,9 +18,14 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.exact_sampling import truth_threshold
 from umpc.dp.skellam import SkellamShare
+from umpc.mpc import attempt
 from umpc.protocols.central.messages import CuratorMessages
 from umpc.protocols.ghazi_shuffle.mechanism import Embedding
+from umpc.protocols.local import bell_auc, bell_ldp, ghazi_ldp
+from umpc.protocols.local import messages as local_messages
+from umpc.protocols.u_mpc import node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.study import sizes
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.kernel import Kernel
@@ -39,10 +44,9 @@ def half_the_range(patch: Patch) -> None:
 
 def fewer_edges(patch: Patch) -> None:
     """δ_max is 1 whatever E is: noise for one edge of a record. Nodes refuse it: see `nobody_counts_edges`."""
-    patch.setattr("umpc.study.sizes.max_degree", lambda *sizes: min(1, max_degree(*sizes)))
+    patch.setattr(sizes, "max_degree", lambda *counts: min(1, max_degree(*counts)))
     patch.setattr(
-        "umpc.study.sizes.two_sample_max_degree",
-        lambda *sizes: min(1, two_sample_max_degree(*sizes)),
+        sizes, "two_sample_max_degree", lambda *counts: min(1, two_sample_max_degree(*counts))
     )
 
 
@@ -152,14 +156,12 @@ def member_and_dealer_known(patch: Patch) -> None:
 
 def no_zero_shares(patch: Patch) -> None:
     """Nodes send their sums with their own noise only: enough for all together, not for one. Loss, and uniformity."""
-    patch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *arguments: [0] * arguments[-1])
+    patch.setattr(node_side, "zero_shares", lambda *arguments: [0] * arguments[-1])
 
 
 def one_zero_share_for_all_sums(patch: Patch) -> None:
     """A node's shares of all sums have the same mask: their differences are bare. Uniformity."""
-    patch.setattr(
-        "umpc.protocols.u_mpc.node.zero_shares", lambda *given: zero_shares(*given)[:1] * given[-1]
-    )
+    patch.setattr(node_side, "zero_shares", lambda *given: zero_shares(*given)[:1] * given[-1])
 
 
 def noise_kept(patch: Patch) -> None:
@@ -213,7 +215,7 @@ def seed_of_the_first_node(patch: Patch) -> None:
     def first_opening_only(tag: bytes, *parts: bytes) -> bytes:
         return digest(tag, *(parts[:1] if tag == b"umpc joint seed 1" else parts))
 
-    patch.setattr("umpc.mpc.attempt.digest", first_opening_only)
+    patch.setattr(attempt, "digest", first_opening_only)
 
 
 # --- one message of every node ------------------------------------------------------------------------------
@@ -221,10 +223,9 @@ def seed_of_the_first_node(patch: Patch) -> None:
 
 def truth_told_too_often(patch: Patch) -> None:
     """Every answer of a record is that of 2ε. Loss 2ε."""
-    for protocol in ("bell_ldp", "bell_auc", "ghazi_ldp"):
+    for protocol in (bell_ldp, bell_auc, ghazi_ldp):
         patch.setattr(
-            f"umpc.dp.local.{protocol}.truth_threshold",
-            lambda epsilon, k: truth_threshold(2 * epsilon, k),
+            protocol, "truth_threshold", lambda epsilon, k: truth_threshold(2 * epsilon, k)
         )
 
 
@@ -243,9 +244,7 @@ def curator_takes_too_much(patch: Patch) -> None:
 
 def every_record_counts_as_honest(patch: Patch) -> None:
     """h = n whoever colludes, as in the papers: noise of shape h/n. Loss with many runs, and law."""
-    patch.setattr(
-        "umpc.protocols.local.messages.honest_records", lambda counts, colluding: sum(counts)
-    )
+    patch.setattr(local_messages, "honest_records", lambda counts, colluding: sum(counts))
 
 
 def a_record_is_in_one_cell_only(patch: Patch) -> None:

@@ -13,7 +13,9 @@ from scipy import stats
 from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.gopa import gopa_study, protocol_of, sums, uncovered
 from tests.support.studies import Entropy, table
+from umpc.protocols.gopa import messages
 from umpc.protocols.gopa.calibration import RATIO, calibrate_pairwise
+from umpc.protocols.gopa.node import GopaNode
 from umpc.simulation import simulate
 
 STUDY = gopa_study(3, colluding=1, delta="0.01")
@@ -28,13 +30,16 @@ DIRECTION = np.linalg.inv(COVARIANCE)[1]
 
 def eight_times_epsilon(patch) -> None:
     """Noise for 8ε."""
-    name = "umpc.protocols.gopa.messages.calibrate_pairwise"
-    patch.setattr(name, lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest))
+    patch.setattr(
+        messages,
+        "calibrate_pairwise",
+        lambda epsilon, *rest: calibrate_pairwise(8 * epsilon, *rest),
+    )
 
 
 def nothing_shared(patch) -> None:
     """Every node adds its own noise only, which for one sum would be enough and for each message is not."""
-    patch.setattr("umpc.protocols.gopa.node.GopaNode._shared", lambda self, peer: 0)
+    patch.setattr(GopaNode, "_shared", lambda self, peer: 0)
 
 
 def seen_of(record, label: str, runs: int) -> np.ndarray:

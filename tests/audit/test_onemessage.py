@@ -21,6 +21,7 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, loss_bound
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import GINI, Columns, Entropy, table
+from umpc.dp import exact_sampling
 from umpc.protocols.local.messages import OneMessage
 from umpc.protocols.local.sphere import directions
 from umpc.simulation import simulate
@@ -57,7 +58,7 @@ def told_sign(study: Study, message: bytes) -> int:
 def short_streams() -> Iterator[None]:
     """A stream expands 64 KiB at once; one record takes a few bytes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.dp.exact_sampling.CHUNK_BYTES", 256)
+        patch.setattr(exact_sampling, "CHUNK_BYTES", 256)
         yield
 
 

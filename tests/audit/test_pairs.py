@@ -31,6 +31,7 @@ from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.sides import Side
 from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
 from umpc.protocols.registry import delta_of
+from umpc.protocols.u_mpc import noise_binding
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import simulate
 from umpc.study.document import Study
@@ -51,9 +52,7 @@ class Case:
 
 def whole_epsilon_for_every_pair(patch: Patch) -> None:
     """ε0 = ε whatever the number of a record's pairs is. Loss: their number times ε."""
-    patch.setattr(
-        "umpc.protocols.u_mpc.noise_binding.epsilon_of_pair", lambda epsilon, delta, degree: epsilon
-    )
+    patch.setattr(noise_binding, "epsilon_of_pair", lambda epsilon, delta, degree: epsilon)
 
 
 def no_noise_inside_a_node(patch: Patch) -> None:

@@ -15,9 +15,9 @@ from tests.audit.auditor import MORE, Claim, Verdict, broken_by, law_p, loss_bou
 from tests.support.local import bins
 from tests.support.shuffled import (
     heaps,
+    mask_of,
     messages,
     one_protocol,
-    protocol_of,
     shuffled_attempt,
     shuffled_study,
     sums,
@@ -52,9 +52,7 @@ def claim() -> Claim:
 
 def coalitions_view(run: Simulated) -> np.ndarray:
     first, second = heaps(run)
-    return sums((first + second) & protocol_of(run.attempt)._mask, run) - sums(
-        messages(run)[0], run
-    )
+    return sums((first + second) & mask_of(run), run) - sums(messages(run)[0], run)
 
 
 def seen(replaced: int, runs: int) -> np.ndarray:

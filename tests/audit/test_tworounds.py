@@ -21,6 +21,8 @@ from tests.audit.test_onemessage import short_streams
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import Entropy, table
+from umpc.protocols.base import one_message_coordinator, one_message_node
+from umpc.protocols.ghazi_rounds import mechanism
 from umpc.protocols.ghazi_rounds.mechanism import groups
 from umpc.protocols.local.sphere import directions
 from umpc.simulation import Simulated, simulate
@@ -61,9 +63,9 @@ def audit(mutant=None) -> dict[str, Verdict]:
     epsilon, found = float(STUDY.exact_epsilon), []
     with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
         once = cache(messages_of)
-        patch.setattr("umpc.protocols.base.one_message_node.messages_of", once)
-        patch.setattr("umpc.protocols.base.one_message_coordinator.messages_of", once)
-        patch.setattr("umpc.protocols.ghazi_rounds.mechanism.groups", cache(groups))
+        patch.setattr(one_message_node, "messages_of", once)
+        patch.setattr(one_message_coordinator, "messages_of", once)
+        patch.setattr(mechanism, "groups", cache(groups))
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")
             found.append(

@@ -11,7 +11,7 @@ from umpc.crypto.packing import check_counts, pack, packed_bytes, split_seed, un
 from umpc.errors import EncodingError, LocalProtocolError
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 64).flatmap(
         lambda width: st.tuples(st.just(width), st.lists(st.integers(0, 2**width - 1)))

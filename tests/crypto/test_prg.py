@@ -28,7 +28,7 @@ def test_a_derived_seed_is_the_hmac_of_typed_labels_with_their_lengths():
     assert derive(SEED, "chunk", 7, b"ab") == hmac.digest(SEED, text, hashlib.sha256)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(LABELS, LABELS)
 def test_different_labels_give_different_seeds(first, second):
     same_types = [type(label) for label in first] == [type(label) for label in second]
@@ -59,7 +59,6 @@ def test_a_stream_is_aes_256_of_the_counter():
     assert Stream(SEED).bytes(64) == aes(SEED, counters)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=6))
 def test_a_stream_hands_out_each_byte_once(sizes):
     stream = Stream(SEED)

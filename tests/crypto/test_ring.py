@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.crypto.ring import RINGS, Ring, pack, packed_size, smallest_ring, unpack
@@ -23,7 +23,6 @@ def test_signed_integers_survive_at_both_bounds(ring):
 
 
 @rings
-@settings(deadline=None)
 @given(values=st.lists(st.integers(-(2**62), 2**62), max_size=20))
 def test_a_sum_of_elements_is_the_element_of_the_sum(ring, values):
     elements = ring.array(np.array(values, dtype=np.int64))
@@ -47,7 +46,6 @@ def test_a_bound_beyond_all_rings_is_refused_with_what_to_change():
         smallest_ring(2**63)
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 64).flatmap(
         lambda w: st.tuples(st.just(w), st.lists(st.integers(0, 2**w - 1), max_size=30))

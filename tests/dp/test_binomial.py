@@ -30,7 +30,7 @@ def exact_delta(coins: int, shift: int, epsilon: Fraction, digits: int = 60) -> 
     return total / 2**coins
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     coins=st.integers(0, 80),
     s=st.integers(0, 30),
@@ -52,7 +52,7 @@ def test_delta_of_more_coins_by_scipy(coins, s, epsilon):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     coins=st.integers(1, 5000),
     s=st.integers(1, 60),

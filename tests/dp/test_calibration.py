@@ -123,7 +123,7 @@ def tail(noise: DistributedLaplace, bound: int) -> float:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     epsilon=st.fractions(Fraction(1, 50), 20, max_denominator=100),
     sensitivity=st.integers(1, 20),

@@ -56,7 +56,7 @@ def test_mean_zero_needs_no_bits():
     assert sample_poisson(Fraction(0), lambda count: pytest.fail("no bits are needed")) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     mean=st.one_of(
         st.fractions(Fraction(1, 1000), 50, max_denominator=1000),

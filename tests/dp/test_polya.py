@@ -94,7 +94,7 @@ def test_at_scale_1e9_the_law_is_gamma(shape):
 # --- inversion: F(k-1) <= U < F(k) --------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     honest=st.integers(1, 64),
     log_ratio=st.fractions(Fraction(1, 5000), 20, max_denominator=10**6),

@@ -205,7 +205,7 @@ def tail(variance: Fraction, bound: int) -> float:
 
 
 @given(variance=st.integers(1, MOST_MEAN // 4), bits=st.integers(1, 200))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_tail_bound_of_large_noise_is_that_of_a_normal(variance, bits):
     share = SkellamShare(Fraction(variance), nodes=4, honest=1)
     if variance > 10**6 * bits:

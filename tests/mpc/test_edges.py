@@ -202,7 +202,7 @@ def kernel_of(expression, degree: int, symmetric: bool) -> Kernel | None:
     return None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(half=expressions(2), seed=st.integers(0, 2**32))
 def test_any_pair_kernel_made_symmetric(half, seed):
     """f(a, b) + f(b, a): equal to the clear, or refused with a reason."""
@@ -214,7 +214,7 @@ def test_any_pair_kernel_made_symmetric(half, seed):
 every_pattern = [p for p in product(range(3), repeat=3) if set(p) in ({0, 1}, {0, 1, 2})]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     expression=expressions(3), pattern=st.sampled_from(every_pattern), seed=st.integers(0, 2**32)
 )

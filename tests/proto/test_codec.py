@@ -94,7 +94,6 @@ LARGEST = 4 << 20
 
 
 @every_kind
-@settings(deadline=None)
 @given(data=st.data())
 def test_every_message_comes_back(kind, data):
     cls, decode, encode, strategy = KINDS[kind]
@@ -103,14 +102,14 @@ def test_every_message_comes_back(kind, data):
 
 
 @every_kind
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(raw=st.binary(max_size=200))
 def test_random_bytes_decode_or_are_refused(kind, raw):
     decode_or_refuse(kind, raw)
 
 
 @every_kind
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_mutated_messages_decode_or_are_refused(kind, data):
     _, _, encode, strategy = KINDS[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.proto import codec
@@ -25,7 +25,6 @@ frames = st.builds(
 BYTES_OF_VARINT = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**32 - 1]
 
 
-@settings(deadline=None)
 @given(frames)
 def test_a_frames_size_is_known_from_its_shape_alone(frame):
     predicted = frame_bytes(

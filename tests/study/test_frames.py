@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.crypto.rounds import Message
@@ -25,7 +25,6 @@ frames = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(frames)
 def test_wire_bytes_are_the_encoded_protobufs_length(frame):
     assert frame.wire_bytes == len(encode_frame(frame).SerializeToString())

@@ -15,7 +15,7 @@ from tests.support.protocols import noise_of
 from tests.support.studies import Columns, by_class
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol
-from umpc.dp.committee import _threshold
+from umpc.dp import committee
 from umpc.mpc.garbled.pair_noise import PairNoise
 from umpc.mpc.transfers.base_ot import silence
 from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, set_up_shapes
@@ -186,7 +186,7 @@ def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
 def remembered() -> Iterator[None]:
     """Base transfers without points; the thresholds of coins are computed once."""
     with without_points(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.dp.committee._threshold", cache(_threshold))
+        patch.setattr(committee, "_threshold", cache(committee._threshold))
         yield
 
 

@@ -11,6 +11,7 @@ from tests.support.protocols import with_facts
 from tests.support.studies import make_study
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Protocol
+from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.base_ot import CHOICE, OFFER, key_message, silence
 from umpc.mpc.transfers.correlated_ot import BLOCK_BITS
 from umpc.protocols.registry import checked
@@ -47,6 +48,6 @@ def _receive(seed: bytes, choices: Sequence[int], session: bytes, peer: str) -> 
 def without_points() -> Iterator[None]:
     """Base transfers of the same shape whose seeds anybody could make: 0.1 s less for each link of a run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.mpc.transfers.correlated_ot.send_seeds", _send)
-        patch.setattr("umpc.mpc.transfers.correlated_ot.receive_seeds", _receive)
+        patch.setattr(correlated_ot, "send_seeds", _send)
+        patch.setattr(correlated_ot, "receive_seeds", _receive)
         yield

@@ -14,6 +14,7 @@ from tests.support.protocols import messages_of
 from tests.support.studies import KENDALL, make_attempt, make_study
 from umpc.crypto.packing import unpack
 from umpc.mpc.attempt import Attempt
+from umpc.protocols.ghazi_shuffle import coordinator, node, shuffler
 from umpc.protocols.ghazi_shuffle.messages import ShuffleMessages
 from umpc.protocols.ghazi_shuffle.split_mix import add_up
 from umpc.protocols.local.settings import with_usual_bins
@@ -48,15 +49,13 @@ def protocol_of(attempt: Attempt) -> ShuffleMessages:
 def one_protocol() -> Iterator[None]:
     """Equal studies of equal counts have one protocol object in all processes of all runs: its matrix and widths."""
     kept = cache(messages_of)
+
+    def once(study: Study, counts: Sequence[tuple[int, int]]) -> ShuffleMessages:
+        return kept(study, tuple(counts))
+
     with pytest.MonkeyPatch.context() as patch:
-        for module in (
-            "protocols.ghazi_shuffle.node",
-            "protocols.ghazi_shuffle.shuffler",
-            "protocols.ghazi_shuffle.coordinator",
-        ):
-            patch.setattr(
-                f"umpc.{module}.shuffle_messages", lambda study, counts: kept(study, tuple(counts))
-            )
+        for module in (node, shuffler, coordinator):
+            patch.setattr(module, "messages_of", once)
         yield
 
 
@@ -70,15 +69,20 @@ def messages(run: Simulated) -> list[np.ndarray]:
         ]
         for delivery, member in zip(run.transcript.deliveries, run.attempt.members, strict=True)
     ]
-    return [(masked + pad) & of._mask for masked, pad in parts]
+    return [(masked + pad) & mask_of(run) for masked, pad in parts]
+
+
+def mask_of(run: Simulated) -> np.uint64:
+    """2^w − 1: what reduces numbers modulo 2^w."""
+    return np.uint64((1 << protocol_of(run.attempt).protocol.width) - 1)
 
 
 def heaps(run: Simulated) -> list[np.ndarray]:
     """What either shuffler sent to the coordinator: (d, n r)."""
     protocol, found = protocol_of(run.attempt).protocol, []
-    for shuffler in run.attempt.study.shufflers:
+    for place in run.attempt.study.shufflers:
         data = b"".join(
-            frame.payload for sender, _, frame in run.transcript.online if sender == shuffler.name
+            frame.payload for sender, _, frame in run.transcript.online if sender == place.name
         )
         count = protocol.dimension * protocol.records * protocol.shares
         found.append(unpack(data, count, protocol.width).reshape(protocol.dimension, -1))

@@ -13,12 +13,16 @@ import pytest
 from tests.support.protocols import flat_study, noise_of, with_facts
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
+from umpc.mpc import attempt
 from umpc.mpc.attempt import Attempt, edges_of
 from umpc.mpc.masked.compiler import compile_program
 from umpc.protocols.registry import attempt_of
+from umpc.protocols.u_mpc import node, noise_binding
+from umpc.study import report
 from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
+from umpc.study.report import Report
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.statistics import LIBRARY
@@ -69,11 +73,11 @@ def compiled_once() -> Iterator[None]:
         return sizes.setdefault(found, found)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.mpc.attempt.compile_program", compile_once)
-        patch.setattr("umpc.mpc.attempt.edges_of", edges_once)
+        patch.setattr(attempt, "compile_program", compile_once)
+        patch.setattr(attempt, "edges_of", edges_once)
         patch.setattr(Sizes, "of", sizes_once)
-        for module in ("protocols.u_mpc.noise_binding", "protocols.u_mpc.node", "study.report"):
-            patch.setattr(f"umpc.{module}.noise_of", laws)
+        for module in (noise_binding, node, report):
+            patch.setattr(module, "noise_of", laws)
         yield
 
 
@@ -180,12 +184,12 @@ def clear_sums(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> li
     return totals
 
 
-def graph_of(study: Study, report) -> Hypergraph:
+def graph_of(study: Study, found: Report) -> Hypergraph:
     """E, from what the report publishes."""
-    classes = zip(report.first_class_by_node, report.records_by_node, strict=True)
+    classes = zip(found.first_class_by_node, found.records_by_node, strict=True)
     return edges_of(
         study,
-        bytes.fromhex(report.joint_seed),
+        bytes.fromhex(found.joint_seed),
         [(first, records - first) for first, records in classes],
     )
 
@@ -198,13 +202,13 @@ def make_members(
     openings = [entropy(32) for _ in counts]
     members = [
         Member(
-            node.name,
+            each.name,
             count,
-            commit(study.hash, node.name, opening),
+            commit(study.hash, each.name, opening),
             KeyAgreement(entropy(32)).public_key,
             of_first,
         )
-        for node, count, opening, of_first in zip(
+        for each, count, opening, of_first in zip(
             study.nodes, counts, openings, first or [0] * len(counts), strict=True
         )
     ]

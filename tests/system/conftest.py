@@ -77,11 +77,11 @@ class Lab:
         self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None
     ):
         self.folder = folder
-        self.deployment = Deployment(folder, environment)
+        self.environment: dict[str, Mapping[str, str]] = {"coordinator": {}, **(environment or {})}
+        self.deployment = Deployment(folder, self.environment)
         self.deployment.popen = Forked
         self.names = [f"node-{number + 1}" for number in range(nodes)]
         self.served: dict[str, Served] = {}
-        self._environment = environment or {}
 
     def start(
         self, epsilon: str = "10", more: str = "", *, dealer: bool = True, shufflers: bool = False
@@ -96,6 +96,15 @@ class Lab:
             self.deployment.start_node(name, self.table(name), epsilon, more=more)
         self.served.update(self.deployment.wait_until_ready())
         return self
+
+    def arm(self, name: str, failpoint: str) -> None:
+        """Let the next process of this name fail: "point:kill" or "point:stop" (`umpc.failpoints`)."""
+        self.environment[name] = {"UMPC_FAILPOINT": failpoint}
+
+    def disarm(self) -> None:
+        """Start all further processes without a failpoint."""
+        for name in self.environment:
+            self.environment[name] = {}
 
     def table(self, name: str) -> Path:
         return self.folder / f"{name}.csv"
@@ -117,7 +126,7 @@ class Lab:
 
     def coordinate(self, file: Path, command: str = "run") -> subprocess.Popen:
         """The coordinator's process, running; command: run or prepare."""
-        environment = {**os.environ, **self._environment.get("coordinator", {})}
+        environment = {**os.environ, **self.environment["coordinator"]}
         return Forked(
             [*UMPC, "study", command, str(file), "--format", "json"],
             stdout=subprocess.PIPE,

@@ -91,7 +91,7 @@ def test_a_study_that_only_some_released_is_not_run_again(lab):
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-charge:kill"}}).start()
     assert here.run().code == PeerLost.exit_code
     here.wait_for_log("node-1", "charged, the share leaves")
-    here.deployment._environment = {}
+    here.disarm()
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     outcome = here.run()

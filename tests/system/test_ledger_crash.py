@@ -65,9 +65,9 @@ def start_again(
 ) -> None:
     if name in lab.served:
         stop([lab.served[name].process])
-    lab.deployment._environment = (
-        {name: {"UMPC_FAILPOINT": f"{failpoint}:kill"}} if failpoint else {}
-    )
+    lab.disarm()
+    if failpoint:
+        lab.arm(name, f"{failpoint}:kill")
     lab.deployment.start_node(name, lab.table(name), epsilon, more=more)
     lab.served.update(lab.deployment.wait_until_ready())
 

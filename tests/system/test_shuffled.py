@@ -35,7 +35,7 @@ def start(lab, nodes: int = 2, environment=None) -> Lab:
 
 def restart(here: Lab, *names: str) -> None:
     """Shufflers that died come back, without what made them fail."""
-    here.deployment._environment = {}
+    here.disarm()
     for name in names:
         here.deployment.start_shuffler(name)
     here.served.update(here.deployment.wait_until_ready())
@@ -132,7 +132,7 @@ def test_a_node_that_dies_at_the_release_leaves_no_result_until_it_is_back(lab, 
     if point == "after-charge":
         for name in SHUFFLERS:
             assert "is shuffled" not in here.wait_for_log(name, "ended: PeerLost")
-    here.deployment._environment = {}
+    here.disarm()
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     again = run(here)

@@ -118,7 +118,7 @@ def test_a_node_killed_between_its_messages_is_named_charged_once_and_answers_no
 @pytest.mark.parametrize("action", ["kill", "stop"])
 def test_nodes_wait_for_no_coordinator_that_fails_before_its_question(here, action):
     before, name = spent(here), f"coordinator-{action}"
-    here._environment = {"coordinator": {"UMPC_FAILPOINT": f"before-ask:{action}"}}
+    here.arm("coordinator", f"before-ask:{action}")
     logs = [len(here.log(node)) for node in here.names]
     coordinator = here.coordinate(here.study_file(**STUDY, name=name))
     try:
@@ -131,7 +131,7 @@ def test_nodes_wait_for_no_coordinator_that_fails_before_its_question(here, acti
     finally:
         coordinator.kill()
         coordinator.communicate()
-        here._environment = {}
+        here.disarm()
     again = here.run(**STUDY, name=name)
     assert again.code == AlreadyReleased.exit_code and "never answered" in again.last_line, (
         again.error
@@ -143,7 +143,7 @@ def test_nodes_wait_for_no_coordinator_that_fails_before_its_question(here, acti
 def test_a_node_that_stands_still_once_its_answer_is_on_disk_has_told_nothing(here):
     """Had the answer left before, there would be a result."""
     start_again(here, "node-2")
-    here.deployment._environment = {"node-2": {"UMPC_FAILPOINT": "answer-anchored:stop"}}
+    here.arm("node-2", "answer-anchored:stop")
     stopped = here.served["node-2"].process
     stopped.terminate()
     stopped.wait(10)

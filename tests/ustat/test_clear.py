@@ -31,7 +31,7 @@ def test_every_node_kind_is_right_on_all_pairs_of_records(kind):
     assert got.tolist() == [6 * by_hand(node, pair) for pair in PAIRS]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(numbers())
 def test_random_kernels_are_right_with_ties_and_bounds(node):
     expected = [by_hand(node, pair) for pair in FEW]
@@ -41,7 +41,7 @@ def test_random_kernels_are_right_with_ties_and_bounds(node):
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(numbers().filter(fits))
 def test_the_unit_of_the_normal_form_divides_every_value(node):
     unit = polynomial_of(node, SCHEMA).unit

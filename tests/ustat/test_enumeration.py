@@ -42,7 +42,7 @@ def test_every_node_kinds_range_is_that_of_all_pairs_of_records(kind):
     assert exact_interval(EVERY_KIND[kind], SCHEMA) == reached(EVERY_KIND[kind], PAIRS)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(numbers(["age", "half"]))
 def test_a_random_kernels_range_is_reached_and_lies_in_interval_arithmetics(node):
     values = [{"age": a, "half": h} for a, h in {(r["age"], r["half"]) for r in RECORDS}]
@@ -84,7 +84,7 @@ def order_only(records: int) -> st.SearchStrategy[ex.Expression]:
     return st.recursive(comparisons(records), grow, max_leaves=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(order_only(3), st.integers(1, 4))
 def test_the_order_of_few_values_stands_for_all_of_a_larger_domain(node, size):
     wide = schema(size, -1)

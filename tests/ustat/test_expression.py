@@ -114,7 +114,7 @@ def test_an_interpreter_must_define_the_required_operations(method):
         getattr(ex.Interpreter(), method)(*arguments)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(numbers())
 def test_rebuilding_changes_nothing_and_exchanging_twice_neither(node):
     assert ex.interpret(node, ex.Rebuild()) == node

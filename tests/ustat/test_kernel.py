@@ -66,7 +66,7 @@ def test_asymmetric_kernels_are_refused(function):
         kernel(function)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(numbers().filter(fits))
 def test_an_accepted_kernel_is_symmetric_and_an_averaged_one_is_accepted(node):
     exchanged = ex.permute_records(node, (1, 0))
@@ -80,7 +80,7 @@ def test_an_accepted_kernel_is_symmetric_and_an_averaged_one_is_accepted(node):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(numbers().filter(fits))
 def test_no_edge_changes_by_more_than_the_sensitivity_nor_exceeds_the_magnitude(node):
     symmetric = Kernel(ex.Add(node, ex.permute_records(node, (1, 0))), SCHEMA)

@@ -38,7 +38,7 @@ def test_every_node_kind_of_one_record_equals_the_plain_value(kind):
     assert evaluate_local(form, {0: COLUMNS}, len(RECORDS)).tolist() == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(numbers().map(of_one_record).filter(fits))
 def test_random_kernels_of_one_record_equal_the_plain_value_and_keep_their_bound(node):
     form, expected = integers(node)
@@ -77,7 +77,7 @@ def test_only_records_that_occur_are_read():
     assert evaluate_local(constant(3), {}, 2).tolist() == [3, 3]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(numbers().filter(fits), st.permutations([0, 1]))
 def test_relabelling_records_is_permuting_them_in_the_kernel(node, order):
     """Comparisons turn around with it, and stay in their one form."""
@@ -87,7 +87,7 @@ def test_relabelling_records_is_permuting_them_in_the_kernel(node, order):
     assert relabel(relabelled, {record: place for place, record in enumerate(order)}) == form
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(numbers().map(of_one_record).filter(fits), st.integers(0, 3))
 def test_a_value_of_one_record_is_the_same_of_another(node, record):
     """A wire is made so: the field of record 2 is that of record 0, of another table."""

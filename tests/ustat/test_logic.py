@@ -68,7 +68,7 @@ def value(polynomial: Polynomial, signs: dict[Polynomial, int]) -> int:
 PLACES = [dict(zip(FORMS, row, strict=True)) for row in product((-1, 0, 1), repeat=4)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(functions, functions)
 def test_and_and_xor_are_what_they_are_called(left, right):
     both, either = logic.conjunction(left, right), left ^ right
@@ -77,7 +77,7 @@ def test_and_and_xor_are_what_they_are_called(left, right):
         assert at(either, signs) == (at(left, signs) != at(right, signs))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(functions, functions)
 def test_functions_are_equal_where_they_are_the_same_everywhere_and_only_there(left, right):
     same = all(at(left, signs) == at(right, signs) for signs in PLACES)
@@ -85,7 +85,7 @@ def test_functions_are_equal_where_they_are_the_same_everywhere_and_only_there(l
     assert logic.conjunction(left, right) == logic.conjunction(right, left)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(functions)
 def test_a_polynomial_has_the_functions_values_and_gives_it_back(function):
     form = logic_of(function)
@@ -93,7 +93,7 @@ def test_a_polynomial_has_the_functions_values_and_gives_it_back(function):
     assert all(value(form, signs) == at(function, signs) for signs in PLACES)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(functions)
 def test_logic_over_more_comparisons_than_two_is_one_atom_without_a_constant(function):
     atoms = {factor for monomial, _ in logic_of(function).terms for factor, _ in monomial}

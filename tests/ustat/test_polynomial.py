@@ -63,7 +63,7 @@ def test_every_node_kind_has_its_values_on_all_pairs_of_records(kind):
         assert value(form, pair) == by_hand(EVERY_KIND[kind], pair)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(numbers(size=10).filter(fits), st.lists(st.sampled_from(PAIRS), min_size=15, max_size=15))
 def test_a_random_kernel_and_its_normal_form_agree(node, pairs):
     form = polynomial_of(node, SCHEMA)
@@ -71,7 +71,7 @@ def test_a_random_kernel_and_its_normal_form_agree(node, pairs):
         assert value(form, pair) == by_hand(node, pair)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(numbers(size=10).filter(fits))
 def test_terms_are_sorted_without_zeros_and_bits_without_powers(node):
     form = polynomial_of(node, SCHEMA)

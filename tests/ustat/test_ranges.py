@@ -28,7 +28,7 @@ def test_the_interval_of_every_node_kind_is_reached_at_both_ends(kind):
     assert interval_of(EVERY_KIND[kind], SCHEMA) == Interval(min(values), max(values))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(numbers(size=14), st.lists(st.sampled_from(PAIRS), min_size=20, max_size=20))
 def test_every_value_of_a_random_kernel_lies_in_its_interval(node, pairs):
     found = interval_of(node, SCHEMA)

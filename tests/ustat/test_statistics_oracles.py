@@ -176,7 +176,7 @@ def test_every_statistic_of_the_library_has_an_oracle():
 
 @pytest.mark.parametrize("span", [1, 6], ids=["many ties", "few ties"])
 @pytest.mark.parametrize("name", ORACLES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_random_tables(name, span, data):
     rows = data.draw(st.lists(small(name, span), min_size=LIBRARY[name].degree, max_size=8))
@@ -184,7 +184,7 @@ def test_random_tables(name, span, data):
 
 
 @pytest.mark.parametrize("name", TWO_SAMPLES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_random_samples(name, data):
     first, second = (data.draw(st.lists(small(name, 3), min_size=1, max_size=6)) for _ in range(2))

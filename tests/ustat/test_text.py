@@ -35,13 +35,13 @@ AWKWARD = [
 ]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(numbers(size=30))
 def test_reading_a_kernels_text_gives_the_kernel_back(node):
     assert from_text(to_text(node)) == node
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     numbers(st.sampled_from(AWKWARD) | st.text(st.characters(codec="utf-8"), max_size=6), size=6)
 )
@@ -61,7 +61,7 @@ def test_every_node_kind_survives(kind):
     assert from_text(to_text(EVERY_KIND[kind])) == EVERY_KIND[kind]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(numbers(), numbers())
 def test_different_kernels_have_different_texts(left, right):
     assert (to_text(left) == to_text(right)) == (left == right)
@@ -215,7 +215,7 @@ def test_only_text_is_read(text):
         from_text(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.text(alphabet="ab.xy()[]<=&|^~*+-/1 ,'\"\\signabsel:{}", max_size=40) | st.text(max_size=20)
 )

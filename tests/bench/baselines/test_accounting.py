@@ -113,7 +113,7 @@ def true_delta(events: list[Event], epsilon: Fraction) -> float:
     return max(deltas)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(events=st.lists(FINITE, min_size=1, max_size=3), delta=DELTAS)
 def test_no_theorem_is_below_the_exact_composition(events, delta):
     for name, epsilon in compositions(events, delta).items():
@@ -122,7 +122,7 @@ def test_no_theorem_is_below_the_exact_composition(events, delta):
         ), name
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(noisy=NOISY, finite=st.lists(FINITE, max_size=1), delta=DELTAS)
 def test_nor_with_gaussian_or_skellam_noise(noisy, finite, delta):
     events = [noisy, *finite]
@@ -177,7 +177,7 @@ def test_the_divergence_of_discrete_laplace_is_its_sum(s, order):
 # --- properties ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     events=st.lists(st.one_of(FINITE, NOISY), min_size=1, max_size=6),
     more=st.one_of(FINITE, NOISY),
@@ -197,7 +197,7 @@ def test_one_event_more_never_costs_less(events, more, delta):
             assert after[name] >= before[name] - allowed, name
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     events=st.lists(st.one_of(FINITE, NOISY), min_size=1, max_size=6),
     delta=DELTAS,

@@ -63,7 +63,7 @@ def test_other_shares_of_honest_nodes(tenths, one, many):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     epsilon=st.fractions(Fraction(1, 100), 20, max_denominator=100),
     sensitivity=st.integers(1, 10**15),

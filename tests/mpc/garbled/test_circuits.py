@@ -101,7 +101,7 @@ def test_every_node_kind_is_right_on_all_pairs_of_records(kind):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(numbers(size=12).filter(fits))
 def test_random_kernels_are_right_on_all_pairs_of_records(node):
     unit = polynomial_of(node, SCHEMA).unit
@@ -119,7 +119,7 @@ FIELDS = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(FIELDS, FIELDS, numbers(("x", "y")).filter(lambda node: bool(node)))
 def test_random_kernels_are_right_whatever_the_bounds(first, second, node):
     schema = Schema(

@@ -157,7 +157,7 @@ def circuits(draw: st.DrawFn) -> Circuit:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(circuits(), st.sampled_from(RINGS), st.sampled_from([1, 3, 40]))
 def test_random_circuits(circuit, ring, count):
     bits = (
@@ -186,7 +186,7 @@ def test_the_library_is_right_with_ties_and_bounds(name):
     assert totals == got.values.sum(axis=1).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(numbers().filter(fits), st.sampled_from(RINGS))
 def test_random_kernels(node, ring):
     unit = polynomial_of(node, SCHEMA).unit

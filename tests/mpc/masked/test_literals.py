@@ -70,7 +70,7 @@ functions = st.lists(conjunctions, max_size=12).map(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(functions)
 def test_any_function_keeps_its_values_under_all_assignments(function):
     check(function)

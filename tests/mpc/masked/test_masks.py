@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.kernels import KERNELS, TRIPLE_KERNELS, random_records
@@ -66,7 +66,6 @@ coefficients = st.lists(
 ).map(tuple)
 
 
-@settings(deadline=None)
 @given(terms=coefficients, constant=st.integers(-(2**62), 2**62), seed=st.integers(0, 2**32))
 def test_a_linear_form_is_integer_arithmetic_modulo_2_to_the_64(terms, constant, seed):
     """Over all places, and split by who knows which: values less masks are the value."""

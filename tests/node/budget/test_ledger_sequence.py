@@ -56,7 +56,7 @@ def test_threads(path, scarce):
         ledger.verify()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.integers(0, 2**32),
     st.fractions(1, 3, max_denominator=7),
@@ -230,7 +230,7 @@ class AnySequence(RuleBasedStateMachine):
 
 
 TestAnySequence = AnySequence.TestCase
-TestAnySequence.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestAnySequence.settings = settings(max_examples=25, stateful_step_count=25)
 
 
 def test_the_amounts_of_the_model_can_run_out(path):

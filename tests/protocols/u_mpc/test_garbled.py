@@ -94,7 +94,7 @@ def test_a_node_without_records_has_no_part_in_it_but_its_zero_share(name, count
 
 
 @by_statistic
-@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_tables_at_any_nodes(name, data):
     counts = data.draw(st.lists(st.integers(0, 3), min_size=2, max_size=3))

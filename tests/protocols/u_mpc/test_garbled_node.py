@@ -225,7 +225,7 @@ def test_an_evaluator_that_answers_names_itself():
     assert names(caught.value) == ("node-1", "garbled")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(changes)
 def test_damaged_garbled_edges_are_refused_or_give_another_share(change):
     try:
@@ -234,7 +234,7 @@ def test_damaged_garbled_edges_are_refused_or_give_another_share(change):
         assert names(error) == ("node-0", "garbled")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(liar=st.sampled_from(list(STEP)), change=changes)
 def test_damaged_labels_and_batches_are_refused_or_give_another_share(liar, change):
     run = prepared().set_up()

@@ -213,7 +213,7 @@ def test_a_node_whose_records_are_in_no_edge(name, counts):
 
 
 @by_statistic
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_tables_at_any_nodes(name, data):
     """Records, their values and how nodes share them out are anything; as is E."""

@@ -197,7 +197,7 @@ tables_of_any_shape = st.lists(
 ).filter(lambda nodes: {label for rows in nodes for _, label in rows} == {0, 1})
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(tables_of_any_shape)
 def test_the_auc_over_all_pairs_is_scikit_learns(nodes):
     """The first class scores above the second, ties half."""
