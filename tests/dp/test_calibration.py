@@ -92,7 +92,8 @@ def test_the_same_stream_gives_the_same_share():
 
 
 def epsilon_of(pmf: np.ndarray, shift: int) -> float:
-    """The largest log ratio of a law and its shift, over the middle where floats still have digits."""
+    """The largest log ratio of a law and its shift, over the middle where floats still have
+    digits."""
     middle = pmf[REACH - 60 : REACH + 61]
     return float(np.abs(np.log(middle[shift:]) - np.log(middle[:-shift])).max())
 

@@ -116,7 +116,8 @@ def test_a_shift_costs_log_ratio_per_unit(log_ratio, x, shift):
 
 
 def test_tiny_log_ratio_is_stable():
-    """std near sqrt(2)/log_ratio; 1-q computed as a difference of floats would be 0 from 1e-16 on."""
+    """std near sqrt(2)/log_ratio; 1-q computed as a difference of floats would be 0 from
+    1e-16 on."""
     for digits in (9, 18, 60):
         law = DiscreteLaplace(Fraction(1, 10**digits))
         assert law.std == pytest.approx(math.sqrt(2) * 10.0**digits, rel=1e-8)

@@ -156,7 +156,8 @@ def test_the_enclosure_is_sharp_everywhere(shape, scale):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("k", [0, 3, 40])
 def test_both_sides_of_a_step_of_the_distribution_function(shape, k):
-    """U just below F(k) gives k, U just above gives k+1, also when 64 bits are not enough to tell."""
+    """U just below F(k) gives k, U just above gives k+1, also when 64 bits are not enough to
+    tell."""
     log_ratio = Fraction(1, 9)
     step = int(
         decimal_cdf(shape, log_ratio, k) * 2**192
@@ -215,7 +216,8 @@ def test_tiny_log_ratio_is_the_gamma_quantile(shape, log_ratio):
 
 
 def test_geometric_of_tiny_log_ratio_is_exact_to_the_unit():
-    """U = 1/2 exactly: k is the least integer with 1 - q^{k+1} > 1/2, that is k+1 > ln2/log_ratio."""
+    """U = 1/2 exactly: k is the least integer with 1 - q^{k+1} > 1/2, that is k+1 >
+    ln2/log_ratio."""
     getcontext().prec = 80
     scale = 10**30
     k = sample_polya(Fraction(1), Fraction(1, scale), fixed_bits(1 << 63, *[0] * 8))

@@ -30,7 +30,8 @@ def pmf(variance: float, reach: int) -> np.ndarray:
 
 
 def skellam_law(variance: Fraction):
-    """The distribution function at a scale: noise of another size is Skellam of another variance."""
+    """The distribution function at a scale: noise of another size is Skellam of another
+    variance."""
 
     def at(wrong: float):
         v = float(variance) * wrong * wrong

@@ -259,7 +259,8 @@ def test_the_delta_of_approximate_events_is_spent_first():
 
 
 def test_tiny_ratios_keep_their_digits():
-    """A sensitivity of 2^40 units, and one of 2^120: the same noise in finer units costs the same."""
+    """A sensitivity of 2^40 units, and one of 2^120: the same noise in finer units costs the
+    same."""
     coarse, fine, finest = (
         renyi_epsilon(discrete_laplace_curve(Fraction(1, 10) / s, s), DELTA)
         for s in (2**40, 2**80, 2**120)

@@ -15,7 +15,8 @@ from umpc.errors import InvalidEpsilon, StudyError
 
 
 def log_pmf(shape: float, log_ratio: float, reach: int) -> np.ndarray:
-    """log P(A - B = x), x = 0..reach, of two Polya variables: the convolution, summed term by term."""
+    """log P(A - B = x), x = 0..reach, of two Polya variables: the convolution, summed term by
+    term."""
     k = np.arange(int(60 / log_ratio) + 2 * reach + 50)
     one = (
         special.gammaln(k + shape) - special.gammaln(k + 1) - special.gammaln(shape) - log_ratio * k

@@ -169,7 +169,8 @@ def test_a_tiny_rho_is_not_lost_in_rounding():
 
 
 def test_moments_of_the_discrete_law_are_those_of_the_normal():
-    """Step 3 of the proof, at a small σ where rounding would show: integer shifts, integer powers."""
+    """Step 3 of the proof, at a small σ where rounding would show: integer shifts, integer
+    powers."""
     x = np.arange(-40, 41)
     law = np.exp(-(x**2) / (2 * 1.7))
     law /= law.sum()
