@@ -1,6 +1,7 @@
-"""Sinh & Ramon 2025, "Accurate, private, secure, federated U-statistics with higher degree": its sentences, checked.
+"""Sinh & Ramon 2025, "Accurate, private, secure, federated U-statistics with higher degree".
 
-Each test quotes the paper and runs our code on it. Where we depart, the test says what the paper has and why.
+Each test quotes a sentence of the paper and runs the project's code on it. Where the project
+departs from the paper, the test quotes the paper and gives the reason.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def test_merged_parties_pay_nothing_between_them(kernel, degree):
     between them"."""
     tables = random_tables([6], "merged")
     alone = [table([x], [y]) for x, y in records_of(tables)]
-    merged, apart = (simulate_exact(of, kernel, degree=degree) for of in (tables, alone))
+    merged, apart = (simulate_exact(held, kernel, degree=degree) for held in (tables, alone))
     assert merged.report.estimate == apart.report.estimate
     assert merged.report.bytes_online == merged.attempt.ring.bytes < apart.report.bytes_online
 
@@ -91,8 +92,8 @@ def simulate_exact(tables, kernel: str = KENDALL, edges: str = "all", degree: in
 
 @pytest.mark.parametrize("degree", [2, 3])
 def test_section_3_all_parties_draw_the_same_e(degree):
-    """Section 3: "jointly generate a seed for a pseudorandom number generator (PRG) and then use it to all draw
-    the same random E"."""
+    """Section 3: "jointly generate a seed for a pseudorandom number generator (PRG) and then use
+    it to all draw the same random E"."""
     study = make_study(TRIPLE if degree == 3 else KENDALL, 3, edges="2n", degree=degree)
     first, second = (make_attempt(study, [3, 4, 5], "all draw").hypergraph for _ in range(2))
     assert list(first.cells) == list(second.cells)
@@ -102,8 +103,7 @@ def test_section_3_all_parties_draw_the_same_e(degree):
 
 
 def test_protocol_3_1_the_aggregator_adds_up_the_parties_numbers():
-    """Protocol 3.1, step 4: "P_i sends z_i to the aggregator, who reveals Û = 1/|E| · Rec({z_i})".
-    """
+    """Protocol 3.1, step 4: "P_i sends z_i to the aggregator, who reveals Û = 1/|E| · Rec({z_i})"."""
     run = simulate(make_study(nodes=3), random_tables([2, 2, 2], "z"), Entropy("z"))
     total = sum(int.from_bytes(share, "little") for share in run.transcript.shares)
     assert [run.attempt.ring.decode(total)] == noisy_sums(run.transcript.shares, 1)
@@ -116,8 +116,8 @@ def test_protocol_3_1_the_aggregator_adds_up_the_parties_numbers():
 @pytest.mark.parametrize("counts", [[1] * 6, [2, 3, 1], [5, 1], [6], [0, 4, 2]], ids=str)
 @pytest.mark.parametrize(("kernel", "degree"), [(KENDALL, 2), (GINI, 2), (SPEARMAN, 3)])
 def test_correctness_shares_over_different_groups_may_be_mixed(kernel, degree, counts):
-    """Section 4: "due to the use of additive secret sharing the mixing of secret shares over different groups of
-    parties in step 4(a) is sound"; C.1: it computes U_{f,E} + η/|E|."""
+    """Section 4: "due to the use of additive secret sharing the mixing of secret shares over
+    different groups of parties in step 4(a) is sound"; C.1: it computes U_{f,E} + η/|E|."""
     tables = random_tables(counts, f"groups {counts}")
     run = simulate_exact(tables, kernel, "2n", degree)
     (exact,), (kernel,) = (
@@ -162,8 +162,8 @@ def total(study: Study, attempt, rows) -> int:
 
 
 def test_privacy_only_the_edges_of_the_record_are_affected():
-    """Section 4: "an average of |E| terms of which only at most δ_G^max are affected by the change of a single
-    instance"."""
+    """Section 4: "an average of |E| terms of which only at most δ_G^max are affected by the change
+    of a single instance"."""
     records, count = 9, 14
     for degree, most in ((1, 1), (2, 4), (3, 5), (4, 7)):
         some = min(count, comb(records, degree))
@@ -200,8 +200,7 @@ def test_fewer_bits_than_the_papers_accounting():
 )
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_all_vertices_have_nearly_the_same_degree(records, count, degree):
-    """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; Algorithm 1 draws |E| = m edges.
-    """
+    """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; Algorithm 1 draws |E| = m edges."""
     count = min(count, comb(records, degree))
     edges = balanced(records, count, Stream(seed_of(f"{records} {count}")).words, degree)
     degrees = np.bincount(edges.reshape(-1), minlength=records)
@@ -223,8 +222,10 @@ def test_a_5_1_kendalls_tau(seed):
 
 
 def test_a_5_1_both_formulas_agree_without_ties_and_only_then():
-    """(8) also says "τ = 1 − 2(number of discordant pairs)/C(n,2)": with a tie the two differ; ours is
-    the sum of signs (tau-a)."""
+    """(8) also says "τ = 1 − 2(number of discordant pairs)/C(n,2)": with a tie the two differ.
+
+    Ours is the sum of signs (tau-a).
+    """
     distinct = [table([0, 3], [1, 2]), table([1, 2], [3, 0])]
     tied = [table([0, 3], [1, 2]), table([1, 1], [3, 0])]
     for tables, equal in ((distinct, True), (tied, False)):
@@ -236,8 +237,7 @@ def test_a_5_1_both_formulas_agree_without_ties_and_only_then():
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_a_5_2_the_gini_mean_difference(seed):
-    """(9): GMD = 2/(n(n−1)) · Σ_{i<j} |x_i − x_j| = 2/(n(n−1)) · Σ (2·I[x_i > x_j] − 1)(x_i − x_j).
-    """
+    """(9): GMD = 2/(n(n−1)) · Σ_{i<j} |x_i − x_j| = 2/(n(n−1)) · Σ (2·I[x_i > x_j] − 1)(x_i − x_j)."""
     tables = random_tables([3, 4, 2], seed)
     xs = [x for x, _ in records_of(tables)]
     pairs = list(combinations(xs, 2))
@@ -301,8 +301,11 @@ def test_departure_noise_is_calibrated_to_the_honest_nodes():
 
 
 def test_departure_shares_are_uniform_by_zero_shares_not_by_e():
-    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed" fails for Remark B.1's local
-    noise when a party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
+    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed".
+
+    It fails for Remark B.1's local noise when a party has no edge with others: its z_i would be its
+    own partial sum. Ours adds pairwise zero shares.
+    """
     study = make_study(nodes=2, epsilon=LOUD)
     tables = [table([0, 1, 2], [0, 1, 2]), table([], [])]
     shares = {
@@ -318,8 +321,11 @@ def test_departure_sums_are_of_integers():
 
 
 def test_departure_several_sums_share_epsilon():
-    """Protocol 3.1 reveals one number. Ours may reveal several: each gets a part of ε, the parts add up to ε
-    (sequential composition), and each has noise for its own range."""
+    """Protocol 3.1 reveals one number. Ours may reveal several.
+
+    Each gets a part of ε, the parts add up to ε (sequential composition), and each has noise for
+    its own range.
+    """
     study = make_study(
         (KENDALL, "a.x == b.x"), 2, estimator="ratio", epsilon="1", split=("2/3", "1/3")
     )
