@@ -103,7 +103,7 @@ def test_section_3_all_parties_draw_the_same_e(degree):
 
 
 def test_protocol_3_1_the_aggregator_adds_up_the_parties_numbers():
-    """Protocol 3.1, step 4: "P_i sends z_i to the aggregator, who reveals Û = 1/|E| · Rec({z_i})"."""
+    """Protocol 3.1, step 4: "P_i sends z_i to the aggregator, who reveals 1/|E| · Rec({z_i})"."""
     run = simulate(make_study(nodes=3), random_tables([2, 2, 2], "z"), Entropy("z"))
     total = sum(int.from_bytes(share, "little") for share in run.transcript.shares)
     assert [run.attempt.ring.decode(total)] == noisy_sums(run.transcript.shares, 1)
@@ -200,7 +200,7 @@ def test_fewer_bits_than_the_papers_accounting():
 )
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_all_vertices_have_nearly_the_same_degree(records, count, degree):
-    """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; Algorithm 1 draws |E| = m edges."""
+    """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; algorithm 1 draws m edges."""
     count = min(count, comb(records, degree))
     edges = balanced(records, count, Stream(seed_of(f"{records} {count}")).words, degree)
     degrees = np.bincount(edges.reshape(-1), minlength=records)
@@ -237,7 +237,7 @@ def test_a_5_1_both_formulas_agree_without_ties_and_only_then():
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_a_5_2_the_gini_mean_difference(seed):
-    """(9): GMD = 2/(n(n−1)) · Σ_{i<j} |x_i − x_j| = 2/(n(n−1)) · Σ (2·I[x_i > x_j] − 1)(x_i − x_j)."""
+    """(9): GMD is the mean of |x_i − x_j| = (2·I[x_i > x_j] − 1)(x_i − x_j) over all pairs."""
     tables = random_tables([3, 4, 2], seed)
     xs = [x for x, _ in records_of(tables)]
     pairs = list(combinations(xs, 2))
