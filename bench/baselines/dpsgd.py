@@ -230,7 +230,9 @@ def clipped_gradients(
         length = np.sqrt((gradients**2).sum(axis=1))
         factor = np.minimum(1.0, float(clip) / length) * ((STEPS - 1) / float(clip))
         scaled = gradients * factor[:, None]
-    cut = np.trunc(np.nan_to_num(np.clip(scaled, -STEPS, STEPS))).astype(np.int64)
+    cut: NDArray[np.int64] = np.trunc(np.nan_to_num(np.clip(scaled, -STEPS, STEPS))).astype(
+        np.int64
+    )
     cut[(cut**2).sum(axis=1) > STEPS**2] = 0
     return cut
 

@@ -10,6 +10,7 @@ import math
 import secrets
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
@@ -92,7 +93,7 @@ def gopa(runs: int) -> Printed:
     rows = []
     for case, edges, colluding in cases:
         protocol = federation(edges, colluding)
-        error = _rmse(lambda p=protocol: p.estimate(values, secrets.randbits), truth, runs)
+        error = _rmse(partial(protocol.estimate, values, secrets.randbits), truth, runs)
         ratio = float(protocol.rho / protocol.central_rho)
         predicted = math.sqrt(protocol.noise_variance)
         rows.append((*_compared(case, "std of the mean", predicted, error), f"{ratio:.2f}"))
@@ -111,7 +112,7 @@ def median(runs: int) -> Printed:
         noise = single.noise_variance(records // chunks)
         bound = math.sqrt(wrapper.mse_bound(noise))
         likely = math.sqrt(wrapper.mse_normal(noise))
-        error = _rmse(lambda w=wrapper: w.estimate(table, secrets.randbits), ZERO, runs)
+        error = _rmse(partial(wrapper.estimate, table, secrets.randbits), ZERO, runs)
         missed = float(failure(chunks, Fraction(1, 4)))
         rows.append(
             (
@@ -148,9 +149,7 @@ def triangles(runs: int) -> Printed:
         truth = Fraction(int(total(triangle_terms(graph), family)), family.count)
         protocol = TriangleDensity(Fraction(8))
         predicted = math.sqrt(protocol.noise_variance(int(graph.sum()) // 2, nodes))
-        error = _rmse(
-            lambda p=protocol, g=graph: p.estimate(g, secrets.randbits), truth, min(runs, 20)
-        )
+        error = _rmse(partial(protocol.estimate, graph, secrets.randbits), truth, min(runs, 20))
         case = f"radius {radius}: {float(truth):.4f} are triangles"
         rows.append(_compared(case, "noise", predicted, error))
     return Printed(f"Triangles: a graph of {nodes} nodes on a sphere, ε = 8", COMPARED, rows)

@@ -215,7 +215,8 @@ def _flows(parties: int, edges: list[tuple[int, int]], ratio: float) -> NDArray[
     for number, (i, j) in enumerate(edges):
         incidence[i, number], incidence[j, number] = 1.0, -1.0
     inner = np.eye(parties) + ratio * incidence @ incidence.T
-    return np.rint(ratio * incidence.T @ np.linalg.inv(inner) * FLOW).astype(np.int64)
+    flows: NDArray[np.float64] = ratio * incidence.T @ np.linalg.inv(inner) * FLOW
+    return np.rint(flows).astype(np.int64)
 
 
 def _rho_of(

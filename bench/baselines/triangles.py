@@ -119,7 +119,8 @@ def triangle_terms(adjacency: NDArray[np.bool_]) -> Terms:
 
     def evaluate(sets: NDArray[np.int64]) -> NDArray[np.int64]:
         i, j, k = sets
-        return (adjacency[i, j] & adjacency[i, k] & adjacency[j, k]).astype(np.int64)
+        closed: NDArray[np.bool_] = adjacency[i, j] & adjacency[i, k] & adjacency[j, k]
+        return closed.astype(np.int64)
 
     return Terms(len(adjacency), 3, 0, 1, Fraction(1), evaluate)
 

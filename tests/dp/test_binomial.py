@@ -1,4 +1,4 @@
-"""Coins: the exact delta, the least number of them, and how far below the literature's sufficient number it is."""
+"""Coins: the exact delta, and the least number, far below the literature's sufficient number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ DELTA = Fraction(1, 10**6)
 
 
 def exact_delta(coins: int, shift: int, epsilon: Fraction, digits: int = 60) -> Fraction:
-    """By integers: sum of max(0, C(m,x) - e^epsilon C(m,x-s))/2^m, with e^epsilon as a fraction from below."""
+    """By integers: sum of max(0, C(m,x) - e^epsilon C(m,x-s))/2^m, with e^epsilon as a fraction
+    from below."""
     growth = Fraction(int(math.exp(float(epsilon)) * (1 - 1e-12) * 10**digits), 10**digits)
     total = Fraction(0)
     for x in range(coins + shift + 1):
@@ -74,7 +75,8 @@ def test_the_number_is_enough_and_two_fewer_are_not(epsilon, delta, s):
     assert binomial_delta(coins, s, epsilon) <= delta < binomial_delta(coins - 2, s, epsilon)
     sufficient = 64 * math.log(2 / delta) / epsilon**2 * s * s
     print(
-        f"epsilon {epsilon}, delta {float(delta):.0e}, s {s}: {coins} coins, {sufficient / coins:.1f} x fewer than 2006"
+        f"epsilon {epsilon}, delta {float(delta):.0e}, s {s}: {coins} coins, "
+        f"{sufficient / coins:.1f} x fewer than 2006"
     )
     assert sufficient / coins > (9 if epsilon <= 1 else 1)
 

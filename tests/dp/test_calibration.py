@@ -1,4 +1,4 @@
-"""`DistributedLaplace`: what all nodes add, what honest nodes guarantee, how far the noise reaches."""
+"""`DistributedLaplace`: the noise of all nodes, the guarantee of honest nodes, the tail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ REACH = 600
 
 
 def difference_pmf(shape: float, log_ratio: float) -> np.ndarray:
-    """P(A - B = x) for x in -REACH..REACH, A and B Polya(shape): the sum of shares of this total shape."""
+    """P(A - B = x) for x in -REACH..REACH, A and B Polya(shape): the sum of shares of this total
+    shape."""
     one = stats.nbinom.pmf(np.arange(REACH + 1), shape, -math.expm1(-log_ratio))
     return np.convolve(one, one[::-1])
 
@@ -40,7 +41,7 @@ def totals(noise: DistributedLaplace, shares: int, bits: SeededBits) -> list[int
     return [sum(noise.draw(bits) for _ in range(shares)) for _ in range(N)]
 
 
-# --- what is added ------------------------------------------------------------------------------------------
+# --- what is added --------------------------------------------------------------------------------
 
 
 def test_all_shares_sum_to_the_wider_law():
@@ -87,11 +88,12 @@ def test_the_same_stream_gives_the_same_share():
     assert [noise.draw(bits) for _ in range(5)] == [432708, 4898, -4386465, -4656284, -271880]
 
 
-# --- what is guaranteed -------------------------------------------------------------------------------------
+# --- what is guaranteed ---------------------------------------------------------------------------
 
 
 def epsilon_of(pmf: np.ndarray, shift: int) -> float:
-    """The largest log ratio of a law and its shift, over the middle where floats still have digits."""
+    """The largest log ratio of a law and its shift, over the middle where floats still have
+    digits."""
     middle = pmf[REACH - 60 : REACH + 61]
     return float(np.abs(np.log(middle[shift:]) - np.log(middle[:-shift])).max())
 
@@ -105,13 +107,14 @@ def test_epsilon_holds_for_exactly_the_honest_shares(nodes, honest, sensitivity)
 
 
 def test_epsilon_fails_if_fewer_are_honest_than_assumed():
-    """Why h is not n: with one of two nodes honest, noise made for two gives 1.68 where 1 was promised."""
+    """Why h is not n: with one of two nodes honest, noise made for two gives 1.68 where 1 was
+    promised."""
     noise = DistributedLaplace(Fraction(1), sensitivity=1, nodes=2, honest=2)
     left = difference_pmf(1 * (1 / noise.honest), float(noise.log_ratio))
     assert epsilon_of(left, 1) == pytest.approx(1.68, abs=0.01)
 
 
-# --- how far it reaches -------------------------------------------------------------------------------------
+# --- how far it reaches ---------------------------------------------------------------------------
 
 
 def tail(noise: DistributedLaplace, bound: int) -> float:
@@ -164,7 +167,7 @@ def test_ln2_above_is_above():
     assert 0 < LN2_ABOVE - Fraction(Decimal(2).ln()) < Fraction(1, 10**17)
 
 
-# --- the ends of the range, and refusals --------------------------------------------------------------------
+# --- the ends of the range, and refusals ----------------------------------------------------------
 
 
 def test_sensitivity_zero_is_no_noise():

@@ -1,4 +1,4 @@
-"""Streams, exact coins and thresholds: the law that is drawn is the law that epsilon is claimed for."""
+"""Streams, exact coins and thresholds: epsilon is claimed for the law that is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise of density 1/(1 + z⁴): its law, its rounding, and that sliding and dilating cost what is said."""
+"""Noise of density 1/(1 + z⁴): its law, its rounding, and the cost of shifts and dilations."""
 
 from __future__ import annotations
 

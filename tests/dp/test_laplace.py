@@ -1,4 +1,4 @@
-"""Shares of discrete Laplace noise: their sum, their power to be found wrong, and the law's description."""
+"""Shares of discrete Laplace noise: their sum, the tests' power, and the law's description."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sums(honest: int, shares: int, bits: SeededBits, count: int = N) -> list[int
     return [sum(sample_share(honest, 1 / SCALE, bits) for _ in range(shares)) for _ in range(count)]
 
 
-# --- shares -------------------------------------------------------------------------------------------------
+# --- shares ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("honest", "count"), [(1, N), (2, N), (3, N), (16, 1_500)])
@@ -76,7 +76,7 @@ def test_no_honest_node_is_refused(honest):
         sample_share(honest, Fraction(1), SeededBits("unused"))
 
 
-# --- the law's description ----------------------------------------------------------------------------------
+# --- the law's description ------------------------------------------------------------------------
 
 
 @given(log_ratio=st.fractions(Fraction(1, 1000), 30), x=st.integers(-300, 300))
@@ -103,7 +103,8 @@ def test_moments_are_those_of_the_pmf(log_ratio):
     shift=st.integers(-20, 20),
 )
 def test_a_shift_costs_log_ratio_per_unit(log_ratio, x, shift):
-    """Differential privacy itself: P(x) <= exp(log_ratio |shift|) P(x + shift), with equality on one side."""
+    """Differential privacy itself: P(x) <= exp(log_ratio |shift|) P(x + shift), with equality on
+    one side."""
     law = DiscreteLaplace(log_ratio)
     here, there = law.pmf(x), law.pmf(x + shift)
     if here and there:
@@ -115,7 +116,8 @@ def test_a_shift_costs_log_ratio_per_unit(log_ratio, x, shift):
 
 
 def test_tiny_log_ratio_is_stable():
-    """std near sqrt(2)/log_ratio; 1-q computed as a difference of floats would be 0 from 1e-16 on."""
+    """std near sqrt(2)/log_ratio; 1-q computed as a difference of floats would be 0 from
+    1e-16 on."""
     for digits in (9, 18, 60):
         law = DiscreteLaplace(Fraction(1, 10**digits))
         assert law.std == pytest.approx(math.sqrt(2) * 10.0**digits, rel=1e-8)

@@ -23,7 +23,8 @@ def test_discrete_laplace_adds_the_law_to_the_value():
 
 
 def test_laplace_is_near_the_continuous_law():
-    """On a grid of 1/1000 no test of this size can tell; in steps, shifted by the half that rounding hides."""
+    """On a grid of 1/1000 no test of this size can tell; in steps, shifted by the half that
+    rounding hides."""
     bits, grid = SeededBits("laplace"), Fraction(1, 1000)
     drawn = [laplace(Fraction(1, 3), Fraction(2), EPSILON, bits, grid) for _ in range(4 * N)]
     assert all((value / grid).denominator == 1 for value in drawn)
@@ -40,13 +41,14 @@ def test_laplace_is_near_the_continuous_law():
     grid=st.fractions(Fraction(1, 100), 3, max_denominator=100),
 )
 def test_rounding_to_the_grid_keeps_the_sensitivity(value, change, part, grid):
-    """Two values that differ by at most the sensitivity differ by at most its steps; and rounding is to nearest."""
+    """Two values that differ by at most the sensitivity differ by at most its steps; and rounding
+    is to nearest."""
     here, there = on_grid(value, grid), on_grid(value + part * change, grid)
     assert abs(here - there) <= grid_sensitivity(change, grid)
     assert abs(here * grid - value) <= grid / 2
 
 
-# --- refusals ---
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

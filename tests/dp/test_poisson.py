@@ -34,7 +34,8 @@ def test_the_law_is_poisson(mean):
     "mean", [Fraction(10**9), Fraction(10**18) + Fraction(1, 3), Fraction(MOST_MEAN)], ids=float
 )
 def test_a_large_mean_is_normal_around_it(mean):
-    """x - mean in units of sqrt(mean); the skewness, 1/sqrt(mean), is far below what the draws can show."""
+    """x - mean in units of sqrt(mean); the skewness, 1/sqrt(mean), is far below what the draws can
+    show."""
     bits, unit = SeededBits(f"large poisson {mean}"), math.isqrt(int(mean))
     drawn = [math.floor(1000 * (sample_poisson(mean, bits) - mean) / unit) for _ in range(2 * N)]
     accept_only(drawn, lambda wrong: stats.norm(0, 1000 * wrong).cdf, -8000, 8000, bits)
@@ -80,7 +81,8 @@ def test_the_odds_of_acceptance_are_below_one(mean, steps):
     ids=str,
 )
 def test_proposal_times_acceptance_is_proportional_to_the_law(mean):
-    """The identity that exactness rests on, in balls: exp(-|y|/s) acceptance(y) / p(m+y) is one constant."""
+    """The identity that exactness rests on, in balls: exp(-|y|/s) acceptance(y) / p(m+y) is one
+    constant."""
     mode, scale = math.floor(mean), math.isqrt(math.floor(mean)) + 1
     with ctx.workprec(128):
         constants = [

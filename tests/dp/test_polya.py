@@ -46,7 +46,7 @@ def high(scale: Fraction) -> int:
     return int(60 * scale) + 60
 
 
-# --- the law ------------------------------------------------------------------------------------------------
+# --- the law --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
@@ -85,13 +85,14 @@ def test_a_shape_above_one_is_a_sum():
 
 @pytest.mark.parametrize("shape", [Fraction(1), Fraction(1, 2), Fraction(1, 3)], ids=str)
 def test_at_scale_1e9_the_law_is_gamma(shape):
-    """X/scale tends to Gamma(shape, 1); at 1e9 the difference is far below what 1,000 draws can show."""
+    """X/scale tends to Gamma(shape, 1); at 1e9 the difference is far below what 1,000 draws can
+    show."""
     bits, scale = SeededBits(f"large {shape}"), Fraction(10**9)
     law = stats.gamma(float(shape), scale=float(scale))
     accept(draws(shape, scale, bits, 1_000), lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)
 
 
-# --- inversion: F(k-1) <= U < F(k) --------------------------------------------------------------------------
+# --- inversion: F(k-1) <= U < F(k) ----------------------------------------------------------------
 
 
 @settings(max_examples=150)
@@ -142,7 +143,8 @@ def test_the_enclosure_holds_the_distribution_function(shape, log_ratio, k):
 )
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_enclosure_is_sharp_everywhere(shape, scale):
-    """flint gives up at no k that a draw may meet: see `_ball_with_radius` and `distribution` for two places it would."""
+    """flint gives up at no k that a draw may meet: see `_ball_with_radius` and `distribution` for
+    two places it would."""
     for tenths in (1, 10, 100, 1000, 3000):
         k = int(tenths * scale) // 10
         balls = [
@@ -154,7 +156,8 @@ def test_the_enclosure_is_sharp_everywhere(shape, scale):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("k", [0, 3, 40])
 def test_both_sides_of_a_step_of_the_distribution_function(shape, k):
-    """U just below F(k) gives k, U just above gives k+1, also when 64 bits are not enough to tell."""
+    """U just below F(k) gives k, U just above gives k+1, also when 64 bits are not enough to
+    tell."""
     log_ratio = Fraction(1, 9)
     step = int(
         decimal_cdf(shape, log_ratio, k) * 2**192
@@ -170,7 +173,7 @@ def test_more_bits_are_drawn_only_when_needed():
     )  # a second word would fail
 
 
-# --- vectors ------------------------------------------------------------------------------------------------
+# --- vectors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_the_same_stream_gives_the_same_noise(shape, log_ratio, expected):
     assert [sample_polya(shape, log_ratio, bits) for _ in expected] == expected
 
 
-# --- the ends of the range ----------------------------------------------------------------------------------
+# --- the ends of the range ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,7 +216,8 @@ def test_tiny_log_ratio_is_the_gamma_quantile(shape, log_ratio):
 
 
 def test_geometric_of_tiny_log_ratio_is_exact_to_the_unit():
-    """U = 1/2 exactly: k is the least integer with 1 - q^{k+1} > 1/2, that is k+1 > ln2/log_ratio."""
+    """U = 1/2 exactly: k is the least integer with 1 - q^{k+1} > 1/2, that is k+1 >
+    ln2/log_ratio."""
     getcontext().prec = 80
     scale = 10**30
     k = sample_polya(Fraction(1), Fraction(1, scale), fixed_bits(1 << 63, *[0] * 8))
@@ -238,7 +242,8 @@ def test_all_ones_are_a_dead_source(shape, log_ratio):
 
 
 def test_after_256_ones_a_zero_still_ends():
-    """The deepest tail a test can reach: 1-U near 2^-256, so k near 256 ln2 scale for the geometric."""
+    """The deepest tail a test can reach: 1-U near 2^-256, so k near 256 ln2 scale for the
+    geometric."""
     words = [ONES] * 4 + [0] * 4
     k = sample_polya(Fraction(1), Fraction(1, 1000), fixed_bits(*words))
     assert k == 177_445  # floor(256 ln2 * 1000)

@@ -1,4 +1,4 @@
-"""Skellam shares: their law, the guarantee of the calibrated vector, the tail, and the theorem it rests on."""
+"""Skellam shares: their law, the guarantee of the vector, the tail, and the theorem behind it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def pmf(variance: float, reach: int) -> np.ndarray:
 
 
 def skellam_law(variance: Fraction):
-    """The distribution function at a scale: noise of another size is Skellam of another variance."""
+    """The distribution function at a scale: noise of another size is Skellam of another
+    variance."""
 
     def at(wrong: float):
         v = float(variance) * wrong * wrong
@@ -41,7 +42,7 @@ def skellam_law(variance: Fraction):
     return at
 
 
-# --- what is added ------------------------------------------------------------------------------------------
+# --- what is added --------------------------------------------------------------------------------
 
 
 def test_the_law_is_skellam():
@@ -52,7 +53,8 @@ def test_the_law_is_skellam():
 
 @pytest.mark.parametrize("shares", [2, 3], ids=["honest", "all"])
 def test_shares_sum_to_skellam(shares):
-    """Two of three nodes are honest: their shares are the promised noise, all three are half as much again."""
+    """Two of three nodes are honest: their shares are the promised noise, all three are half as
+    much again."""
     bits, share = (
         SeededBits(f"skellam shares {shares}"),
         SkellamShare(Fraction(20), nodes=3, honest=2),
@@ -81,7 +83,7 @@ def test_the_same_stream_gives_the_same_share():
 VECTOR = [5, -11, -6, -9871986, -34415029, 5994180]
 
 
-# --- what is guaranteed -------------------------------------------------------------------------------------
+# --- what is guaranteed ---------------------------------------------------------------------------
 
 CASES = [
     (epsilon, delta, s)
@@ -93,7 +95,8 @@ CASES = [
 
 @pytest.mark.parametrize(("epsilon", "delta", "s"), CASES, ids=str)
 def test_delta_holds_on_one_sum_and_is_not_absurdly_loose(epsilon, delta, s):
-    """The exact delta of the calibrated law, for every smaller change too; and the least std that would do."""
+    """The exact delta of the calibrated law, for every smaller change too; and the least std that
+    would do."""
     noise = DistributedSkellam(epsilon, delta, (s,), nodes=2, honest=1)
     variance = float(noise.honest_variances[0])
     table = pmf(variance, int(16 * math.sqrt(variance)) + 60)
@@ -153,7 +156,8 @@ def exact_renyi(p: list[arb], shift: int, order: int) -> float:
     "variance", [Fraction(1, 20), Fraction(1), Fraction(7), Fraction(50), Fraction(400)], ids=str
 )
 def test_the_theorem_bounds_the_exact_divergence(variance):
-    """Agarwal, Kairouz and Liu 2021, theorem 3.5, over orders, shifts and sizes of noise; and it is near."""
+    """Agarwal, Kairouz and Liu 2021, theorem 3.5, over orders, shifts and sizes of noise; and it is
+    near."""
     with ctx.workprec(200):
         v = arb(variance.numerator) / variance.denominator
         p = [v.bessel_i(x, scaled=True) for x in range(int(12 * math.sqrt(variance)) + 24 * 9 + 70)]
@@ -162,7 +166,8 @@ def test_the_theorem_bounds_the_exact_divergence(variance):
         exact = exact_renyi(p, shift, order)
         ratios.append(exact / float(skellam_curve((variance,), (shift,))(order)))
     print(
-        f"variance {variance}: exact divergence is {min(ratios):.3f} .. {max(ratios):.3f} of the bound"
+        f"variance {variance}: exact divergence is {min(ratios):.3f} .. {max(ratios):.3f} "
+        "of the bound"
     )
     assert max(ratios) <= 1
     assert variance < 50 or max(ratios) > 0.95
@@ -179,13 +184,14 @@ def test_the_calibration_is_the_least_that_the_theorem_proves():
 
 
 def test_many_sums_need_less_than_splitting_epsilon():
-    """Why Skellam: on 20 sums of one sensitivity it beats discrete Laplace noise of epsilon/20 each."""
+    """Why Skellam: on 20 sums of one sensitivity it beats discrete Laplace noise of epsilon/20
+    each."""
     skellam = DistributedSkellam(Fraction(1), DELTA, (1000,) * 20, nodes=4, honest=3).sums[0].std
     laplace = DistributedLaplace(Fraction(1, 20), 1000, nodes=4, honest=3).std
     assert skellam < laplace / 1.3
 
 
-# --- how far it reaches -------------------------------------------------------------------------------------
+# --- how far it reaches ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -215,7 +221,7 @@ def test_the_tail_bound_of_large_noise_is_that_of_a_normal(variance, bits):
     assert share.tail_bound(bits) <= share.tail_bound(bits + 1)
 
 
-# --- the ends of the range, and refusals --------------------------------------------------------------------
+# --- the ends of the range, and refusals ----------------------------------------------------------
 
 
 def test_public_sums_get_no_noise():

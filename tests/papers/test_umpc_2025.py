@@ -1,6 +1,7 @@
-"""Sinh & Ramon 2025, "Accurate, private, secure, federated U-statistics with higher degree": its sentences, checked.
+"""Sinh & Ramon 2025, "Accurate, private, secure, federated U-statistics with higher degree".
 
-Each test quotes the paper and runs our code on it. Where we depart, the test says what the paper has and why.
+Each test quotes a sentence of the paper and runs the project's code on it. Where the project
+departs from the paper, the test quotes the paper and gives the reason.
 """
 
 from __future__ import annotations
@@ -55,11 +56,12 @@ def estimate(study: Study, tables, seed: str = "paper") -> float:
     return simulate(study, tables, Entropy(seed)).report.estimate
 
 
-# --- section 2 ----------------------------------------------------------------------------------------------
+# --- section 2 ------------------------------------------------------------------------------------
 
 
 def test_definition_2_1_f_is_symmetric():
-    """Section 2: "Let f : X^k → Y be a symmetric function, i.e., for all x ∈ X and any permutation φ"."""
+    """Section 2: "Let f : X^k → Y be a symmetric function, i.e., for all x ∈ X and any permutation
+    φ"."""
     records = table([0, 1, 3], [2, 1, 0]), table([1, 1, 0], [0, 3, 3]), table([2, 1, 2], [1, 1, 3])
     for text, degree in ((KENDALL, 2), (SPEARMAN, 3), (SKEWNESS, 3), (TRIPLE, 3)):
         (kernel,) = make_study(text, degree=degree).parsed_kernels
@@ -71,10 +73,11 @@ def test_definition_2_1_f_is_symmetric():
 
 @pytest.mark.parametrize(("kernel", "degree"), [(KENDALL, 2), (SKEWNESS, 3)])
 def test_merged_parties_pay_nothing_between_them(kernel, degree):
-    """Section 1: "one can simply merge parties together and eliminate the communication cost between them"."""
+    """Section 1: "one can simply merge parties together and eliminate the communication cost
+    between them"."""
     tables = random_tables([6], "merged")
     alone = [table([x], [y]) for x, y in records_of(tables)]
-    merged, apart = (simulate_exact(of, kernel, degree=degree) for of in (tables, alone))
+    merged, apart = (simulate_exact(held, kernel, degree=degree) for held in (tables, alone))
     assert merged.report.estimate == apart.report.estimate
     assert merged.report.bytes_online == merged.attempt.ring.bytes < apart.report.bytes_online
 
@@ -84,13 +87,13 @@ def simulate_exact(tables, kernel: str = KENDALL, edges: str = "all", degree: in
     return simulate(study, tables, Entropy("exact"))
 
 
-# --- section 3 ----------------------------------------------------------------------------------------------
+# --- section 3 ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("degree", [2, 3])
 def test_section_3_all_parties_draw_the_same_e(degree):
-    """Section 3: "jointly generate a seed for a pseudorandom number generator (PRG) and then use it to all draw
-    the same random E"."""
+    """Section 3: "jointly generate a seed for a pseudorandom number generator (PRG) and then use
+    it to all draw the same random E"."""
     study = make_study(TRIPLE if degree == 3 else KENDALL, 3, edges="2n", degree=degree)
     first, second = (make_attempt(study, [3, 4, 5], "all draw").hypergraph for _ in range(2))
     assert list(first.cells) == list(second.cells)
@@ -100,21 +103,21 @@ def test_section_3_all_parties_draw_the_same_e(degree):
 
 
 def test_protocol_3_1_the_aggregator_adds_up_the_parties_numbers():
-    """Protocol 3.1, step 4: "P_i sends z_i to the aggregator, who reveals Û = 1/|E| · Rec({z_i})"."""
+    """Protocol 3.1, step 4: "P_i sends z_i to the aggregator, who reveals 1/|E| · Rec({z_i})"."""
     run = simulate(make_study(nodes=3), random_tables([2, 2, 2], "z"), Entropy("z"))
     total = sum(int.from_bytes(share, "little") for share in run.transcript.shares)
     assert [run.attempt.ring.decode(total)] == noisy_sums(run.transcript.shares, 1)
     assert run.report.estimate == run.attempt.ring.decode(total) / 15
 
 
-# --- section 4, appendix C ----------------------------------------------------------------------------------
+# --- section 4, appendix C ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("counts", [[1] * 6, [2, 3, 1], [5, 1], [6], [0, 4, 2]], ids=str)
 @pytest.mark.parametrize(("kernel", "degree"), [(KENDALL, 2), (GINI, 2), (SPEARMAN, 3)])
 def test_correctness_shares_over_different_groups_may_be_mixed(kernel, degree, counts):
-    """Section 4: "due to the use of additive secret sharing the mixing of secret shares over different groups of
-    parties in step 4(a) is sound"; C.1: it computes U_{f,E} + η/|E|."""
+    """Section 4: "due to the use of additive secret sharing the mixing of secret shares over
+    different groups of parties in step 4(a) is sound"; C.1: it computes U_{f,E} + η/|E|."""
     tables = random_tables(counts, f"groups {counts}")
     run = simulate_exact(tables, kernel, "2n", degree)
     (exact,), (kernel,) = (
@@ -133,7 +136,8 @@ def test_correctness_shares_over_different_groups_may_be_mixed(kernel, degree, c
 
 @pytest.mark.parametrize(("kernel", "edges"), [*product([KENDALL, GINI], ["1n", "2", "4", "all"])])
 def test_privacy_one_record_changes_the_sum_by_at_most_its_degree_times_the_range(kernel, edges):
-    """C.2.3: "‖U(x) − U(x′)‖ ≤ δ_G^max Δf / |E|": every replacement of every record of small studies."""
+    """C.2.3: "‖U(x) − U(x′)‖ ≤ δ_G^max Δf / |E|": every replacement of every record of small
+    studies."""
     study = make_study(kernel, 2, edges=edges, x=("0", "2"), y=("0", "1"))
     attempt = make_attempt(study, [2, 3], f"privacy {edges}")
     values = [(x, y) for x in range(3) for y in range(2)]
@@ -158,8 +162,8 @@ def total(study: Study, attempt, rows) -> int:
 
 
 def test_privacy_only_the_edges_of_the_record_are_affected():
-    """Section 4: "an average of |E| terms of which only at most δ_G^max are affected by the change of a single
-    instance"."""
+    """Section 4: "an average of |E| terms of which only at most δ_G^max are affected by the change
+    of a single instance"."""
     records, count = 9, 14
     for degree, most in ((1, 1), (2, 4), (3, 5), (4, 7)):
         some = min(count, comb(records, degree))
@@ -169,7 +173,8 @@ def test_privacy_only_the_edges_of_the_record_are_affected():
 
 
 def test_rounds_are_those_of_the_kernel_plus_two():
-    """C.3: "in max(C_f^R, C_η^R) + 2 rounds": sharing, the kernel's own, revealing. Ours: 1 + 1 + 1 for a sign."""
+    """C.3: "in max(C_f^R, C_η^R) + 2 rounds": sharing, the kernel's own, revealing. Ours: 1 + 1 + 1
+    for a sign."""
     kernels = {KENDALL: 2, GINI: 2, "a.x * b.x": 2, SPEARMAN: 3, "a.x": 1}
     rounds = {
         kernel: predict(make_attempt(make_study(kernel, degree=degree), [2, 2])).rounds
@@ -179,14 +184,15 @@ def test_rounds_are_those_of_the_kernel_plus_two():
 
 
 def test_fewer_bits_than_the_papers_accounting():
-    """C.3: sharing alone takes "|E|k(k−1)ℓ bits"; ours, masked once per record, takes less for ages and balances."""
+    """C.3: sharing alone takes "|E|k(k−1)ℓ bits"; ours, masked once per record, takes less for ages
+    and balances."""
     study = make_study(edges="2n", x=("0", "127"), y=("-8192", "122880"))
     attempt = make_attempt(study, [300, 300])
     paper = attempt.sizes.edges * (2 * 1 * 40)
     assert 8 * predict(attempt).bytes_online < paper
 
 
-# --- section 4 and appendix F: balanced sampling ------------------------------------------------------------
+# --- section 4 and appendix F: balanced sampling --------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,7 +200,7 @@ def test_fewer_bits_than_the_papers_accounting():
 )
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_all_vertices_have_nearly_the_same_degree(records, count, degree):
-    """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; Algorithm 1 draws |E| = m edges."""
+    """Section 4: "all vertices have degree ⌈|E|k/n⌉ or ⌊|E|k/n⌋"; algorithm 1 draws m edges."""
     count = min(count, comb(records, degree))
     edges = balanced(records, count, Stream(seed_of(f"{records} {count}")).words, degree)
     degrees = np.bincount(edges.reshape(-1), minlength=records)
@@ -203,7 +209,7 @@ def test_all_vertices_have_nearly_the_same_degree(records, count, degree):
     assert all(len({*edge}) == degree for edge in edges.tolist())
 
 
-# --- appendix A.5 -------------------------------------------------------------------------------------------
+# --- appendix A.5 ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
@@ -216,8 +222,10 @@ def test_a_5_1_kendalls_tau(seed):
 
 
 def test_a_5_1_both_formulas_agree_without_ties_and_only_then():
-    """(8) also says "τ = 1 − 2(number of discordant pairs)/C(n,2)": with a tie the two differ; ours is
-    the sum of signs (tau-a)."""
+    """(8) also says "τ = 1 − 2(number of discordant pairs)/C(n,2)": with a tie the two differ.
+
+    Ours is the sum of signs (tau-a).
+    """
     distinct = [table([0, 3], [1, 2]), table([1, 2], [3, 0])]
     tied = [table([0, 3], [1, 2]), table([1, 1], [3, 0])]
     for tables, equal in ((distinct, True), (tied, False)):
@@ -229,7 +237,7 @@ def test_a_5_1_both_formulas_agree_without_ties_and_only_then():
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_a_5_2_the_gini_mean_difference(seed):
-    """(9): GMD = 2/(n(n−1)) · Σ_{i<j} |x_i − x_j| = 2/(n(n−1)) · Σ (2·I[x_i > x_j] − 1)(x_i − x_j)."""
+    """(9): GMD is the mean of |x_i − x_j| = (2·I[x_i > x_j] − 1)(x_i − x_j) over all pairs."""
     tables = random_tables([3, 4, 2], seed)
     xs = [x for x, _ in records_of(tables)]
     pairs = list(combinations(xs, 2))
@@ -240,7 +248,8 @@ def test_a_5_2_the_gini_mean_difference(seed):
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
 def test_a_5_3_the_area_under_the_roc_curve(seed):
-    """A.5.3, with public labels and ties counted half: the share of pairs across the classes in the right order."""
+    """A.5.3, with public labels and ties counted half: the share of pairs across the classes in the
+    right order."""
     tables = random_tables([3, 5, 4], f"auc {seed}", classes=True)
     study = make_study(AUC, 3, sampling="two_sample", epsilon=LOUD)
     rows = [
@@ -253,11 +262,12 @@ def test_a_5_3_the_area_under_the_roc_curve(seed):
     assert estimate(study, tables) == float(auc)
 
 
-# --- where we depart ----------------------------------------------------------------------------------------
+# --- where we depart ------------------------------------------------------------------------------
 
 
 def test_departure_the_range_of_kendalls_kernel_is_two():
-    """C.2.3 asks "‖f(x_e) − f(x′_e)‖ ≤ Δf". Kendall goes from −1 to 1, so Δf = 2; the paper's code takes 1."""
+    """C.2.3 asks "‖f(x_e) − f(x′_e)‖ ≤ Δf". Kendall goes from −1 to 1, so Δf = 2; the paper's code
+    takes 1."""
     study = make_study(KENDALL, x=("0", "1"), y=("0", "1"))
     (kernel,) = study.parsed_kernels
     every = list(product([0, 1], repeat=4))
@@ -279,7 +289,8 @@ def test_departure_the_range_of_kendalls_kernel_is_two():
 
 
 def test_departure_noise_is_calibrated_to_the_honest_nodes():
-    """Protocol B.1: "a_i, b_i ∼ Polya(1/n, e^{−ε/s})" assumes that nobody colludes. Ours: Polya(1/h), h = N − t."""
+    """Protocol B.1: "a_i, b_i ∼ Polya(1/n, e^{−ε/s})" assumes that nobody colludes. Ours:
+    Polya(1/h), h = N − t."""
     study = make_study(nodes=5, max_colluding=3, epsilon="1/2")
     (noise,) = noise_of(Sizes(study, 20))
     assert (noise.nodes, noise.honest, noise.epsilon) == (5, 2, Fraction(1, 2))
@@ -290,8 +301,11 @@ def test_departure_noise_is_calibrated_to_the_honest_nodes():
 
 
 def test_departure_shares_are_uniform_by_zero_shares_not_by_e():
-    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed" fails for Remark B.1's local
-    noise when a party has no edge with others: its z_i would be its own partial sum. Ours adds pairwise zero shares."""
+    """C.2.1: "any set of n − 1 of these numbers are uniformly randomly distributed".
+
+    It fails for Remark B.1's local noise when a party has no edge with others: its z_i would be its
+    own partial sum. Ours adds pairwise zero shares.
+    """
     study = make_study(nodes=2, epsilon=LOUD)
     tables = [table([0, 1, 2], [0, 1, 2]), table([], [])]
     shares = {
@@ -307,8 +321,11 @@ def test_departure_sums_are_of_integers():
 
 
 def test_departure_several_sums_share_epsilon():
-    """Protocol 3.1 reveals one number. Ours may reveal several: each gets a part of ε, the parts add up to ε
-    (sequential composition), and each has noise for its own range."""
+    """Protocol 3.1 reveals one number. Ours may reveal several.
+
+    Each gets a part of ε, the parts add up to ε (sequential composition), and each has noise for
+    its own range.
+    """
     study = make_study(
         (KENDALL, "a.x == b.x"), 2, estimator="ratio", epsilon="1", split=("2/3", "1/3")
     )

@@ -8,7 +8,7 @@
 | `skellam.py` | `DistributedSkellam`: noise on several sums, (epsilon, delta)-DP together |
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `committee.py` | noise from independent coins, which a committee computes under shares |
-| `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP, exactly |
+| `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP |
 | `gaussian.py` | the discrete Gaussian: an exact draw, its law, its calibration |
 | `heavy_tail.py` | noise of density 1/(1 + z^4), for scales that depend on the data |
 | `mechanisms.py` | Laplace noise at one trusted place, on integers and on a grid of reals |

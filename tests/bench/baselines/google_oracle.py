@@ -1,4 +1,4 @@
-"""Our accounting beside Google's dp-accounting, which the default environment has not got: `make oracles`."""
+"""The accountant against Google's dp-accounting, which only `make oracles` installs."""
 
 from __future__ import annotations
 

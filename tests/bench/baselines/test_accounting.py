@@ -1,4 +1,4 @@
-"""Composition: exact where it can be, never below the truth of small cases, monotonic, and near a library's."""
+"""Composition: exact where possible, never below the truth of small cases, and monotonic."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NOISY = st.one_of(
 """Scales at which the truth fits a table."""
 
 
-# --- the truth of small cases -------------------------------------------------------------------------------
+# --- the truth of small cases ---------------------------------------------------------------------
 
 
 def pair(event: Event, part: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -174,7 +174,7 @@ def test_the_divergence_of_discrete_laplace_is_its_sum(s, order):
     )
 
 
-# --- properties ---------------------------------------------------------------------------------------------
+# --- properties -----------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -218,7 +218,7 @@ def test_without_delta_epsilons_add_exactly(epsilons):
 
 
 def test_every_theorem_has_its_place():
-    """Which is the least: basic for few, losses for many equal ones, Rényi for exponential mechanisms and noise."""
+    """Basic is least for few events, losses for many equal ones, Rényi for noise."""
 
     def best(events: list[Event]) -> str:
         bounds = compositions(events, DELTA)
@@ -259,7 +259,8 @@ def test_the_delta_of_approximate_events_is_spent_first():
 
 
 def test_tiny_ratios_keep_their_digits():
-    """A sensitivity of 2^40 units, and one of 2^120: the same noise in finer units costs the same."""
+    """A sensitivity of 2^40 units, and one of 2^120: the same noise in finer units costs the
+    same."""
     coarse, fine, finest = (
         renyi_epsilon(discrete_laplace_curve(Fraction(1, 10) / s, s), DELTA)
         for s in (2**40, 2**80, 2**120)
@@ -272,7 +273,7 @@ def test_nothing_costs_nothing():
     assert compose([]) == compose([], DELTA) == 0
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", [Fraction(-1, 10), Fraction(1), 2])

@@ -27,7 +27,7 @@ def sample(odds: np.ndarray, records: int, seed: int) -> dict[str, np.ndarray]:
 
 UNIFORM, FAR = np.ones(8), 1 + np.array([1, -1] * 4)
 
-# --- uniformity ---------------------------------------------------------------------------------------------
+# --- uniformity -----------------------------------------------------------------------------------
 
 
 def test_it_tells_uniform_from_far():
@@ -99,7 +99,7 @@ def test_uniformity_refuses(change):
         replace(TEST, epsilon=1.0)
 
 
-# --- triangles ----------------------------------------------------------------------------------------------
+# --- triangles ------------------------------------------------------------------------------------
 
 
 def geometric(nodes: int, radius: float, seed: int) -> np.ndarray:
@@ -123,7 +123,7 @@ def test_triangles_are_counted():
 
 
 def test_the_error_is_noise_of_the_predicted_size():
-    """Eight nodes of which all are connected: all H_i are 1. The scale follows from the noisy number of edges."""
+    """Eight connected nodes: all H_i are 1. The scale follows from the noisy number of edges."""
     graph, protocol = (
         ~np.eye(8, dtype=bool),
         TriangleDensity(Fraction(200), grid=Fraction(1, 1 << 14)),

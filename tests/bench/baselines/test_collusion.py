@@ -1,4 +1,4 @@
-"""What remains of epsilon when fewer nodes are honest than assumed: the closed form against the convolution."""
+"""The epsilon that is left with fewer honest nodes: the closed form against the convolution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from umpc.errors import InvalidEpsilon, StudyError
 
 
 def log_pmf(shape: float, log_ratio: float, reach: int) -> np.ndarray:
-    """log P(A - B = x), x = 0..reach, of two Polya variables: the convolution, summed term by term."""
+    """log P(A - B = x), x = 0..reach, of two Polya variables: the convolution, summed term by
+    term."""
     k = np.arange(int(60 / log_ratio) + 2 * reach + 50)
     one = (
         special.gammaln(k + shape) - special.gammaln(k + 1) - special.gammaln(shape) - log_ratio * k
@@ -28,7 +29,8 @@ def log_pmf(shape: float, log_ratio: float, reach: int) -> np.ndarray:
 @pytest.mark.parametrize(("honest", "now"), [(2, 1), (10, 9), (4, 3), (4, 1), (10, 1)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(5)], ids=str)
 def test_it_is_the_worst_loss_of_the_convolution(epsilon, honest, now, sensitivity):
-    """The maximum over every x and every change up to the sensitivity, not only the pair the formula names."""
+    """The maximum over every x and every change up to the sensitivity, not only the pair the
+    formula names."""
     reach = 4 * sensitivity + 20
     table = log_pmf(now / honest, float(epsilon) / sensitivity, reach)
     both = np.concatenate([table[:0:-1], table])
@@ -40,7 +42,7 @@ def test_it_is_the_worst_loss_of_the_convolution(epsilon, honest, now, sensitivi
 
 
 def test_with_half_of_the_nodes_honest_one_becomes_three_point_four():
-    """DESIGN.md, section 6. It holds for a sum in units of 2^-16 (s = 65,536); with s = 1 one becomes 1.68."""
+    """For a sum in units of 2^-16 (s = 65,536); with s = 1 one becomes 1.68."""
     for nodes in (2, 16):
         assert float(remaining_epsilon(Fraction(1), 65_536, nodes, nodes // 2)) == pytest.approx(
             3.44, abs=0.005
@@ -56,7 +58,7 @@ def test_with_half_of_the_nodes_honest_one_becomes_three_point_four():
 
 @pytest.mark.parametrize(("tenths", "one", "many"), [(9, 1.10, 1.19), (1, 3.30, 12.25)])
 def test_other_shares_of_honest_nodes(tenths, one, many):
-    """research/techniques.md 5.5, computed there with another library."""
+    """Values computed with another library."""
     assert float(remaining_epsilon(Fraction(1), 1, 10, tenths)) == pytest.approx(one, abs=0.005)
     assert float(remaining_epsilon(Fraction(1), 65_536, 10, tenths)) == pytest.approx(
         many, abs=0.005

@@ -1,4 +1,4 @@
-"""A private ranking: clipped gradients, their noise, what batches cost, the bound on the loss, ε and δ."""
+"""A private ranking: clipped gradients, their noise, the cost of batches, the bound on the loss."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ SGD = PairwiseSgd(60, 20, 5, ONE, Fraction(2), Fraction(2), pairs=3)
 
 
 def made(records: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two features in the unit disc of diameter 1, so that no gradient is clipped, and noisy labels."""
+    """Two features in the unit disc of diameter 1, so that no gradient is clipped, and noisy
+    labels."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-0.35, 0.35, (records, 2))
     return x, (x @ [2.0, -1.0] + rng.normal(0, 0.1, records) > 0).astype(int)
 
 
-# --- gradients ----------------------------------------------------------------------------------------------
+# --- gradients ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -108,7 +109,7 @@ def test_a_noisy_gradient_is_unbiased():
     assert not (np.abs(found.mean(axis=0) - 1.3 * exact) < 6 * found.std(axis=0) / 20).all()
 
 
-# --- what is learnt -----------------------------------------------------------------------------------------
+# --- what is learnt -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -132,7 +133,7 @@ def test_the_excess_risk_is_within_its_bound(loss):
     assert np.linalg.norm(theta) <= 4
 
 
-# --- privacy ------------------------------------------------------------------------------------------------
+# --- privacy --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,8 @@ def test_the_excess_risk_is_within_its_bound(loss):
     [(4, Fraction(1, 10)), (1, Fraction(1, 20)), (20, Fraction(1, 2)), (2, Fraction(1, 3))],
 )
 def test_the_curve_of_a_batch_is_above_exact_mixtures(z, part):
-    """Normal mixtures of A, B, B' at distance 1/z on a line: R bounds all, and is near the worst at small orders."""
+    """Normal mixtures of A, B, B' at distance 1/z on a line: R bounds all, and is near the worst at
+    small orders."""
     curve, g, d = sampled_gaussian_curve(Fraction(1, 2 * z * z), part), float(part), 1 / z
     x = np.linspace(-14, 15, 58_001)
     normal = lambda m: stats.norm.pdf(x, m)  # noqa: E731
@@ -167,7 +169,8 @@ def test_a_tiny_rho_is_not_lost_in_rounding():
 
 
 def test_moments_of_the_discrete_law_are_those_of_the_normal():
-    """Step 3 of the proof, at a small σ where rounding would show: integer shifts, integer powers."""
+    """Step 3 of the proof, at a small σ where rounding would show: integer shifts, integer
+    powers."""
     x = np.arange(-40, 41)
     law = np.exp(-(x**2) / (2 * 1.7))
     law /= law.sum()
@@ -200,7 +203,7 @@ def test_the_loss_of_a_step_is_at_most_epsilon_and_more_with_a_sixth_of_the_nois
     assert loss[0] <= 1 < loss[1], loss
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

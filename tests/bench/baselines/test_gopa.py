@@ -1,4 +1,4 @@
-"""GOPA: its noise cancels, its ρ is that of the honest graph, and a graph that falls apart is found out."""
+"""GOPA: its noise cancels, and its ρ is that of the honest graph, connected or not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def normal_rho(gopa: Gopa) -> float:
     return float(1 / gopa.grid) ** 2 / 2 * np.linalg.inv(covariance(gopa)).diagonal().max()
 
 
-# --- accuracy -----------------------------------------------------------------------------------------------
+# --- accuracy -------------------------------------------------------------------------------------
 
 
 def test_the_mean_has_the_noise_of_the_own_parts_only():
@@ -63,7 +63,7 @@ def test_values_are_clipped_to_the_range():
     )
 
 
-# --- privacy ------------------------------------------------------------------------------------------------
+# --- privacy --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,8 @@ def test_rho_is_never_below_the_normal_laws_and_near_it(change):
 
 
 def test_rho_is_set_by_the_honest_graphs_connectivity():
-    """Connected, it is nearly that of a trusted curator; without chords and two parties, a part of three is left."""
+    """Connected, it is nearly that of a trusted curator; without chords and two parties, a part of
+    three is left."""
     assert PLAIN.central_rho < PLAIN.rho < PLAIN.central_rho * Fraction(11, 10)
     broken = replace(PLAIN, edges=RING, colluding=frozenset({0, 4}))
     alone = replace(PLAIN, edges=())
@@ -110,7 +111,8 @@ def test_calibration_reaches_epsilon_and_no_less():
 
 
 def test_its_loss_is_at_most_epsilon_and_more_where_colluders_cut_the_graph():
-    """24 in a ring with chords; then party 0 has one neighbour, who colludes: what is left of it has lost its cover."""
+    """24 in a ring with chords; then party 0 has one neighbour, who colludes: what is left of it
+    has lost its cover."""
     delta, edges = Fraction(1, 100), tuple((i, (i + j) % 24) for i in range(24) for j in (1, 5))
     whole = calibrate_gopa(ZERO, ONE, GRID, 24, edges, ONE, delta, Fraction(100))
     assert audit(whole, 120) <= 1
@@ -123,7 +125,8 @@ def test_its_loss_is_at_most_epsilon_and_more_where_colluders_cut_the_graph():
 
 
 def audit(gopa: Gopa, runs: int) -> float:
-    """Party 0 moves from 0 to 1; all messages are seen, and scored by the direction that tells most."""
+    """Party 0 moves from 0 to 1; all messages are seen, and scored by the direction that tells
+    most."""
     direction = np.linalg.inv(covariance(gopa))[0]
     scores = []
     for value in (ZERO, ONE):
@@ -133,7 +136,7 @@ def audit(gopa: Gopa, runs: int) -> float:
     return loss_bound(*scores, [1024 * direction[0] * part for part in (0.0, 0.5, 1.0)], 0.01)
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_a_dead_source_ends(word):
     assert asked < 1000 * MOST_TRIES
 
 
-# --- refusals ---
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
