@@ -1,4 +1,4 @@
-"""Whatever a member says in place of what is due ends the toss with its name and the step, or is harmless."""
+"""A wrong message ends the toss with the member's name and the step, or is harmless."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 
 LIARS = {"ot_extend": 2, "ot_multiples": 0, "ot_open_bits": 1}
-"""Of three members, one that says something in each step."""
+"""For each step, one of three members that speaks in it."""
 COINS = CoinToss((2**63 - 1, 3 << 60, 2**20), (1, 2, -4))
 
 
@@ -45,10 +45,11 @@ def test_who_speaks_in_anothers_turn_is_named():
     assert (caught.value.culprit, caught.value.step) == ("node-0", "ot_extend")
 
 
-@settings(max_examples=10)
-@given(step=st.sampled_from(sorted(LIARS)), change=changes)
-def test_a_damaged_message_is_refused_or_gives_other_shares(step, change):
-    try:
+@pytest.mark.parametrize("step", LIARS)
+def test_a_damaged_message_is_noticed_or_gives_other_shares(step):
+    """A flipped bit is in no shape, so it is never noticed; a cut is always noticed."""
+
+    def are_shares(change) -> bool:
         shares = tossed_by_a_liar(step, change, LIARS[step])
         return all(0 <= share < 1 << 64 for member in shares for share in member)
 
