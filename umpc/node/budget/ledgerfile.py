@@ -50,7 +50,7 @@ TABLES = (
 COMPANIONS = (".key", ".lock", ".new", "-wal", "-shm", "-journal")
 """Endings of the names of the ledger's other files."""
 READINGS = 20
-"""Number of times that `read_beside` tries to see ledger and anchor at one time while a node writes."""
+"""Number of tries of `read_beside` to see ledger and anchor at one time while a node writes."""
 
 
 @dataclass(frozen=True)
