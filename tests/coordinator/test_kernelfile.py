@@ -1,4 +1,4 @@
-"""One's own kernel: traced here, with a message that points at the line and says what to write instead."""
+"""umpc.coordinator.kernelfile: tracing, and messages with the line and what to write instead."""
 
 from __future__ import annotations
 

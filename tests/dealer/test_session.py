@@ -1,4 +1,4 @@
-"""The dealer's session: material in the common order, fresh for every attempt, and each node's own."""
+"""umpc.dealer.session: material in the common order, fresh for each attempt and node."""
 
 from __future__ import annotations
 

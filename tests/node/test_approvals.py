@@ -1,4 +1,4 @@
-"""umpc.node.approvals: what waits and what was decided, between two processes and across a crash."""
+"""umpc.node.approvals: pending studies and decisions, in two processes and across a crash."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def test_an_unknown_study_waits_and_is_kept_whole(approvals):
         approvals.require(STUDY, "north")
     digits = STUDY.hash.hex()[:16]
     assert caught.value.message == (
-        f"north: the study of hash {digits}… waits for approval by its administrator; ask again later"
+        f"north: the study of hash {digits}… waits for approval by its administrator; "
+        "ask again later"
     )
     assert digits in caught.value.detail and caught.value.culprit == "north"
     (entry,) = approvals.entries()
@@ -137,7 +138,7 @@ def test_it_outlives_the_process(approvals, file):
     Approvals(file).require(STUDY, "north")
 
 
-# --- bounds ------------------------------------------------------------------------------------------------
+# --- bounds -----------------------------------------------------------------------------------
 
 
 def test_the_oldest_pending_study_makes_room_and_decided_ones_stay(approvals, monkeypatch):
@@ -165,7 +166,7 @@ def test_names_from_outside_are_one_printable_line(approvals):
     assert entry.name.isprintable() and len(entry.name) <= module.MAX_REASON
 
 
-# --- prefixes ----------------------------------------------------------------------------------------------
+# --- prefixes ---------------------------------------------------------------------------------
 
 
 def test_a_prefix_that_several_studies_share_is_refused_and_they_are_named(approvals):
@@ -193,7 +194,7 @@ def test_a_prefix_that_no_study_has_is_refused(approvals, prefix):
         approvals.find(prefix)
 
 
-# --- two processes, crashes, damage ------------------------------------------------------------------------
+# --- two processes, crashes, damage -----------------------------------------------------------
 
 
 def test_a_decision_waits_for_the_nodes_transaction(approvals, file, monkeypatch):

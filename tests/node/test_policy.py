@@ -1,4 +1,4 @@
-"""umpc.node.policy: every rule both ways, as it is written and as it is refused; what a library statistic is."""
+"""umpc.node.policy: every rule allows and refuses, as written in node.toml and in its message."""
 
 from __future__ import annotations
 
@@ -49,94 +49,98 @@ RULES = {
     "coordinators": (
         Policy(coordinators=frozenset({"alice", "carol"})),
         TAU,
-        "north allows studies of 'alice', 'carol' only (coordinators under [policy]), and one of 'coordinator' came; "
-        "have one of those run it, or have its administrator add the name",
+        "north allows studies of 'alice', 'carol' only (coordinators under [policy]), and one of "
+        "'coordinator' came; have one of those run it, or have its administrator add the name",
     ),
     "kernels": (
         Policy(kernels=frozenset({GINI_HASH})),
         TAU,
-        f"north allows kernels of certain hashes only (kernels under [policy]), and 'custom' with the kernel {KENDALL} "
-        f"came; its administrator may add {TAU_HASH} to kernels under [policy]",
+        "north allows kernels of certain hashes only (kernels under [policy]), and 'custom' "
+        f"with the kernel {KENDALL} came; its administrator may add {TAU_HASH} to kernels "
+        "under [policy]",
     ),
     "statistics": (
         Policy(statistics=frozenset({"mean", "covariance"})),
         TAU,
-        f"north allows the library's 'covariance', 'mean' with default parameters only (statistics under [policy]), "
-        f"and 'custom' with the kernel {KENDALL} came; its administrator may add {TAU_HASH} to kernels under [policy]",
+        "north allows the library's 'covariance', 'mean' with default parameters only (statistics "
+        f"under [policy]), and 'custom' with the kernel {KENDALL} came; "
+        f"its administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "statistics and kernels": (
         Policy(statistics=frozenset({"mean"}), kernels=frozenset()),
         TAU,
-        f"north allows the library's 'mean' with default parameters and no kernel by its hash only (statistics and "
-        f"kernels under [policy]), and 'custom' with the kernel {KENDALL} came; its administrator may add {TAU_HASH} "
-        f"to kernels under [policy]",
+        "north allows the library's 'mean' with default parameters and no kernel by its hash only "
+        f"(statistics and kernels under [policy]), and 'custom' with the kernel {KENDALL} came; "
+        f"its administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "fields": (
         Policy(fields=frozenset({"x", "z"})),
         TAU,
-        "north allows the fields 'x', 'z' only (fields under [policy]), and 'y' came; leave that out of the study, or "
-        "have its administrator add it",
+        "north allows the fields 'x', 'z' only (fields under [policy]), and 'y' came; leave that "
+        "out of the study, or have its administrator add it",
     ),
     "max_epsilon": (
         Policy(max_epsilon=Fraction(1, 3)),
         make_study(epsilon="0.3333333333333333333334"),
         "north allows at most epsilon 1/3 for a study (max_epsilon under [policy]), and "
-        f"{Fraction('0.3333333333333333333334')} came; ask for at most that, or have its administrator raise it",
+        f"{Fraction('0.3333333333333333333334')} came; ask for at most that, "
+        "or have its administrator raise it",
     ),
     "min_nodes": (
         Policy(min_nodes=3),
         TAU,
-        "north allows studies of at least 3 nodes only (min_nodes under [policy]), and one of 2 came; run it with more "
-        "nodes",
+        "north allows studies of at least 3 nodes only (min_nodes under [policy]), and one of 2 "
+        "came; run it with more nodes",
     ),
     "min_colluding": (
         Policy(min_colluding=1),
         TAU,
-        "north allows only noise that withstands at least 1 colluding nodes (min_colluding under [policy]), and "
-        "max_colluding = 0 came; raise it in the study, with more nodes if it has too few",
+        "north allows only noise that withstands at least 1 colluding nodes (min_colluding under "
+        "[policy]), and max_colluding = 0 came; raise it in the study, with more nodes if it has "
+        "too few",
     ),
     "noise": (
         Policy(noise=frozenset({"in_mpc"})),
         TAU,
-        "north allows noise 'in_mpc' only (noise under [policy]), and 'distributed' came; set noise in the study, or "
-        "have its administrator add it",
+        "north allows noise 'in_mpc' only (noise under [policy]), and 'distributed' came; set "
+        "noise in the study, or have its administrator add it",
     ),
     "backend": (
         Policy(backend=frozenset({"garbled"})),
         TAU,
-        "north allows backend 'garbled' only (backend under [policy]), and 'shared' came; set backend in the study, or "
-        "have its administrator add it",
+        "north allows backend 'garbled' only (backend under [policy]), and 'shared' came; set "
+        "backend in the study, or have its administrator add it",
     ),
     "protocol": (
         Policy(protocol=frozenset({"u-mpc", "bell-2pc"})),
         local_study("bell-ldp"),
-        "north allows protocol 'bell-2pc', 'u-mpc' only (protocol under [policy]), and 'bell-ldp' came; set protocol "
-        "in the study, or have its administrator add it",
+        "north allows protocol 'bell-2pc', 'u-mpc' only (protocol under [policy]), and 'bell-ldp' "
+        "came; set protocol in the study, or have its administrator add it",
     ),
     "noise of records": (
         Policy(noise=frozenset({"distributed", "in_mpc"})),
         local_study("ghazi-ldp"),
-        "north allows noise 'distributed', 'in_mpc' only (noise under [policy]), and 'local' came; set noise in the "
-        "study, or have its administrator add it",
+        "north allows noise 'distributed', 'in_mpc' only (noise under [policy]), and 'local' came; "
+        "set noise in the study, or have its administrator add it",
     ),
     "trusted_curator": (
         ANYTHING,
         central_study(),
-        "north allows no trusted curator (trusted_curator under [policy]), and this study would show all records of "
-        "these fields to the coordinator 'coordinator': 'x', 'y'; take another protocol, or have its administrator set "
-        "trusted_curator = true",
+        "north allows no trusted curator (trusted_curator under [policy]), and this study would "
+        "show all records of these fields to the coordinator 'coordinator': 'x', 'y'; take another "
+        "protocol, or have its administrator set trusted_curator = true",
     ),
     "noise of a curator": (
         Policy(trusted_curator=True, noise=frozenset({"laplace"})),
         central_study("hajek"),
-        "north allows noise 'laplace' only (noise under [policy]), and 'hajek' came; set noise in the study, or have "
-        "its administrator add it",
+        "north allows noise 'laplace' only (noise under [policy]), and 'hajek' came; set noise in "
+        "the study, or have its administrator add it",
     ),
     "preprocessing": (
         Policy(preprocessing=frozenset({"none"})),
         TAU,
-        "north allows preprocessing 'none' only (preprocessing under [policy]), and 'dealer' came; set preprocessing "
-        "in the study, or have its administrator add it",
+        "north allows preprocessing 'none' only (preprocessing under [policy]), and 'dealer' came; "
+        "set preprocessing in the study, or have its administrator add it",
     ),
 }
 
@@ -216,13 +220,13 @@ def test_too_few_records_tell_no_numbers_but_to_the_administrator():
     with pytest.raises(PolicyRefused) as caught:
         policy.check_records(6, "north")
     assert caught.value.message == (
-        "north has fewer complete records than its policy asks for (min_records under [policy]); leave out fields that "
-        "are often missing, or run the study without this node"
+        "north has fewer complete records than its policy asks for (min_records under [policy]); "
+        "leave out fields that are often missing, or run the study without this node"
     )
     assert caught.value.detail == "6 complete records, min_records = 7"
 
 
-# --- as an administrator writes them ------------------------------------------------------------------------
+# --- as an administrator writes them ----------------------------------------------------------
 
 
 def load(folder: Path, text: str) -> Policy:
@@ -305,7 +309,7 @@ def test_values_under_policy(tmp_path, line, came):
     refused(tmp_path, f"[policy]\n{line}\n", f"key 'policy.{key}'", "was expected", came)
 
 
-# --- what a statistic of the library is ----------------------------------------------------------------------
+# --- what a statistic of the library is -------------------------------------------------------
 
 COLUMNS = {1: ["x"], 2: ["y", "x"]}
 

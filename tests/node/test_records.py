@@ -1,4 +1,4 @@
-"""umpc.node.records: what is read, in which units, and that a refusal shows no value, row or count."""
+"""umpc.node.records: records and their units; a refusal shows no value, row or count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc import errors
@@ -48,7 +48,7 @@ def columns(records: Records) -> dict[str, list[int]]:
 def refused(
     cls: type[errors.UmpcError], path: Path, *fields: FieldSchema, **options
 ) -> errors.UmpcError:
-    """The refusal; checks what every public message owes: the node's name, an advice, no path, no value."""
+    """Return the refusal, whose message has the node's name and advice, no path, no value."""
     with pytest.raises(errors.UmpcError) as caught:
         load(path, *fields, **options)
     error = caught.value
@@ -67,7 +67,7 @@ def digits(text: str) -> set[str]:
     return set(re.findall(r"\d+", text))
 
 
-# --- what is read --------------------------------------------------------------------------------------
+# --- what is read -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
@@ -169,7 +169,7 @@ def test_repr_shows_the_count_only(tmp_path):
     assert repr(load(table(tmp_path, "age\n77\n78\n\n"))) == "Records(count=2)"
 
 
-# --- missing values ------------------------------------------------------------------------------------
+# --- missing values ---------------------------------------------------------------------------
 
 
 def test_a_row_that_lacks_a_named_field_is_dropped(tmp_path):
@@ -200,7 +200,7 @@ def test_every_row_dropped_is_no_error(tmp_path):
     assert columns(records) == {"age": []} and (records.count, records.dropped) == (0, 2)
 
 
-# --- units ---------------------------------------------------------------------------------------------
+# --- units ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,7 @@ def test_half_goes_to_even(tmp_path, resolution, text, units):
     assert columns(load(table(tmp_path, f"x\n{text}\n"), schema)) == {"x": [units]}
 
 
+@settings(deadline=None)
 @given(
     values=st.lists(st.decimals(-(10**6), 10**6, places=3), min_size=1, max_size=30),
     resolution=st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),
@@ -253,7 +254,7 @@ def test_clip_moves_to_the_nearer_bound(tmp_path):
     assert columns(load(path, clip=True)) == {"age": [0, 0, 0, 127, 127, 127]}
 
 
-# --- refusals ------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------
 
 BAD = [
     (errors.NotNumeric, "forty"),
@@ -380,7 +381,7 @@ def test_a_resolution_that_no_double_can_follow(tmp_path):
     assert "field 'x'" in error.message
 
 
-# --- categories --------------------------------------------------------------------------------------------
+# --- categories -------------------------------------------------------------------------------
 
 COLOUR = FieldSchema("colour", Fraction(0), Fraction(2), Fraction(1), ("red", "blue", "3"))
 

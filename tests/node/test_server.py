@@ -1,4 +1,4 @@
-"""umpc.node.server: when a node asks its administrator's rules, and how it learns that they changed."""
+"""umpc.node.server: when a node checks its administrator's rules, and how it sees a change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class AtNode:
         )
 
     def write(self, rules: str, budget: str = "5", more: str = "") -> None:
-        top = f'name = "north"\nidentity = "."\n{more}[data]\npath = "t.csv"\n[budget]\nepsilon = {budget}\n'
+        data = '[data]\npath = "t.csv"\n'
+        top = f'name = "north"\nidentity = "."\n{more}{data}[budget]\nepsilon = {budget}\n'
         self.file.write_text(f"{top}[policy]\n{rules}\n")
 
     def ask(self, study: Study = TAU) -> str:
@@ -88,7 +89,8 @@ def test_a_broken_file_refuses_all_and_only_the_administrator_reads_why(node, te
         node.server.site.load(TAU)
     assert str(node.file) in caught.value.message
     assert _public(caught.value, "north").message == (
-        "north: its configuration has an error, which only its administrator can correct; see the node's own log"
+        "north: its configuration has an error, which only its administrator can correct; "
+        "see the node's own log"
     )
     node.file.write_text(whole)
     assert node.ask() == "2 records"

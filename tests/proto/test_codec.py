@@ -1,4 +1,4 @@
-"""Bytes from outside: every message comes back as it was, and nothing but an EncodingError ever happens."""
+"""umpc.proto.codec: every message comes back as it was; bad bytes raise an EncodingError only."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ def test_the_limits_of_the_wire_are_those_of_a_study():
     assert codec.MAX_DEGREE == MAX_DEGREE
 
 
-# --- messages of a wrong size -----------------------------------------------------------------------------------
+# --- messages of a wrong size -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_bytes_that_are_no_message_are_refused_by_the_messages_name():
         codec.parse(pb.NodeMessage, b"\xff\xff")
 
 
-# --- failures -----------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", sorted(error_classes()))

@@ -1,4 +1,4 @@
-"""A frame on the wire: its size is known from its shape, its place is its owners, round and chunk."""
+"""A frame on the wire: its size follows from its shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""umpc.shuffler.server over loopback: who may do what, frames that are late, twice or wrong, and who is named."""
+"""umpc.shuffler.server over loopback: access, and frames that are late, repeated or wrong."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def test_only_those_of_the_study_may_take_part_each_in_its_role(identities):
 
 @pytest.mark.parametrize("first", [True, False], ids=["before the nodes", "after them"])
 def test_an_attempt_is_collected_for_its_own_study_only(identities, first):
-    """Another coordinator, which names itself in a study of its own over the same shufflers, gets no heap."""
+    """Another coordinator, with a study of its own over the same shufflers, gets no heap."""
 
     async def scenario(here: Place) -> None:
         false = with_facts(here.study, coordinator="other")

@@ -1,4 +1,7 @@
-"""What is wrong with a connection, told apart without grpc (test_channels.py has the certificates)."""
+"""umpc.transport.diagnose: the reasons for a failed connection, found without grpc.
+
+test_channels.py has the certificates.
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_an_idle_stream_is_left_in_peace(site):
 
 
 def test_a_busy_interpreter_is_left_in_peace(site, tmp_path):
-    """Both processes hold their interpreter lock for longer than keepalive waits, with a stream open."""
+    """Both processes hold the interpreter lock longer than keepalive waits, on an open stream."""
     assert BUSY_SECONDS > KEEPALIVE_SECONDS + 1
     site("a")
 

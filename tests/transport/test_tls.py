@@ -33,7 +33,7 @@ time.sleep(60)
 
 
 def rsa_identity():
-    """TLS 1.2 has suites for RSA that it has not for ECDSA: the refusal must not hang on the kind of key."""
+    """The refusal must not depend on the kind of key: TLS 1.2 has further suites for RSA."""
     key, now = rsa.generate_private_key(65537, 2048), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a")])
     names = x509.SubjectAlternativeName(
@@ -167,7 +167,10 @@ def test_grpc_imported_too_early_is_refused(site, tmp_path):
 
 
 def test_the_authority_works_without_grpc():
-    program = "import umpc.transport.authority, umpc.transport.diagnose, sys; print('grpc' in sys.modules)"
+    program = (
+        "import umpc.transport.authority, umpc.transport.diagnose, sys; "
+        "print('grpc' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

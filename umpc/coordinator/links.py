@@ -36,7 +36,7 @@ WHAT_HOLDS = {
     "release": "Nothing was released and some nodes may have charged epsilon",
     "ask": "There is no result, and all nodes have charged epsilon for their first message",
 }
-"""What a failure in a step leaves behind."""
+"""The state that a failure in a step leaves behind."""
 
 Tell = Callable[[str, int, int], None]
 """Shows progress to people. Arguments: step, number of parts done, total number of parts."""

@@ -41,7 +41,7 @@ MAX_PENDING_BYTES = 1 << 26
 """Bytes of the ledger's disk that all pending studies together may hold."""
 MAX_REASON = 200
 LOCK_SECONDS = 10
-"""How long one process waits for the other's transaction, which takes milliseconds."""
+"""Seconds that one process waits for the other's transaction, which takes milliseconds."""
 LISTED = 8
 TABLE = (
     "CREATE TABLE IF NOT EXISTS studies (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE,"

@@ -83,7 +83,7 @@ class Context(Protocol[Received, Sent]):
 
 AnyContext = Context[Any, Any]
 Behaviour = Callable[[Any, AnyContext], Any]
-"""What answers a method: a coroutine function, or an asynchronous generator function."""
+"""The function that answers a method: a coroutine or an asynchronous generator function."""
 CallDetails = grpc.HandlerCallDetails
 Continuation = Callable[[CallDetails], Awaitable[Any]]
 """gRPC's search for the handler of a method."""

@@ -43,7 +43,7 @@ Message = TypeVar("Message")
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-"""What gRPC raises at a write or a half-close on a stream that is broken."""
+"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 
 
 def as_received(message: Message) -> Message:

@@ -94,7 +94,7 @@ def test_the_same_frame_twice_is_accepted_and_a_different_one_names_the_peer():
 
 
 def test_frames_of_other_rounds_or_owners_with_one_peer_are_kept_apart():
-    """A peer may be a round ahead in one cell, and shares cells of two and of three owners with this node."""
+    """A peer may be a round ahead in one cell, and it shares several cells with this node."""
     frames = [
         frame(payload=bytes([number]), round=round, owners=owners)
         for number, (round, owners) in enumerate(
@@ -192,7 +192,7 @@ def test_a_peer_cannot_fill_the_memory(monkeypatch):
 
 
 def test_a_faster_peer_waits_unless_somebody_waits_for_what_has_not_come():
-    """The link is not read while a window's bytes wait; a frame beyond them that is asked for is read nevertheless."""
+    """A link is not read while a window's bytes wait, unless a missing frame is asked for."""
 
     async def scenario() -> None:
         frames = [frame(chunk) for chunk in range(9)]

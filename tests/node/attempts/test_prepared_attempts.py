@@ -1,4 +1,7 @@
-"""umpc.node.attempts.prepared_attempts: a prepared attempt says the same once more, and only once; its reservation is never forgotten."""
+"""umpc.node.attempts.prepared_attempts: a prepared attempt runs once.
+
+Its reservation is never forgotten.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ def test_the_same_questions_get_the_same_answers(parked):
     "change", [{"commitment": bytes(32)}, {"public_key": bytes(32)}, {"records": 4}]
 )
 def test_another_member_ends_it_by_name(parked, change):
-    """The opening was seen: shown again to a node with a new commitment, that node could have chosen the joint seed."""
+    """The opening was seen before, so a node with a new commitment could choose the joint seed."""
     members = list(parked.attempt.members)
     members[1] = replace(members[1], **change)
     with pytest.raises(PreparationLost, match=r"node-1 no longer has.*prepare it again") as caught:
@@ -129,7 +132,10 @@ def test_a_coordinator_that_alters_something_is_blamed(parked):
 
 
 def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
-    """A study that moved is the same study; and a peer may still know the preparation's links by the attempt's id."""
+    """A study with new addresses is the same study.
+
+    A peer may still know the preparation's links by the attempt's id.
+    """
     calls = []
 
     async def dial(study, peer, meeting):
@@ -154,7 +160,7 @@ def changed_addresses(study):
     return with_facts(study, nodes=nodes)
 
 
-# --- the store ----------------------------------------------------------------------------------------------------
+# --- the store --------------------------------------------------------------------------------
 
 
 class Clock:

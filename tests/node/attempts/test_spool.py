@@ -1,4 +1,4 @@
-"""umpc.node.attempts.spool: what waits on disk is unreadable there, comes out once, and leaves no file."""
+"""umpc.node.attempts.spool: material on disk is unreadable, comes out once, and leaves no file."""
 
 from __future__ import annotations
 

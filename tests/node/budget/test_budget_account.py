@@ -1,4 +1,7 @@
-"""umpc.node.budget.budget_account: whatever is changed in a ledger's rows is noticed, by the running node and at the next start."""
+"""umpc.node.budget.budget_account: every change of a ledger's rows is detected.
+
+The running node detects it, and so does the next start.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from umpc.node.budget.budget_account import FIRST_HASH, VERSION, row_hash
 
 
 def tampered(path: Path, *statements: str) -> str:
-    """The message of a ledger of 8 rows after the statements, from `verify` and from the next start."""
+    """Return what `verify` and the next start say of 8 rows after the statements."""
     with opened(path) as ledger:
         for study in (A, B, C):
             ledger.reserve(study, Fraction(1, 2), D)
@@ -103,7 +106,10 @@ def test_exchanged_rows(path):
 
 
 def test_an_inserted_row(path):
-    copied = "INSERT INTO ledger SELECT 9, at, kind, study, epsilon, delta, attempt, share, note, hash FROM ledger"
+    copied = (
+        "INSERT INTO ledger SELECT 9, at, kind, study, epsilon, delta, attempt, share, note, hash"
+        " FROM ledger"
+    )
     assert "row 9 is wrong" in tampered(path, f"{copied} WHERE seq = 8")
 
 
@@ -128,7 +134,7 @@ def test_a_row_from_elsewhere_stops_the_next_write(path):
     with opened(path) as ledger:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("UPDATE head SET seq = 1")
-        with pytest.raises(LedgerError, match="somebody else wrote"):
+        with pytest.raises(LedgerError, match="another process wrote"):
             ledger.reserve(A, Fraction(1), D)
 
 
@@ -174,7 +180,7 @@ def test_a_row_with_other_amounts_than_were_reserved(path, kind, epsilon, delta)
 
 
 def test_a_history_rewritten_whole_without_the_key(path):
-    """Every hash and the head computed anew, as if the charge had never been: the first row gives it away."""
+    """All hashes and the head are computed anew without the charge: the first row shows it."""
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1), D)
         ledger.charge(A, b"", b"share")

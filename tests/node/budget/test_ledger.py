@@ -1,4 +1,4 @@
-"""umpc.node.budget.ledger: its epsilon is never below the true one, through crashes, threads and tampering."""
+"""umpc.node.budget.ledger: the spent epsilon is never below the truth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from umpc.errors import AlreadyReleased, InsufficientBudget, InvalidEpsilon, Led
 from umpc.node.budget.budget_limits import DELTA_BITS, exact_delta
 from umpc.node.budget.ledger import StoredRelease
 
-# --- one study -----------------------------------------------------------------------------------------
+# --- one study --------------------------------------------------------------------------------
 
 
 def test_reserve_charge_release(path):
@@ -131,7 +131,7 @@ def test_the_history_keeps_the_study_s_name(path):
         assert ledger.history()[-1].note == "kendall-2026"
 
 
-# --- delta ---------------------------------------------------------------------------------------------
+# --- delta ------------------------------------------------------------------------------------
 
 
 def test_delta_is_reserved_once_it_is_known_and_charged_with_epsilon(path):

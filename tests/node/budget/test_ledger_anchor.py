@@ -1,4 +1,7 @@
-"""umpc.node.budget.anchor: key and anchor go with the ledger through crashes, and none of the three is lost unnoticed."""
+"""umpc.node.budget.anchor: key and anchor follow the ledger through crashes.
+
+The loss of any of the three is detected.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ def elsewhere(tmp_path: Path) -> Path:
     return tmp_path / "other disk" / "anchor"
 
 
-# --- the rule, exhaustively ----------------------------------------------------------------------------
+# --- the rule, exhaustively -------------------------------------------------------------------
 
 
 def test_the_anchor_s_rule():
-    """An anchor at m of a ledger of n rows: accepted if m is n or n - 1 and the hash is row m's, else not."""
+    """An anchor at row m of n is accepted if m is n or n - 1 and the hash is that of row m."""
     hashes = [FIRST_HASH, *(hashlib.sha256(bytes([i])).digest() for i in range(1, 7))]
     for rows in range(1, 6):
         for seq in range(7):
@@ -38,7 +41,7 @@ def test_the_anchor_s_rule():
     assert disagreement(START, hashes[:2]) == "" and disagreement(None, hashes[:2])
 
 
-# --- companions ----------------------------------------------------------------------------------------
+# --- companions -------------------------------------------------------------------------------
 
 
 def test_the_companions_are_the_owner_s_alone(path, elsewhere):
@@ -76,11 +79,11 @@ def test_an_anchor_in_another_file_s_place(path, end):
     refused(path, "an anchor in a file of its own was expected", anchor=Path(f"{path}{end}"))
 
 
-# --- a crash between ledger and anchor -----------------------------------------------------------------
+# --- a crash between ledger and anchor --------------------------------------------------------
 
 
 def test_a_crash_after_the_row_and_before_the_anchor(path, monkeypatch):
-    """The charge is on disk, so it counts; the anchor is moved up, and the stored share is there."""
+    """The charge is on disk, so it counts; the anchor is moved up, and the share is stored."""
 
     def disk_full(*_):
         raise OSError("no space left")
@@ -129,7 +132,7 @@ def test_a_draft_of_an_anchor_left_by_a_crash(path):
     opened(path).close()
 
 
-# --- lost files ----------------------------------------------------------------------------------------
+# --- lost files -------------------------------------------------------------------------------
 
 
 def test_a_lost_ledger(path):

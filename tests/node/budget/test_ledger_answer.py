@@ -1,4 +1,4 @@
-"""umpc.node.budget.ledger: an answer follows a charge, once, costs nothing, and is kept with its question."""
+"""umpc.node.budget.ledger: one answer follows a charge, at no cost, kept with its question."""
 
 from __future__ import annotations
 

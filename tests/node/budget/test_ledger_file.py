@@ -1,4 +1,4 @@
-"""umpc.node.budget.ledgerfile and umpc.node.budget.ledger: one owner, whole files, and processes that die."""
+"""umpc.node.budget.ledgerfile: one owner, whole files, and processes that die."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.ledgers import TOTAL, A, B, D, balance, kinds, opened
 from umpc.errors import InsufficientBudget, LedgerError
 from umpc.node.budget.ledger import Ledger, StoredRelease
 
-# --- the file ------------------------------------------------------------------------------------------
+# --- the file ---------------------------------------------------------------------------------
 
 
 def test_a_commit_is_visible_to_others_when_the_call_returns(path):
@@ -121,7 +121,8 @@ def test_after_a_failed_write_the_disk_alone_counts(path):
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1), D)
         ledger._db.execute(
-            "CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger BEGIN SELECT RAISE(FAIL, 'full'); END"
+            "CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger "
+            "BEGIN SELECT RAISE(FAIL, 'full'); END"
         )
         with pytest.raises(LedgerError, match="the system refused") as caught:
             ledger.charge(A, b"", b"share")
@@ -137,7 +138,7 @@ def test_after_a_failed_write_the_disk_alone_counts(path):
         ]
 
 
-# --- processes that die --------------------------------------------------------------------------------
+# --- processes that die -----------------------------------------------------------------------
 
 CHILD = """
 import sys, time
@@ -152,7 +153,7 @@ time.sleep(600)
 
 
 def killed(path: Path, body: str, lines: int = 1) -> list[str]:
-    """Runs the body in a process of its own and kills it with signal 9 after some lines of output."""
+    """Run the body in its own process and kill it with signal 9 after some lines of output."""
     command = [sys.executable, "-c", CHILD.format(body=body), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         said = [process.stdout.readline().strip() for _ in range(lines)]

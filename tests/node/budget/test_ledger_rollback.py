@@ -1,4 +1,4 @@
-"""umpc.node.budget.ledger and its anchor: what is put back from an older copy is noticed, and accepted on purpose only."""
+"""umpc.node.budget.anchor: an older copy is detected, and accepted on purpose only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def elsewhere(tmp_path: Path) -> Path:
     return tmp_path / "other disk" / "anchor"
 
 
-# --- put back from an older copy -----------------------------------------------------------------------
+# --- put back from an older copy --------------------------------------------------------------
 
 
 def test_an_older_ledger(path, elsewhere):
@@ -54,7 +54,7 @@ def test_a_ledger_without_its_last_row(path):
 
 
 def test_rows_that_were_in_the_wal_only(path):
-    """A node that was killed leaves its rows in the -wal file; whoever removes that takes them back."""
+    """A killed node leaves rows in the -wal file; the removal of that file takes them back."""
     opened(path).close()
     before = path.read_bytes()
     with opened(path) as ledger:
@@ -87,7 +87,7 @@ def test_an_older_anchor(path, elsewhere):
 
 
 def test_ledger_and_anchor_put_back_together_are_not_noticed(path):
-    """What the docstring says is not promised. With the last row's hash noted elsewhere it is seen."""
+    """The docstring excludes this case. A note of the last row's hash elsewhere shows it."""
     older, newer = copies(path)
     noted = str(read_anchor(Path(f"{path}.anchor")))
     assert noted.encode() in newer[Path(f"{path}.anchor")]
@@ -112,7 +112,7 @@ def test_the_anchor_that_is_moved_under_a_running_node(path):
             ledger.verify()
 
 
-# --- accepted on purpose -------------------------------------------------------------------------------
+# --- accepted on purpose ----------------------------------------------------------------------
 
 
 def astray(path: Path, how: str) -> None:
@@ -155,14 +155,14 @@ def test_rows_that_are_wrong_cannot_be_accepted(path):
     refused(path, "row 3 is wrong", accept=True)
 
 
-# --- other versions ------------------------------------------------------------------------------------
+# --- other versions ---------------------------------------------------------------------------
 
 
 def test_a_ledger_of_version_1_is_refused_with_what_it_spent(path):
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute(
-            "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, at TEXT, kind TEXT, study BLOB, epsilon TEXT,"
-            " attempt BLOB, share BLOB, note TEXT, hash BLOB)"
+            "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, at TEXT, kind TEXT, study BLOB,"
+            " epsilon TEXT, attempt BLOB, share BLOB, note TEXT, hash BLOB)"
         )
         for row in (
             (1, "genesis", ""),

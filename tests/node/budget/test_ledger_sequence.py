@@ -1,4 +1,4 @@
-"""umpc.node.budget.ledger: no sequence of calls, and no number of threads, spends more ε or δ than there is."""
+"""umpc.node.budget.ledger: no sequence of calls and no threads overspend ε or δ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from umpc.node.budget.ledger import StoredAnswer
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where it exists: what is tested here is sums, and a disk would only be slow."""
 
-# --- threads -------------------------------------------------------------------------------------------
+# --- threads ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scarce", ["epsilon", "delta"])
@@ -63,7 +63,7 @@ def test_threads(path, scarce):
     st.fractions(0, 1, max_denominator=9),
 )
 def test_threads_that_do_anything(seed, total, delta):
-    """Whatever threads do to the same few studies: each charge that returned counts, and nothing is overspent."""
+    """Threads use the same few studies: each charge that returned counts, nothing is overspent."""
     done: list[tuple[Fraction, Fraction]] = []
     seen: list[bool] = []
 
@@ -111,11 +111,11 @@ def test_threads_that_do_anything(seed, total, delta):
             assert ledger.balance().reserved == ledger.delta().reserved == 0
 
 
-# --- any sequence of calls, against a model ------------------------------------------------------------
+# --- any sequence of calls, against a model ---------------------------------------------------
 
 
 class AnySequence(RuleBasedStateMachine):
-    """The model is two dictionaries. A crash is a close: a kill's other half is in test_ledger_file.py."""
+    """The model is two dictionaries, and a crash is a close. test_ledger_file.py kills."""
 
     studies = st.integers(0, 4).map(lambda i: bytes([i]))
     epsilons = st.fractions(Fraction(1, 100), 2, max_denominator=100)

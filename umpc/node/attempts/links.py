@@ -1,4 +1,4 @@
-"""How links between nodes are made: the earlier node of a pair dials, the later one waits.
+"""The making of links between nodes: the earlier node of a pair dials, the later one waits.
 
 A dialled node answers only when a run of its own is at the same attempt and wants this peer. It
 reads nothing before that. A process that shares no study with it can therefore neither send it

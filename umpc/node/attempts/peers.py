@@ -83,7 +83,7 @@ class Mailbox:
         return await self._wanted[key]
 
     async def has_room(self, window: int) -> None:
-        """Wait until fewer than `window` bytes wait, or until a caller waits for a missing frame."""
+        """Wait until fewer than `window` bytes wait, or a caller waits for a missing frame."""
         while self._bytes >= window and not self.is_awaited and self._failure is None:
             self._changed.clear()
             await self._changed.wait()

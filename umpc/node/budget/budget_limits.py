@@ -23,7 +23,7 @@ INSTEAD = {
     "delta": 'Ask with noise = "distributed" (of noisy pairs "randomised_response"), which costs '
     "no delta, wait until open studies end,",
 }
-"""What a coordinator can do when too little of an amount is left."""
+"""Advice to a coordinator when too little of an amount is left."""
 
 
 def exact_delta(delta: Fraction) -> Fraction:

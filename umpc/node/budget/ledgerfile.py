@@ -50,7 +50,7 @@ TABLES = (
 COMPANIONS = (".key", ".lock", ".new", "-wal", "-shm", "-journal")
 """Endings of the names of the ledger's other files."""
 READINGS = 20
-"""How often `read_beside` tries to see ledger and anchor at one time while a node writes."""
+"""Number of tries of `read_beside` to see ledger and anchor at one time while a node writes."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def append(
     if moved != 1:
         db.execute("ROLLBACK")
         raise place.damaged(
-            f"row {last.seq} was expected to be the last, and somebody else wrote here"
+            f"row {last.seq} was expected to be the last, and another process wrote here"
         )
     at_step("before-commit")
     db.execute("COMMIT")
