@@ -1,73 +1,52 @@
-"""docs/decisions/0001: who may import whom, read from the source of every file."""
+"""docs/decisions/0001: the layers of the code, read from the source of every file."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import umpc
+from umpc.protocols.registry import PROTOCOLS
 
 ROOT = Path(umpc.__file__).parent
 GENERATED = ("umpc/proto/v1/umpc_pb2.py", "umpc/proto/v1/umpc_pb2_grpc.py")
 FILES = {path.relative_to(ROOT.parent).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 
+BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.__version__")
 PROCESS = (
+    *BELOW_STUDY,
     "numpy",
-    "umpc.__version__",
-    "umpc.study.document",
-    "umpc.protocols.u_mpc.noise_binding",
+    "umpc.dp",
+    "umpc.mpc",
+    "umpc.protocols",
+    "umpc.proto",
+    "umpc.transport",
     "umpc.failpoints",
-    "umpc.errors",
 )
-PROCESS += ("umpc.ustat", "umpc.mpc", "umpc.proto", "umpc.transport")
-
 MAY_IMPORT = {
     "umpc/__init__.py": (),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
+    "umpc/crypto/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
-    "umpc/study/document.py": (
-        "msgspec",
-        "umpc.__version__",
-        "umpc.ustat",
-        "umpc.errors",
-        "umpc.crypto.prg",
-        "umpc.studies",
-    ),
-    "umpc/studies/": (
-        "msgspec",
-        "umpc.study.document",
-        "umpc.studies",
-        "umpc.ustat",
-        "umpc.errors",
-    ),
-    "umpc/mpc/masked/native.py": ("umpc_native",),
-    "umpc/mpc/": (
-        "numpy",
-        "cryptography",
-        "Crypto.PublicKey",
-        "umpc.mpc",
-        "umpc.ustat",
-        "umpc.study.document",
-        "umpc.errors",
-    ),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
-    "umpc/dp/local/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
-    "umpc/dp/central/": ("numpy", "flint", "umpc.dp", "umpc.ustat", "umpc.errors"),
-    "umpc/protocols/u_mpc/noise_binding.py": ("umpc.dp", "umpc.mpc", "umpc.study.document"),
+    "umpc/study/": ("msgspec", *BELOW_STUDY),
+    "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", *BELOW_STUDY),
+    "umpc/mpc/masked/native.py": ("umpc_native",),
+    "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (
         "numpy",
+        "flint",
+        "msgspec",
         "umpc.dp",
-        "umpc.study.frames",
-        "umpc.crypto.prg",
+        "umpc.mpc",
         "umpc.protocols",
-        "umpc.study.document",
-        "umpc.studies",
-        "umpc.ustat",
-        "umpc.errors",
+        "umpc.planning.reference_table",
+        *BELOW_STUDY,
     ),
     "umpc/proto/v1/": ("google.protobuf", "grpc", "umpc.proto.v1"),
     "umpc/proto/": (
@@ -84,63 +63,23 @@ MAY_IMPORT = {
         "duckdb",
         "cryptography.hazmat",
         "cryptography.exceptions",
-        "umpc.dp",
-        "umpc.protocols",
-        "umpc.studies",
         "umpc.node",
     ),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
-    "umpc/shuffler/": (*PROCESS, "umpc.protocols", "umpc.shuffler"),
-    "umpc/coordinator/": (
+    "umpc/shuffler/": (*PROCESS, "umpc.shuffler"),
+    "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
+    "umpc/simulation.py": (*PROCESS, "umpc.dealer"),
+    "umpc/planning/": (
         *PROCESS,
-        "msgspec",
-        "umpc.protocols.local.estimate",
-        "umpc.protocols",
-        "umpc.studies",
-        "umpc.coordinator",
-    ),
-    "umpc/simulation.py": (
-        "numpy",
-        "umpc.coordinator",
-        "umpc.dealer",
-        "umpc.shuffler",
-        "umpc.node",
-        "umpc.mpc",
-        "umpc.study.document",
-    ),
-    "umpc/planning/error.py": (
-        "numpy",
-        "msgspec",
-        "umpc.protocols.u_mpc.noise_binding",
-        "umpc.mpc",
-        "umpc.protocols",
-        "umpc.study.document",
-        "umpc.studies",
-        "umpc.ustat",
-        "umpc.errors",
-    ),
-    "umpc/planning/seconds.py": (
-        "msgspec",
-        "umpc.dealer",
-        "umpc.protocols.ghazi_shuffle.split_mix",
-        "umpc.mpc",
-        "umpc.protocols",
+        "umpc.planning",
         "umpc.simulation",
-        "umpc.study.document",
-        "umpc.protocols.central.settings",
-        "umpc.ustat",
+        "umpc.dealer.session",
+        "umpc.coordinator.studyfile",
+        "umpc.node.records",
     ),
-    "umpc/cli/": (
-        "numpy",
-        "msgspec",
-        "click",
-        "rich",
-        "sklearn.datasets",
-        "cryptography.x509",
-        "umpc",
-    ),
+    "umpc/cli/": ("numpy", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),
 }
-"""Folder or file → what it may import beside the standard library; the longest entry that fits a file counts."""
+"""Folder or file → its imports beside the standard library; the longest entry that fits counts."""
 
 SHELLS = (
     "umpc/node/server.py",
@@ -163,32 +102,23 @@ WIRE = (
     "umpc.transport.channels",
     "umpc.transport.services",
     "umpc.transport.status",
+    "umpc.transport.stream",
 )
 SANS_IO = (
+    "umpc/crypto/",
     "umpc/ustat/",
     "umpc/mpc/",
     "umpc/dp/",
+    "umpc/study/",
     "umpc/protocols/",
-    "umpc/studies/",
-    "umpc/protocols/gopa/node.py",
-    "umpc/protocols/base/seed_agreement.py",
-    "umpc/protocols/u_mpc/node.py",
-    "umpc/protocols/base/one_message_node.py",
-    "umpc/protocols/ghazi_rounds/node.py",
-    "umpc/protocols/ghazi_shuffle/node.py",
-    "umpc/node/sessions.py",
     "umpc/dealer/session.py",
-    "umpc/protocols/ghazi_shuffle/shuffler.py",
-    "umpc/protocols/u_mpc/coordinator.py",
-    "umpc/protocols/base/one_message_coordinator.py",
-    "umpc/protocols/ghazi_shuffle/coordinator.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")
 
 
 def imports(path: Path) -> set[str]:
-    """Every module or name that a file imports, also inside functions; "umpc" itself only as "umpc.name"."""
+    """Every module or name that a file imports, also inside functions and for type checkers."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -218,54 +148,114 @@ def row(file: str) -> str:
     return max(fitting, key=len)
 
 
-def violations(file: str, names: set[str], allowed: tuple[str, ...]) -> list[str]:
-    stdlib = sys.stdlib_module_names
-    return [
-        f"{file}: {n}"
-        for n in sorted(names)
-        if n.split(".")[0] not in stdlib and not within(n, allowed)
-    ]
+def file_of(name: str) -> str | None:
+    """The file of a module or of the module that a name is from; None outside umpc."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        stem = "/".join(parts[:end])
+        for file in (f"{stem}.py", f"{stem}/__init__.py"):
+            if file in FILES:
+                return file
+    return None
+
+
+GRAPH = {
+    file: {target for name in names if (target := file_of(name)) and target != file}
+    for file, names in IMPORTS.items()
+}
+"""File → the files of umpc that it imports."""
+
+
+@cache
+def reached(file: str) -> frozenset[str]:
+    """All files that a file imports, directly or through others."""
+    found: set[str] = set()
+    waiting = [file]
+    while waiting:
+        for target in GRAPH[waiting.pop()]:
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return frozenset(found)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_imports_only_what_its_row_allows(file):
-    assert violations(file, IMPORTS[file], MAY_IMPORT[row(file)]) == []
+    stdlib = sys.stdlib_module_names
+    allowed = MAY_IMPORT[row(file)]
+    wrong = [
+        name
+        for name in sorted(IMPORTS[file])
+        if name.split(".")[0] not in stdlib and not within(name, allowed)
+    ]
+    assert wrong == []
 
 
 def test_every_row_of_the_table_has_files():
     assert {row(file) for file in FILES} == set(MAY_IMPORT)
 
 
-def test_noise_does_not_depend_on_the_local_protocols():
-    """They are for comparison: what the main protocol stands on must not import them, nor the statistic."""
-    mine = {file: names for file, names in IMPORTS.items() if row(file) == "umpc/dp/"}
-    assert mine and not [
-        f"{f}: {n}" for f, names in mine.items() for n in names if within(n, ("umpc.dp.local",))
-    ]
+def test_no_import_is_circular():
+    assert [file for file in FILES if file in reached(file)] == []
 
 
-def test_only_the_central_protocols_themselves_use_them():
-    """Code that sees everybody's records is reached through one file alone, for protocol = "central"."""
-    users = ("umpc/dp/central/", "umpc/protocols/central/messages.py", "umpc/cli/")
-    found = [
-        file
-        for file, names in IMPORTS.items()
-        if any(within(name, ("umpc.dp.central",)) for name in names)
-    ]
-    assert found and all(within(file, users, "/") for file in found), found
-    users = [
-        file
-        for file, names in IMPORTS.items()
-        if any(within(name, ("umpc.protocols.central.messages",)) for name in names)
-    ]
-    planners = {
-        "umpc/planning/error.py",
-        "umpc/planning/alternatives.py",
-        "umpc/planning/prediction.py",
-    }
-    assert set(users) - planners == {"umpc/protocols/local/messages.py"}, (
-        "a node gets it only through the seam"
+NODE_SIDES = [file for file in FILES if file.startswith("umpc/protocols/") and "node" in file]
+
+
+@pytest.mark.parametrize("file", NODE_SIDES)
+def test_a_node_side_reaches_no_coordinator_side(file):
+    assert [each for each in reached(file) if "coordinator" in each] == []
+
+
+def test_there_are_node_sides():
+    assert len(NODE_SIDES) >= 6
+
+
+def test_raw_records_leave_through_one_folder_only():
+    users = {file for file in FILES if "umpc/protocols/central/columns.py" in GRAPH[file]}
+    assert users == {"umpc/protocols/central/messages.py"}
+    users = {file for file in FILES if "umpc/protocols/central/messages.py" in GRAPH[file]}
+    assert users and all(user.startswith("umpc/protocols/central/") for user in users)
+
+
+def test_no_file_but_the_registry_imports_a_protocol_by_its_folder():
+    """Shufflers and the in-memory driver serve one protocol, so they may import its helpers' side."""
+    folders = ("bell_2pc", "central", "ghazi_rounds", "gopa", "local", "u_mpc", "ghazi_shuffle")
+    helpers = (
+        "umpc/protocols/ghazi_shuffle/node.py",
+        "umpc/protocols/ghazi_shuffle/shuffler.py",
     )
+    found = [
+        f"{file}: {target}"
+        for file, targets in GRAPH.items()
+        for target in targets
+        if not file.startswith("umpc/protocols/")
+        and within(target, tuple(f"umpc/protocols/{folder}" for folder in folders), "/")
+        and target not in helpers
+    ]
+    assert found == []
+
+
+def names_compared(file: str) -> list[str]:
+    """The names of protocols that a file has as text of their own, outside docstrings."""
+    tree = ast.parse(FILES[file].read_text(encoding="utf-8"))
+    names = set(PROTOCOLS)
+    return [
+        f"{file}:{node.lineno}: {node.value!r}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    ]
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in FILES if not within(file, ("umpc/protocols",), "/")]
+)
+def test_no_file_outside_the_protocols_knows_a_protocol_by_its_name(file):
+    assert names_compared(file) == []
+
+
+def test_a_name_that_is_compared_would_be_found():
+    assert names_compared("umpc/protocols/registry.py")
 
 
 @pytest.mark.parametrize("process", ["node", "dealer", "shuffler", "coordinator"])
@@ -277,7 +267,10 @@ def test_the_processes_never_import_each_other_nor_the_command(process):
     )
     inside = {file: names for file, names in IMPORTS.items() if file.startswith(f"umpc/{process}/")}
     assert inside and not [
-        f"{f}: {n}" for f, names in inside.items() for n in names if within(n, others)
+        f"{file}: {name}"
+        for file, names in inside.items()
+        for name in names
+        if within(name, others)
     ]
 
 
@@ -301,6 +294,11 @@ def test_files_without_io_import_no_clock_no_network_no_randomness(file):
     assert not [name for name in IMPORTS[file] if within(name, IO)]
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_no_file_imports_an_insecure_random_source_or_code_from_bytes(file):
+    assert not [name for name in IMPORTS[file] if within(name, NEVER)]
+
+
 def uses(path: Path, names: tuple[str, ...]) -> list[str]:
     """Attributes such as np.random and calls such as eval(…), wherever they stand."""
     found = []
@@ -313,8 +311,7 @@ def uses(path: Path, names: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_nobody_uses_weak_randomness_pickle_or_runs_text(file):
-    assert not [name for name in IMPORTS[file] if within(name, NEVER)]
+def test_no_file_uses_weak_randomness_or_runs_text(file):
     assert uses(FILES[file], NEVER) == []
 
 
@@ -322,17 +319,21 @@ def test_the_readers_of_this_file_see_what_they_must(tmp_path):
     """A file that breaks every rule is caught by each of them."""
     bad = tmp_path / "bad.py"
     bad.write_text(
-        "import grpc, random\nfrom umpc.node.budget.ledger import Ledger\nfrom umpc import study\nimport numpy as np\n"
+        "import grpc, random\nfrom umpc.node.budget.ledger import Ledger\n"
+        "from umpc.study import document\nimport numpy as np\n"
         "def f():\n    import pickle\n    from umpc.transport.tls import grpc as g\n"
         "    return eval('1'), np.random.default_rng()\n"
     )
     found = imports(bad)
-    assert violations("bad.py", found, ("numpy",)) == [
-        "bad.py: grpc",
-        "bad.py: umpc.node.budget.ledger.Ledger",
-        "bad.py: umpc.study.document",
-        "bad.py: umpc.transport.tls.grpc",
+    assert [name for name in sorted(found) if not within(name, ("numpy",))] == [
+        "grpc",
+        "pickle",
+        "random",
+        "umpc.node.budget.ledger.Ledger",
+        "umpc.study.document",
+        "umpc.transport.tls.grpc",
     ]
     assert {name for name in found if within(name, NEVER)} == {"random", "pickle"}
     assert [use.split(",")[0] for use in uses(bad, NEVER)] == ["eval", "np.random"]
     assert any(within(name, WIRE) for name in found) and any(within(name, IO) for name in found)
+    assert file_of("umpc.node.budget.ledger.Ledger") == "umpc/node/budget/ledger.py"

@@ -17,12 +17,9 @@ from umpc.ustat import logic
 from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import evaluate_local, relabel
+from umpc.ustat.normal_form import BitAtom, FieldAtom, Function, LogicAtom, Polynomial
 from umpc.ustat.polynomial import (
     WRITTEN_OUT,
-    BitAtom,
-    FieldAtom,
-    LogicAtom,
-    Polynomial,
     add,
     atom,
     constant,
@@ -45,7 +42,7 @@ functions = st.lists(conjunctions, max_size=8).map(
 )
 
 
-def at(function: logic.Function, signs: dict[Polynomial, int]) -> bool:
+def at(function: Function, signs: dict[Polynomial, int]) -> bool:
     """The function where each form has this sign."""
 
     def holds(bit: BitAtom) -> bool:

@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, Record, all_records, by_hand, fits, numbers
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
-from umpc.ustat.polynomial import (
-    BitAtom,
-    FieldAtom,
-    LogicAtom,
-    Polynomial,
-    constant,
-    orient,
-    polynomial_of,
-)
+from umpc.ustat.normal_form import BitAtom, FieldAtom, LogicAtom, Polynomial
+from umpc.ustat.polynomial import constant, orient, polynomial_of
 from umpc.ustat.text import from_text
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
 

@@ -272,7 +272,9 @@ def _write_study(
     from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 
     fields = table.fields()
-    settings = {key: value for key, value in options.settings.items() if value is not None}
+    settings: dict[str, Any] = {
+        key: value for key, value in options.settings.items() if value is not None
+    }
     if options.bins:
         settings["bins"] = dict(map(_bins, options.bins))
     entries = {

@@ -2,8 +2,8 @@
 
 | file | what it is |
 |---|---|
-| `client.py` | the gRPC client: leads all nodes through a run, or through a preparation |
-| `sessions.py` | the coordinator's session of each protocol |
+| `client.py` | the gRPC client: a run, a preparation, and a greeting |
+| `conductor.py` | the steps of a study, with all nodes at once |
 | `links.py` | the stream to one node, and one step with all nodes |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from umpc.coordinator.conductor import Conductor, Preparation
-from umpc.coordinator.links import CONNECT_SECONDS, NodeLink, Tell, each
+from umpc.coordinator.links import NodeLink, Tell, each
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import PreparationLost, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -24,12 +24,17 @@ from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
-from umpc.transport.services import grpc, rpc
+from umpc.transport.services import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
 from umpc.transport.status import error_of
+from umpc.transport.stream import CONNECT_SECONDS
 
 log = logging.getLogger("umpc.coordinator")
 Outcome = TypeVar("Outcome")
-STUBS = {"node": rpc.NodeStub, "dealer": rpc.DealerStub, "shuffler": rpc.ShufflerStub}
+STUBS: dict[str, Callable[[Channel], Greeted]] = {
+    "node": node_stub,
+    "dealer": dealer_stub,
+    "shuffler": shuffler_stub,
+}
 
 
 def silent(step: str, done: int, total: int) -> None:
@@ -75,14 +80,15 @@ async def _lead(
     started = time.perf_counter()
     links = [NodeLink(node, tell) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
+    parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
     try:
-        await each([*links, *shufflers], "connect", lambda link: link.open(identity))
+        await each(parties, "connect", lambda link: link.open(identity))
         return await lead(Conductor(side, links, tell, started, shufflers))
     except UmpcError as error:
         await asyncio.gather(*(link.abort(error) for link in links))
         raise
     finally:
-        await asyncio.gather(*(link.close() for link in [*links, *shufflers]))
+        await asyncio.gather(*(link.close() for link in parties))
 
 
 async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcError]]:
@@ -102,7 +108,7 @@ async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcE
         except grpc.aio.AioRpcError as error:
             return name, error_of(error, name, "hello")
         finally:
-            await channel.close()
+            await channel.close(None)
         return name, f"answers, umpc {reply.version}"
 
     dealers = [study.dealer] if study.dealer else []

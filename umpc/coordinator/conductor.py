@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from umpc.coordinator.links import NodeLink, Tell, each
 from umpc.coordinator.shufflers import ShufflerLink
@@ -20,7 +20,9 @@ ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
 
 Answer = TypeVar("Answer")
-Beside = Callable[[ShufflerLink], Awaitable[None]]
+PROPOSED: tuple[type[m.Accepted | m.Released], ...] = (m.Accepted, m.Released)
+"""The answers to a proposal."""
+Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 """The part of a step that each shuffler does while the nodes do theirs."""
 
 
@@ -54,7 +56,7 @@ class Conductor:
     async def conduct(self) -> Report:
         """A run, from the start or from what was prepared: the nodes know which."""
         proposal = self.side.propose()
-        answers = await self._ask("propose", proposal, (m.Accepted, m.Released))
+        answers = await self._ask("propose", proposal, PROPOSED)
         agree = self.side.agree(answers)
         if agree is None:
             return await self._replay([a for a in answers if isinstance(a, m.Released)])
@@ -86,7 +88,7 @@ class Conductor:
     async def park(self) -> Preparation:
         """All steps before the data. What they made then waits at the nodes."""
         proposal = self.side.propose(ahead=True)
-        answers = await self._ask("propose", proposal, (m.Accepted, m.Released))
+        answers = await self._ask("propose", proposal, PROPOSED)
         agree = self.side.agree(answers)
         if agree is None:
             raise AlreadyReleased(

@@ -18,7 +18,6 @@ from umpc.study import messages as m
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import node_stub
-from umpc.transport.stream import CONNECT_SECONDS as CONNECT_SECONDS
 from umpc.transport.stream import Stream
 
 T = TypeVar("T")

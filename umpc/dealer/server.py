@@ -24,7 +24,8 @@ from umpc.crypto.prg import digest
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Attempt
+from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import attempt_of, decode_study
@@ -117,6 +118,8 @@ class DealerServer(rpc.DealerServicer):
             )
         members = codec.decode_members(request.members)
         attempt = attempt_of(study, members, codec.decode_openings(request.openings))
+        if not isinstance(attempt, Attempt):
+            raise RemoteProtocolError(f"a study of {study.protocol!r} has nothing to deal")
         _ = attempt.program, attempt.hypergraph  # computed here, off the event loop
         return attempt
 

@@ -5,7 +5,6 @@
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
-| `sessions.py` | the session of each protocol |
 | `records.py` | the site's table, through DuckDB, into integers |
 | `config.py` | the site's configuration file |
 | `template.py` | an example of the configuration, with every key |

@@ -33,7 +33,7 @@ from itertools import permutations
 from umpc.errors import KernelError, PolicyRefused
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
-from umpc.ustat.expression import Expression, Field, Rebuild, interpret
+from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
@@ -208,7 +208,7 @@ def _order(expressions: Iterable[Expression]) -> tuple[str, ...]:
     found: dict[str, None] = {}
 
     class Names(Rebuild):
-        def field(self, record: int, name: str) -> Field:
+        def field(self, record: int, name: str) -> Expression:
             found.setdefault(name)
             return super().field(record, name)
 

@@ -109,7 +109,7 @@ class ReferenceTable:
     def spread(self) -> Spread:
         """By one pass over all pairs of few records."""
         kernels, n = len(self.study.kernels), self.records
-        sizes = (self.first, n - self.first) if self.study.two_sample else (n,)
+        sizes = [self.first, n - self.first] if self.study.two_sample else [n]
         at = tuple(np.zeros((kernels, size)) for size in sizes)
         totals, products = np.zeros(kernels), np.zeros((kernels, kernels))
         for start, values in self._blocks():
@@ -118,7 +118,7 @@ class ReferenceTable:
             products += flat @ flat.T
             at[0][:, start : start + values.shape[1]] += values.sum(axis=2)
             at[-1][:, -values.shape[2] :] += values.sum(axis=1)
-        count = sizes[0] * sizes[1] if self.study.two_sample else n * (n - 1) // 2
+        count = self.first * (n - self.first) if self.study.two_sample else n * (n - 1) // 2
         return Spread(count, totals, products, at)
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:

@@ -3,6 +3,7 @@
 | folder or file | what it is |
 |---|---|
 | `registry.py` | every protocol by its name |
+| `arrays.py` | names for the types of arrays |
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
 | `bell_2pc/` | a noisy value of every pair |

@@ -20,6 +20,7 @@ __all__ = [
     "Call",
     "Channel",
     "Context",
+    "Greeted",
     "dealer_stub",
     "grpc",
     "node_stub",
@@ -93,13 +94,13 @@ else:
     ServerInterceptor = grpc.aio.ServerInterceptor
 
 
-class Hello(Protocol):
+class Greeted(Protocol):
     """The methods that every service has."""
 
     async def Hello(self, request: pb.HelloRequest, /, *, timeout: float) -> pb.HelloReply: ...
 
 
-class NodeStub(Hello, Protocol):
+class NodeStub(Greeted, Protocol):
     """The calls to a node."""
 
     def Study(self) -> Call[pb.CoordinatorMessage, pb.NodeMessage]: ...
@@ -107,13 +108,13 @@ class NodeStub(Hello, Protocol):
     def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...
 
 
-class DealerStub(Hello, Protocol):
+class DealerStub(Greeted, Protocol):
     """The calls to a dealer."""
 
     def Deal(self, request: pb.DealRequest, /) -> Call[Never, pb.Frame]: ...
 
 
-class ShufflerStub(Hello, Protocol):
+class ShufflerStub(Greeted, Protocol):
     """The calls to a shuffler."""
 
     def Deliver(self) -> Call[pb.ShuffleRequest, pb.ShuffleReply]: ...

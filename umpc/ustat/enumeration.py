@@ -23,7 +23,7 @@ from umpc.errors import LocalProtocolError
 from umpc.ustat.clear import Columns, Exact, evaluate_exact, fits_words
 from umpc.ustat.expression import Expression, Field, Interpreter, Subtract, fields_of, interpret
 from umpc.ustat.local import evaluate_local
-from umpc.ustat.polynomial import Polynomial
+from umpc.ustat.normal_form import Polynomial
 from umpc.ustat.ranges import Interval
 from umpc.ustat.schema import Schema
 

@@ -24,7 +24,8 @@ from umpc.ustat.expression import (
     records_of,
 )
 from umpc.ustat.local import bound
-from umpc.ustat.polynomial import Polynomial, polynomial_of
+from umpc.ustat.normal_form import Polynomial
+from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.schema import Schema
 from umpc.ustat.text import from_text, to_text

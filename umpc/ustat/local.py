@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 from umpc.errors import RangeError
 from umpc.ustat import logic
 from umpc.ustat.clear import Columns
+from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Polynomial
 from umpc.ustat.polynomial import (
-    Atom,
-    BitAtom,
-    FieldAtom,
-    LogicAtom,
-    Polynomial,
     add,
     atom,
     constant,

@@ -9,20 +9,9 @@ however it was written.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
 
 from umpc.errors import KernelError
-
-if TYPE_CHECKING:
-    from umpc.ustat.polynomial import BitAtom, Polynomial
-
-Conjunction: TypeAlias = frozenset["BitAtom"]
-"""The and of its bits; the empty conjunction is 1."""
-Function: TypeAlias = frozenset[Conjunction]
-"""The exclusive or of its conjunctions. `^` of two functions is their exclusive or."""
-Order: TypeAlias = tuple["int | str | Fraction | Order", ...]
-"""A sort key: it puts atoms, monomials and functions into canonical order."""
+from umpc.ustat.normal_form import BitAtom, Conjunction, Function, Polynomial
 
 FALSE: Function = frozenset()
 TRUE: Function = frozenset([frozenset()])
@@ -69,13 +58,3 @@ def _is_never(bits: Conjunction) -> bool:
 def forms(function: Iterable[Conjunction]) -> frozenset[Polynomial]:
     """The polynomials that the function compares with zero."""
     return frozenset(bit.form for bits in function for bit in bits)
-
-
-def conjunction_order(bits: Conjunction) -> Order:
-    """The place of a conjunction in canonical order."""
-    return tuple(sorted(bit.order for bit in bits))
-
-
-def order(function: Function) -> Order:
-    """The place of a function in canonical order."""
-    return tuple(sorted(conjunction_order(bits) for bits in function))

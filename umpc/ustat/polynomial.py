@@ -18,163 +18,27 @@ own, which costs far less than products of many bits in the ring.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from math import gcd, lcm
-from typing import TypeAlias
 
-from umpc.errors import KernelError, LocalProtocolError
+from umpc.errors import LocalProtocolError
 from umpc.ustat import logic
 from umpc.ustat.expression import Expression, Interpreter, interpret
-from umpc.ustat.logic import Order
+from umpc.ustat.normal_form import (
+    Atom,
+    BitAtom,
+    FieldAtom,
+    Function,
+    LogicAtom,
+    Monomial,
+    Polynomial,
+    build,
+    check_weight,
+    conjunction_order,
+)
 from umpc.ustat.schema import Schema
 
-MAX_WEIGHT = 10_000
-"""The largest normal form, in terms and atoms.
-
-A short text such as sign(sign(…)) could take exponential time and memory."""
 WRITTEN_OUT = 2
 """Logic over at most this many comparisons is written out as a polynomial."""
-
-
-@dataclass(frozen=True)
-class FieldAtom:
-    """A field of one record of the edge, in steps of its resolution. record: from 0."""
-
-    record: int
-    name: str
-
-    @cached_property
-    def order(self) -> Order:
-        return (0, self.record, self.name)
-
-    @property
-    def weight(self) -> int:
-        return 1
-
-    @property
-    def records(self) -> frozenset[int]:
-        return frozenset((self.record,))
-
-
-@dataclass(frozen=True)
-class BitAtom:
-    """The bit [form < 0] if kind is "less", [form = 0] if kind is "equal"."""
-
-    kind: str
-    form: Polynomial
-
-    @cached_property
-    def order(self) -> Order:
-        return (1, self.kind, self.form.order)
-
-    @property
-    def weight(self) -> int:
-        return 1 + self.form.weight
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.kind, self.form))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @property
-    def records(self) -> frozenset[int]:
-        return self.form.records
-
-
-@dataclass(frozen=True)
-class LogicAtom:
-    """A Boolean function of more than WRITTEN_OUT comparisons, without a constant term.
-
-    `logic_of` writes a function with a constant term as 1 minus its complement.
-    """
-
-    function: logic.Function
-
-    @cached_property
-    def order(self) -> Order:
-        return (2, logic.order(self.function))
-
-    @cached_property
-    def weight(self) -> int:
-        return 1 + len(self.function)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.function)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def records(self) -> frozenset[int]:
-        return frozenset(
-            record
-            for conjunction in self.function
-            for factor in conjunction
-            for record in factor.records
-        )
-
-
-Atom: TypeAlias = FieldAtom | BitAtom | LogicAtom
-Monomial: TypeAlias = tuple[tuple[Atom, int], ...]
-"""Atoms with their powers, in canonical order. () is the constant monomial."""
-
-
-@dataclass(frozen=True)
-class Polynomial:
-    """Σ coefficient · monomial, in canonical order, without zero coefficients."""
-
-    terms: tuple[tuple[Monomial, Fraction], ...]
-
-    @cached_property
-    def order(self) -> Order:
-        return tuple(
-            (_monomial_order(monomial), coefficient) for monomial, coefficient in self.terms
-        )
-
-    @cached_property
-    def weight(self) -> int:
-        """Its size: terms and atoms, including those inside bits."""
-        atoms = sum(atom.weight for monomial, _ in self.terms for atom, _ in monomial)
-        return len(self.terms) + atoms
-
-    @cached_property
-    def records(self) -> frozenset[int]:
-        """The records of the edge on which the value depends."""
-        return frozenset(
-            record for monomial, _ in self.terms for atom, _ in monomial for record in atom.records
-        )
-
-    @property
-    def constant_term(self) -> Fraction:
-        """The coefficient of the constant monomial."""
-        return dict(self.terms).get((), Fraction(0))
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether it has no term but the constant one."""
-        return all(monomial == () for monomial, _ in self.terms)
-
-    @cached_property
-    def unit(self) -> Fraction:
-        """The greatest common divisor of the coefficients; 1 for the zero polynomial.
-
-        Every value is an integer multiple of it.
-        """
-        if not self.terms:
-            return Fraction(1)
-        denominator = lcm(*(c.denominator for _, c in self.terms))
-        numerators = (int(c * denominator) for _, c in self.terms)
-        return Fraction(gcd(*numerators), denominator)
-
-    def scaled(self, factor: Fraction) -> Polynomial:
-        """The polynomial times a number."""
-        return build({monomial: coefficient * factor for monomial, coefficient in self.terms})
 
 
 def constant(value: Fraction | int) -> Polynomial:
@@ -200,7 +64,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
     """The product, simplified by the identities of bits. Raises: KernelError if it is too large."""
     total: dict[Monomial, Fraction] = {}
     # refuse a product of very many terms before it is computed
-    _check_weight(len(left.terms) * len(right.terms) // 10)
+    check_weight(len(left.terms) * len(right.terms) // 10)
     for first, x in left.terms:
         for second, y in right.terms:
             product = _join(first, second)
@@ -232,7 +96,7 @@ def equal_to_zero(polynomial: Polynomial) -> Polynomial:
     return atom(BitAtom("equal", form))
 
 
-def logic_of(function: logic.Function) -> Polynomial:
+def logic_of(function: Function) -> Polynomial:
     """A Boolean function as a polynomial of value 0 or 1.
 
     Equal functions of equal bits give equal polynomials.
@@ -244,7 +108,7 @@ def logic_of(function: logic.Function) -> Polynomial:
         complement = atom(LogicAtom(function ^ logic.TRUE))
         return add(constant(1), complement.scaled(Fraction(-1)))
     total = constant(0)
-    for conjunction in sorted(function, key=logic.conjunction_order):
+    for conjunction in sorted(function, key=conjunction_order):
         product = constant(1)
         for factor in conjunction:
             product = multiply(product, atom(factor))
@@ -254,7 +118,7 @@ def logic_of(function: logic.Function) -> Polynomial:
     return total
 
 
-def function_of(bit: Polynomial) -> logic.Function:
+def function_of(bit: Polynomial) -> Function:
     """The Boolean function that a polynomial of value 0 or 1 is, by its coefficients modulo 2.
 
     Raises: LocalProtocolError where it is no polynomial of bits with integer coefficients.
@@ -270,7 +134,7 @@ def function_of(bit: Polynomial) -> logic.Function:
             inner = factor.function if isinstance(factor, LogicAtom) else logic.single(factor)
             product = logic.conjunction(product, inner)
         total ^= product
-        _check_weight(sum(map(len, total)))
+        check_weight(sum(map(len, total)))
     return total
 
 
@@ -390,23 +254,3 @@ def _constant_last(form: Polynomial) -> list[tuple[Monomial, Fraction]]:
 
 def _is_linear(form: Polynomial) -> bool:
     return all(sum(power for _, power in monomial) <= 1 for monomial, _ in form.terms)
-
-
-def _monomial_order(monomial: Monomial) -> Order:
-    return tuple((factor.order, power) for factor, power in monomial)
-
-
-def build(coefficients: Mapping[Monomial, Fraction]) -> Polynomial:
-    """The polynomial with these coefficients. Raises: KernelError where it is too large."""
-    kept: Iterable[tuple[Monomial, Fraction]] = ((m, c) for m, c in coefficients.items() if c != 0)
-    built = Polynomial(tuple(sorted(kept, key=lambda item: _monomial_order(item[0]))))
-    _check_weight(built.weight)
-    return built
-
-
-def _check_weight(weight: int) -> None:
-    if weight > MAX_WEIGHT:
-        raise KernelError(
-            f"the kernel expands into more than {MAX_WEIGHT} parts; "
-            f"use fewer factors, or less nesting of comparisons"
-        )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from umpc.mpc.masked.literals import conjunctions_of
 from umpc.ustat import logic
-from umpc.ustat.polynomial import BitAtom, FieldAtom, atom
+from umpc.ustat.normal_form import BitAtom, FieldAtom, Function
+from umpc.ustat.polynomial import atom
 
 FORMS = [atom(FieldAtom(record, name)) for record in (0, 1) for name in ("x", "y")]
 ATOMS = [BitAtom(kind, form) for form in FORMS for kind in ("less", "equal")]
@@ -18,19 +19,19 @@ STATES = ("less", "equal", "above")
 """What a compared number is to zero."""
 
 
-def clear(function: logic.Function, states: dict) -> bool:
+def clear(function: Function, states: dict) -> bool:
     """The function where each form is below, equal or above zero."""
     return sum(all(states[bit.form] == bit.kind for bit in bits) for bits in function) % 2 == 1
 
 
-def rewritten(function: logic.Function, states: dict) -> bool:
+def rewritten(function: Function, states: dict) -> bool:
     conjunctions, constant = conjunctions_of(function)
     return (
         sum(all(states[form] == kind for form, kind in part) for part in conjunctions) + constant
     ) % 2 == 1
 
 
-def check(function: logic.Function) -> None:
+def check(function: Function) -> None:
     conjunctions, constant = conjunctions_of(function)
     for row in product(STATES, repeat=len(FORMS)):
         states = dict(zip(FORMS, row, strict=True))
@@ -41,11 +42,11 @@ def check(function: logic.Function) -> None:
         assert len({form for form, _ in part}) == len(part), "one literal a comparison"
 
 
-def above(form) -> logic.Function:
+def above(form) -> Function:
     return logic.TRUE ^ logic.single(BitAtom("less", form)) ^ logic.single(BitAtom("equal", form))
 
 
-def all_of(parts) -> logic.Function:
+def all_of(parts) -> Function:
     product = logic.TRUE
     for part in parts:
         product = logic.conjunction(product, part)

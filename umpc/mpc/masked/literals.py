@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from umpc.ustat import logic
-from umpc.ustat.polynomial import Polynomial
+from umpc.ustat.normal_form import Function, Polynomial
 
 FormLiteral: TypeAlias = tuple[Polynomial, str]
 """(polynomial that is compared with zero, "less" | "equal" | "above")"""
@@ -18,7 +18,7 @@ FormConjunction: TypeAlias = tuple[FormLiteral, ...]
 _Conjunctions: TypeAlias = frozenset[frozenset[FormLiteral]]
 
 
-def conjunctions_of(function: logic.Function) -> tuple[tuple[FormConjunction, ...], bool]:
+def conjunctions_of(function: Function) -> tuple[tuple[FormConjunction, ...], bool]:
     """(conjunctions, constant): their exclusive or is the function.
 
     The choice of literals is greedy, form by form.

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import TypeAlias, TypeVar
 
-from umpc.ustat.polynomial import Polynomial
+from umpc.ustat.normal_form import Polynomial
 
 Item = TypeVar("Item")
 

@@ -135,7 +135,7 @@ class Rounds:
 
         Chunks start in the common order and continue as their peers' messages come in.
         """
-        own = self.session.accept().name
+        own = self.session.attempt.members[self.session.index].name
         room = asyncio.Semaphore(self.session.attempt.program.chunks_in_flight)
 
         async def finish(

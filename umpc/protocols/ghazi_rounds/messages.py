@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from umpc.crypto.packing import packed_bytes, split_seed
 from umpc.dp.random_bits import RandomBits
@@ -99,7 +100,7 @@ class RoundsMessages(OneMessage):
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         """The standard deviation from the randomisation and from the division into groups."""
-        return self.protocol.predicted_mse(columns) ** 0.5
+        return sqrt(self.protocol.predicted_mse(columns))
 
     def quantised(self, columns: Columns, first: int) -> float:
         """The statistic of the records' cells, which the estimate is near to."""

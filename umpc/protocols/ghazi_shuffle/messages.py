@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
 
@@ -169,7 +170,7 @@ class ShuffleMessages:
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         """The standard deviation of the noise, over these records of all nodes."""
-        return self.protocol.predicted_mse(columns) ** 0.5
+        return sqrt(self.protocol.predicted_mse(columns))
 
     def quantised(self, columns: Columns, first: int) -> float:
         """The statistic of the records' cells, which the estimate is near to."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class CellMessages(OneMessage):
         return self.protocol.aggregate(messages, [sum(both) for both in counts])
 
     def predicted_std(self, columns: Columns, first: int) -> float:
-        return self.protocol.predicted_mse(columns) ** 0.5
+        return sqrt(self.protocol.predicted_mse(columns))
 
     def quantised(self, columns: Columns, first: int) -> float:
         return self.protocol.cells.quantised(columns)
@@ -70,7 +71,7 @@ class ClassMessages(OneMessage):
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         positives, negatives = by_classes(columns, first)
-        return self.protocol.predicted_mse(negatives, positives) ** 0.5
+        return sqrt(self.protocol.predicted_mse(negatives, positives))
 
     def quantised(self, columns: Columns, first: int) -> float:
         """The AUC of the scores' bins, where ties count half."""
