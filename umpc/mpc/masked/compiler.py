@@ -149,7 +149,7 @@ class _Compiler:
 
     def _checked(self, terms: Coefficients) -> Polynomial:
         """The polynomial of these terms. Raises: RangeError where its values are too wide."""
-        polynomial = poly.build(terms)
+        polynomial = build(terms)
         bound(polynomial, self.schema)
         return polynomial
 
@@ -260,7 +260,7 @@ class _Compiler:
                 parts.setdefault(owners.pop(), {})[monomial] = coefficient
         terms: list[ScaledPlace] = []
         for party, part in sorted(parts.items()):
-            terms += self._numbers(party, poly.build(part), width)
+            terms += self._numbers(party, build(part), width)
         return Linear(tuple(terms), int(form.constant_term)), width
 
     def _word(self, form: Polynomial, width: int) -> Linear:

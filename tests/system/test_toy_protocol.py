@@ -1,0 +1,107 @@
+"""A protocol of somebody else's runs over real processes with one line of registration."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from umpc.cli.deployment import UMPC, Deployment, stop
+from umpc.coordinator.studyfile import write_study_file
+
+ROOT = Path(__file__).parents[2]
+TOY = (sys.executable, "-m", "tests.toy")
+VALUES = {"north": [1, 5, 9], "south": [2, 2], "west": [7, 0, 3, 4]}
+
+
+class ToyDeployment(Deployment):
+    """The demo's processes, of the command that knows the toy protocol."""
+
+    command = TOY
+
+
+def run(*arguments: str, command: tuple[str, ...] = TOY) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT
+    )
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A study of three nodes that wait for it."""
+    folder = tmp_path_factory.mktemp("toy")
+    environment = {name: {"PYTHONPATH": str(ROOT)} for name in VALUES}
+    deployment = ToyDeployment(folder, environment)
+    try:
+        for name, values in VALUES.items():
+            table = folder / f"{name}.csv"
+            table.write_text("x\n" + "".join(f"{value}\n" for value in values))
+            deployment.start_node(name, table, "1000000000000")
+        served = deployment.wait_until_ready()
+        entries = {
+            "name": "toy",
+            "protocol": "toy-sum",
+            "epsilon": "1e9",
+            "identity": "coordinator",
+            "statistic": "mean",
+            "columns": ["x"],
+            "width": 12,
+            "fields": [{"name": "x", "lower": 0, "upper": 10}],
+            "nodes": [{"name": name, "address": served[name].address} for name in VALUES],
+        }
+        yield write_study_file(folder, entries)
+    finally:
+        stop(deployment.processes)
+
+
+def test_it_runs_over_real_processes_and_is_replayed(study: Path):
+    first = run("study", "run", str(study), "--format", "json")
+    assert first.returncode == 0, first.stderr
+    report = json.loads(first.stdout)
+    pooled = [value for values in VALUES.values() for value in values]
+    assert report["estimate"] == sum(pooled) / len(pooled)
+    assert (report["protocol"], report["noise"], report["records"]) == ("toy-sum", "toy-sum", 9)
+    assert report["bytes_online"] == report["bytes_online_predicted"] == 3 * 12
+    again = json.loads(run("study", "run", str(study), "--format", "json").stdout)
+    assert again["replayed"] and again["estimate"] == report["estimate"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("study", "check", "--records", "3,2,4"),
+        ("plan", "--records", "3,2,4"),
+    ],
+)
+def test_the_commands_describe_it(study: Path, arguments: tuple[str, ...]):
+    command, *rest = arguments
+    place = 2 if command == "study" else 1
+    shown = run(*arguments[:place], str(study), *arguments[place:])
+    assert shown.returncode == 0, shown.stderr
+    assert "toy-sum" in shown.stdout and "36" in shown.stdout
+
+
+def test_a_command_without_the_line_refuses_it(study: Path):
+    refused = run("study", "check", str(study), command=UMPC)
+    assert refused.returncode != 0
+    assert "protocol must be one of u-mpc" in refused.stderr and "'toy-sum'" in refused.stderr
+
+
+def test_a_setting_of_another_protocol_cannot_be_written(study: Path, tmp_path: Path):
+    text = study.read_text().replace("width = 12", "width = 12\nedges = \"2n\"")
+    other = tmp_path / "study.toml"
+    other.write_text(text.replace('"coordinator"', json.dumps(str(study.parent / "coordinator"))))
+    refused = run("study", "check", str(other))
+    assert refused.returncode != 0
+    assert "`edges` is not a key of a study of protocol = 'toy-sum', which has" in refused.stderr
+
+
+def test_nothing_of_the_package_knows_it():
+    files = [path for path in (ROOT / "umpc").rglob("*.py")]
+    assert files and not [path for path in files if "toy" in path.read_text(encoding="utf-8")]
+    assert os.path.isdir(ROOT / "tests" / "toy")
