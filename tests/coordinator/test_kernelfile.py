@@ -1,4 +1,7 @@
-"""One's own kernel: traced here, with a message that points at the line and says what to write instead."""
+"""umpc.coordinator.kernelfile: a kernel of one's own is traced here.
+
+A refusal points at the line and says what to write instead.
+"""
 
 from __future__ import annotations
 
