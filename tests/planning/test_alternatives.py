@@ -1,4 +1,4 @@
-"""The same statistic by every protocol: the studies, the recommendation, and the output of `plan`."""
+"""The same statistic by every protocol: its studies, the best one, and the output of `umpc plan`."""
 
 from __future__ import annotations
 
@@ -121,6 +121,7 @@ def test_a_file_keeps_its_own_settings_and_another_protocol_takes_its_usual_ones
     noisy = file(noise="skellam", delta="1e-9", edges="3n")
     own = turn(noisy, "u-mpc")
     assert (own.noise, own.delta, own.edges) == ("skellam", "1e-9", "3n")
+    assert turn(noisy, "u-mpc", edges="all").edges == "all"
     pairs = turn(noisy, "bell-2pc")
     assert (pairs.delta, pairs.edges) == ("", "1p")
     curator = turn(noisy, "central", noise="hajek_subsampled")
