@@ -1,4 +1,7 @@
-"""umpc.coordinator.kernelfile: tracing, and messages with the line and what to write instead."""
+"""umpc.coordinator.kernelfile: a kernel of one's own is traced here.
+
+A refusal points at the line and says what to write instead.
+"""
 
 from __future__ import annotations
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from tests.support.protocols import flat_study
-from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, KernelError, StudyError, UnknownField
-from umpc.protocols.registry import decode_study
+from umpc.protocols.local.settings import BellAucSettings, CellSettings
+from umpc.protocols.registry import PROTOCOLS, decode_study
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText, Participant
+from umpc.study.settings import keys_of
 
 GOOD = """\
 name = "kendall-2026"
@@ -57,6 +60,14 @@ def load(folder: Path, text: str):
 
 def study(folder: Path, text: str = GOOD) -> Study:
     return load(folder, text).study("hospitals")
+
+
+def participant(name: str, address: str) -> dict[str, str]:
+    return {"name": name, "address": address}
+
+
+def bins_of(study: Study) -> tuple[FieldBins, ...]:
+    return study.settings_as(CellSettings).bins
 
 
 def replaced(old: str, new: str) -> str:
@@ -224,7 +235,11 @@ def test_a_wrong_value_is_named_with_the_file(tmp_path, line, wrong):
 @pytest.mark.parametrize(
     ("after", "where"),
     [
-        ("seconds_per_step = 30\n", "unknown field `extra`"),
+        (
+            "seconds_per_step = 30\n",
+            "`extra` is not a key of a study of protocol = 'u-mpc', which has, beside the keys of "
+            "every study, edges, noise, delta, backend, preprocessing, dealer",
+        ),
         ("upper = 127\n", "unknown field `extra` - at `$.fields"),
         ('address = "dealer.example.org:7100"\n', "unknown field `extra` - at `$.dealer"),
         ('address = "south.example.org:7100"\n', "unknown field `extra` - at `$.nodes"),
@@ -288,18 +303,19 @@ def test_large_integers_are_not_cut(tmp_path):
 @pytest.mark.parametrize("field", ["age", "mean radius", 'say "x"', "x\\y", "größe", "🦊", "a\nb"])
 @pytest.mark.parametrize("max_colluding", [None, 0])
 def test_a_written_file_is_read_back_as_the_same_study(tmp_path, field, max_colluding):
-    path = write_study_file(
-        tmp_path,
-        name="demo",
-        statistic="gini_mean_difference",
-        columns=[field],
-        fields=[FieldText(field, "-1/3", "1", "1/3")],
-        epsilon="1/2",
-        edges="all",
-        dealer=("dealer", "localhost:1"),
-        nodes=[("node-1", "localhost:2"), ("node-2", "[::1]:3")],
-        max_colluding=max_colluding,
-    )
+    entries = {
+        "name": "demo",
+        "statistic": "gini_mean_difference",
+        "columns": [field],
+        "fields": [field_entry(FieldText(field, "-1/3", "1", "1/3"))],
+        "epsilon": "1/2",
+        "identity": "coordinator",
+        "edges": "all",
+        "dealer": participant("dealer", "localhost:1"),
+        "nodes": [participant("node-1", "localhost:2"), participant("node-2", "[::1]:3")],
+        "max_colluding": max_colluding,
+    }
+    path = write_study_file(tmp_path, entries)
     found = load_study_file(path).study("coordinator")
     assert found.fields == (FieldText(field, "-1/3", "1", "1/3"),) and found.edges == "all"
     assert found.exact_epsilon == Fraction(1, 2) and found.max_colluding == (
@@ -341,47 +357,49 @@ def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):
 
 
 def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
-    fields = [FieldText("x", "0", "1")]
-    nodes = [("node-1", "a:1"), ("node-2", "b:1")]
-    facts = {
+    entries = {
         "name": "s",
-        "fields": fields,
+        "fields": [field_entry(FieldText("x", "0", "1"))],
         "epsilon": "1",
+        "identity": "coordinator",
         "edges": "all",
-        "nodes": nodes,
+        "nodes": [participant("node-1", "a:1"), participant("node-2", "b:1")],
+        "statistic": "variance",
+        "columns": ["x"],
+        "backend": "garbled",
+        "preprocessing": "none",
         "dealer": None,
     }
-    path = write_study_file(
-        tmp_path,
-        **facts,
-        statistic="variance",
-        columns=["x"],
-        backend="garbled",
-        preprocessing="none",
-    )
+    path = write_study_file(tmp_path, entries)
     assert load_study_file(path).study("c").dealer is None
 
 
-# --- one message of every node --------------------------------------------------------------------------------
+# --- one message of every node --------------------------------------------------------------------
 
 LOCAL = {"statistic": "kendall_tau", "columns": ["age", "balance"], "protocol": "bell-ldp"}
 AGES = (FieldText("age", "0", "127"), FieldText("balance", "-1000", "1000", "0.5"))
 LABEL = FieldText.of_categories("y", ["yes", "no"], public=True)
 
 
-def local_file(folder, **changes) -> Study:
-    nodes = [("north", "n:1"), ("south", "s:1")]
-    facts = (
-        {"name": "local", "fields": AGES, "epsilon": "1", "dealer": None, "nodes": nodes}
-        | LOCAL
-        | changes
-    )
-    return load_study_file(write_study_file(folder, **facts)).study("hospitals")
+BASE = {
+    "name": "local",
+    "epsilon": "1",
+    "identity": "coordinator",
+    "fields": [field_entry(field) for field in AGES],
+    "nodes": [participant("north", "n:1"), participant("south", "s:1")],
+}
+
+
+def local_file(folder, fields=AGES, **changes) -> Study:
+    """The study of a written file. Args: fields: as in the document; changes: entries."""
+    entries = BASE | LOCAL | {"fields": [field_entry(field) for field in fields]} | changes
+    path = write_study_file(folder, entries)
+    return load_study_file(path).study("hospitals")
 
 
 def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
     study = local_file(tmp_path)
-    assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4))
+    assert bins_of(study) == (FieldBins("age", 4), FieldBins("balance", 4))
     assert (study.edges, study.noise, study.backend, study.preprocessing) == (
         "all",
         "local",
@@ -391,7 +409,7 @@ def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
     auc = local_file(
         tmp_path, statistic="auc", columns=["age"], fields=(AGES[0], LABEL), protocol="bell-auc"
     )
-    assert (auc.bins, auc.levels, auc.sampling) == ((), 4, "two_sample")
+    assert (auc.settings, auc.sampling) == (BellAucSettings(levels=4), "two_sample")
 
 
 def test_gopa_needs_a_delta_and_no_more(tmp_path):
@@ -413,31 +431,29 @@ def test_gopa_needs_a_delta_and_no_more(tmp_path):
 
 
 def test_a_shuffled_study_names_its_shufflers(tmp_path):
-    both = [("left", "l:1"), ("right", "[::1]:2")]
+    both = [participant("left", "l:1"), participant("right", "[::1]:2")]
     study = local_file(tmp_path, protocol="ghazi-shuffle", shufflers=both)
-    assert (
-        study.shufflers == (Participant("left", "l:1"), Participant("right", "[::1]:2"))
-        and study.shuffled
-    )
+    assert study.shufflers == (Participant("left", "l:1"), Participant("right", "[::1]:2"))
     assert (study.edges, study.noise, study.backend, study.preprocessing) == (
         "all",
         "shuffled",
         "none",
         "none",
     )
-    assert study.bins == (FieldBins("age", 4), FieldBins("balance", 4)) and study.one_message
+    assert bins_of(study) == (FieldBins("age", 4), FieldBins("balance", 4))
 
 
 def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
     study = local_file(tmp_path, bins={"balance": ["-0.5", "1e2"], "age": 3}, protocol="ghazi-ldp")
-    assert study.bins == (FieldBins("balance", 0, ("-0.5", "1e2")), FieldBins("age", 3))
-    assert study.bins[0].units(study.schema["balance"]) == (-1, 200)
-    assert local_file(tmp_path, rounding="randomised", bins={"age": 9}).rounding == "randomised"
+    assert bins_of(study) == (FieldBins("balance", 0, ("-0.5", "1e2")), FieldBins("age", 3))
+    assert bins_of(study)[0].units(study.schema["balance"]) == (-1, 200)
+    randomised = local_file(tmp_path, rounding="randomised", bins={"age": 9})
+    assert randomised.settings_as(CellSettings).rounding == "randomised"
     (tmp_path / "numbers.toml").write_text(
-        (tmp_path / "study.toml").read_text().replace('"age" = 9', '"age" = 9\nbalance = [0, 0.5]')
+        (tmp_path / "study.toml").read_text().replace("age = 9", "age = 9\nbalance = [0, 0.5]")
     )
     numbers = load_study_file(tmp_path / "numbers.toml").study("hospitals")
-    assert numbers.bins[1] == FieldBins("balance", 0, ("0", "0.5"))
+    assert bins_of(numbers)[1] == FieldBins("balance", 0, ("0", "0.5"))
 
 
 @pytest.mark.parametrize(
@@ -445,23 +461,16 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
     [
         ({"bins": {"shoe": 4}}, "got bins for shoe, age, balance"),
         ({"bins": {"age": 200}}, "1 to 128 bins are possible"),
-        ({"levels": 3}, "levels go with"),
-        ({"edges": "2n"}, "leave edges out"),
-        ({"noise": "in_mpc"}, "leave noise out"),
-        ({"dealer": ("dealer", "d:1")}, "has no dealer"),
         ({"statistic": "kendall_tau_b"}, "the mean of one kernel"),
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
         (
             {"protocol": "ghazi-sum"},
-            "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, ghazi-rounds, ghazi-s",
+            "protocol must be one of u-mpc, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, ghazi-rounds, "
+            r"ghazi-shuffle, gopa, central, got 'ghazi-sum'\. Correct the key `protocol`",
         ),
         (
             {"protocol": "ghazi-shuffle"},
             r"exactly two shufflers, .* got 0: write two \[\[shufflers\]\]",
-        ),
-        (
-            {"shufflers": [("a", "a:1"), ("b", "b:1")]},
-            'shufflers go with "ghazi-shuffle"; leave them out of "bell-ldp"',
         ),
     ],
     ids=str,
@@ -469,3 +478,99 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
 def test_what_a_one_message_study_cannot_say_is_refused(tmp_path, changes, reason):
     with pytest.raises(StudyError, match=reason):
         local_file(tmp_path, **changes)
+
+
+@pytest.mark.parametrize("protocol", [1, True, ["gopa"]], ids=str)
+def test_a_protocol_that_is_no_text_is_refused_with_the_file(tmp_path, protocol):
+    path = write_study_file(tmp_path, {"protocol": protocol})
+    with pytest.raises(StudyError, match=r"study\.toml: .*Correct the key `protocol`"):
+        load_study_file(path)
+
+
+# --- keys of another protocol ---------------------------------------------------------------------
+
+VALUES = {
+    "edges": "2n",
+    "noise": "in_mpc",
+    "delta": "1e-9",
+    "backend": "garbled",
+    "preprocessing": "none",
+    "dealer": {"name": "dealer", "address": "d:1"},
+    "bins": {"age": 4},
+    "rounding": "simple",
+    "levels": 3,
+    "shufflers": [{"name": "a", "address": "a:1"}, {"name": "b", "address": "b:1"}],
+}
+FOREIGN = [
+    (name, key)
+    for name, protocol in PROTOCOLS.items()
+    for key in VALUES
+    if key not in keys_of(protocol.settings)
+]
+
+
+def test_every_setting_of_every_protocol_is_written_below():
+    assert set(VALUES) == {key for each in PROTOCOLS.values() for key in keys_of(each.settings)}
+
+
+@pytest.mark.parametrize(("protocol", "key"), FOREIGN)
+def test_a_key_of_another_protocol_is_refused_with_the_keys_that_there_are(tmp_path, protocol, key):
+    """Whatever its value is: somebody would think that it had been obeyed."""
+    known = ", ".join(keys_of(PROTOCOLS[protocol].settings))
+    message = (
+        f"`{key}` is not a key of a study of protocol = '{protocol}', which has, beside the keys "
+        f"of every study, {known}. Remove it"
+    )
+    with pytest.raises(StudyError, match=re.escape(message)) as refusal:
+        local_file(tmp_path, protocol=protocol, **{key: VALUES[key]})
+    assert str(tmp_path / "study.toml") in str(refusal.value)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_key_that_nobody_has_is_refused(tmp_path, protocol):
+    with pytest.raises(StudyError, match=f"`extra` is not a key .* protocol = '{protocol}'"):
+        local_file(tmp_path, protocol=protocol, extra=1)
+
+
+@pytest.mark.parametrize(
+    ("entries", "where"),
+    [
+        ({"bins": 4}, r"Expected `object`, got `int` - at `\$\.bins`"),
+        ({"bins": {"age": "4"}}, r"Expected `int \| array`, got `str` - at `\$\.bins\.age`"),
+        ({"bins": {"age": True}}, r"got `bool` - at `\$\.bins\.age`"),
+        ({"rounding": 1}, r"Expected `str`, got `int` - at `\$\.rounding`"),
+        ({"protocol": "bell-auc", "levels": "3"}, r"Expected `int`, .* at `\$\.levels`"),
+        (
+            {"protocol": "ghazi-shuffle", "shufflers": [{"name": "a"}]},
+            r"required field `address` - at `\$\.shufflers\[0\]`",
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_of_a_setting_is_refused_when_the_file_is_read(tmp_path, entries, where):
+    path = write_study_file(tmp_path, BASE | LOCAL | entries)
+    with pytest.raises(StudyError, match=f"study.toml: .*{where}"):
+        load_study_file(path)
+
+
+# --- what a file leaves out -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("statistic", "edges"), [("kendall_tau", "1p"), ("auc", "2n")])
+def test_a_study_of_bell_2pc_pairs_all_records_once_or_samples_pairs_of_classes(
+    tmp_path, statistic, edges
+):
+    columns = {"kendall_tau": ["age", "balance"], "auc": ["age"]}[statistic]
+    fields = AGES if statistic == "kendall_tau" else (AGES[0], LABEL)
+    study = local_file(tmp_path, fields, protocol="bell-2pc", statistic=statistic, columns=columns)
+    assert (study.edges, study.noise, study.delta) == (edges, "pair_laplace", "")
+    assert (study.backend, study.preprocessing, study.dealer) == ("garbled", "none", None)
+
+
+@pytest.mark.parametrize(
+    ("noise", "edges"),
+    [(None, "all"), ("laplace", "all"), ("hajek", "all"), ("hajek_subsampled", "2n")],
+)
+def test_a_study_of_a_curator_averages_over_the_sets_of_its_mechanism(tmp_path, noise, edges):
+    study = local_file(tmp_path, protocol="central", noise=noise)
+    assert (study.noise, study.edges) == (noise or "laplace", edges)

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 from tests.support.studies import STUDY, changed
 from umpc.errors import EncodingError, StudyError, UmpcError
-from umpc.protocols.registry import decode_study
+from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
+from umpc.protocols.ghazi_shuffle.settings import GhaziShuffleSettings
+from umpc.protocols.registry import PROTOCOLS, decode_study
 from umpc.study.document import MAX_BYTES, Study
 from umpc.study.parts import MAX_NUMBER, FieldBins, FieldText, Participant, exact
+from umpc.study.settings import keys_of
 
 
 def as_bytes(document: object) -> bytes:
@@ -25,7 +28,7 @@ def document() -> dict:
     return json.loads(STUDY.encode())
 
 
-# --- canonical bytes ------------------------------------------------------------------------------------------
+# --- canonical bytes ------------------------------------------------------------------------------
 
 
 def test_a_study_survives_its_bytes_and_keeps_its_hash():
@@ -36,6 +39,7 @@ def test_a_study_survives_its_bytes_and_keeps_its_hash():
 def test_the_bytes_are_those_of_compact_json_in_the_order_of_the_fields():
     assert STUDY.encode() == as_bytes(document())
     assert list(document()) == [field.name for field in msgspec.structs.fields(Study)]
+    assert list(document()["settings"]) == ["protocol", *keys_of(type(STUDY.settings))]
 
 
 CHANGES = {
@@ -44,36 +48,54 @@ CHANGES = {
     "kernels": ("abs(a.age - b.age)",),
     "fields": (FieldText("age", "0", "128"), FieldText("balance", "-1000", "1000", "0.01")),
     "epsilon": "1",
-    "edges": "3n",
     "max_colluding": 1,
     "coordinator": "other",
-    "dealer": Participant("dealing", "dealer.example.org:7100"),
     "nodes": STUDY.nodes[::-1],
+    "settings": BellTwoPcSettings(edges="2n"),
     "degree": 3,
     "estimator": "total",
     "split": ("1",),
     "sampling": "two_sample",
-    "protocol": "bell-2pc",
-    "noise": "in_mpc",
-    "delta": "1e-9",
-    "backend": "garbled",
-    "preprocessing": "none",
-    "bins": (FieldBins("age", 4),),
-    "rounding": "randomised",
-    "levels": 4,
-    "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
     "seconds_per_step": 601,
     "version": "0.0.0",
 }
+SETTINGS = {
+    "edges": "3n",
+    "noise": "other",
+    "delta": "1e-7",
+    "backend": "garbled",
+    "preprocessing": "none",
+    "dealer": Participant("dealing", "dealer.example.org:7100"),
+    "bins": (FieldBins("age", 4),),
+    "rounding": "randomised",
+    "levels": 5,
+    "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
+}
+"""Another value for every setting of every protocol."""
+SETTINGS_BY_PROTOCOL = [
+    (protocol.name, key) for protocol in PROTOCOLS.values() for key in keys_of(protocol.settings)
+]
 
 
 def test_every_field_of_the_study_is_changed_once_below():
-    assert list(CHANGES) == [field.name for field in msgspec.structs.fields(Study)]
+    assert set(CHANGES) == {field.name for field in msgspec.structs.fields(Study)}
+    assert set(SETTINGS) == {key for _, key in SETTINGS_BY_PROTOCOL}
 
 
 @pytest.mark.parametrize("key", CHANGES)
 def test_the_hash_changes_when_a_field_changes(key):
-    assert changed(**{key: CHANGES[key]}).hash != STUDY.hash
+    assert STUDY.replaced(**{key: CHANGES[key]}).hash != STUDY.hash
+
+
+@pytest.mark.parametrize(("protocol", "key"), SETTINGS_BY_PROTOCOL)
+def test_the_hash_changes_when_a_setting_changes(protocol, key):
+    study = STUDY.replaced(settings=PROTOCOLS[protocol].settings())
+    assert study.replaced(**{key: SETTINGS[key]}).hash != study.hash
+
+
+def test_the_hash_changes_with_the_protocol_even_if_the_settings_have_the_same_values():
+    studies = [STUDY.replaced(settings=each.settings()) for each in PROTOCOLS.values()]
+    assert len({study.hash for study in studies}) == len(PROTOCOLS)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +126,12 @@ def test_a_participant_that_moves_leaves_the_study_as_it_is():
     elsewhere = changed(dealer=moved[0], nodes=tuple(moved[1:]))
     assert elsewhere.hash == STUDY.hash and elsewhere.encode() != STUDY.encode()
     here, there = (
-        changed(shufflers=(Participant("shuffler", f"{place}:1"),)) for place in ("here", "there")
+        STUDY.replaced(settings=GhaziShuffleSettings(shufflers=(Participant("one", f"{place}:1"),)))
+        for place in ("here", "there")
     )
-    assert here.hash == there.hash != STUDY.hash
+    assert here.hash == there.hash and here.encode() != there.encode()
+    other = (Participant("two", "here:1"),)
+    assert here.replaced(shufflers=other).hash != here.hash
     renamed = (Participant("north-2", STUDY.nodes[0].address), *STUDY.nodes[1:])
     assert changed(nodes=renamed).hash != STUDY.hash
 
@@ -121,13 +146,11 @@ def test_numbers_that_are_equal_but_written_differently_are_different_studies():
 def paths(value: object, path: tuple = ()) -> list[tuple]:
     """Where the objects of the document are."""
     found = [path] if isinstance(value, dict) else []
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    items = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
     return found + [inner for key, item in items for inner in paths(item, (*path, key))]
 
 
@@ -157,7 +180,7 @@ def test_a_key_of_a_wrong_type_is_refused(path, key):
             continue
         at(values, path)[key] = wrong
         if (key, wrong) == ("dealer", None):
-            continue  # without a dealer: test_study_refusals.py
+            continue  # a study without a dealer: tests/protocols/u_mpc/test_settings.py
         with pytest.raises(EncodingError):
             decode_study(as_bytes(values))
 
@@ -221,7 +244,7 @@ def test_any_bytes_are_refused_by_a_class_of_ours(data):
         decode_study(data)
 
 
-# --- exact numbers --------------------------------------------------------------------------------------------
+# --- exact numbers --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

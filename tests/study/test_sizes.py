@@ -9,8 +9,9 @@ from umpc.errors import RangeError
 from umpc.study.sizes import Sizes
 
 
-def test_too_many_groups_of_owners_are_refused():
-    """40 nodes have 76,904,685 groups of 8 owners, which no process could list."""
-    study = make_study("1", 40, degree=8)
-    with pytest.raises(RangeError, match="groups of owners"):
-        _ = Sizes(study, 40, 0, 40).edges
+def test_more_groups_of_owners_than_64_bits_can_number_are_refused():
+    """234^8 < 2^63 <= 235^8: the ordered groups of 8 owners among so many nodes."""
+    sampled = {"degree": 8, "edges": "1"}
+    assert Sizes(make_study("1", 234, **sampled), 10).edges == 1
+    with pytest.raises(RangeError, match="235 nodes are too many for edges of 8 records"):
+        _ = Sizes(make_study("1", 235, **sampled), 10).edges

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from umpc.errors import EncodingError, StudyError
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.ghazi_shuffle.messages import shuffle_messages
-from umpc.protocols.registry import PROTOCOLS, checked, protocol_of
+from umpc.protocols.registry import PROTOCOLS, checked, decode_study, protocol_of
 from umpc.study.document import Study
 from umpc.study.settings import keys_of
 from umpc.study.sizes import ClassCounts, Sizes
@@ -78,3 +82,29 @@ def run_own_steps(node: NodeSide) -> None:
 def usual(study: Study) -> Study:
     """The study with its protocol's usual values."""
     return protocol_of(study).complete(study)
+
+
+def assert_refused(study: Study, error: type[Exception], message: str) -> None:
+    """The study is refused by both doors, the check and the bytes, with exactly this error."""
+    for door in (checked, lambda given: decode_study(given.encode())):
+        with pytest.raises(error, match=message) as refusal:
+            door(study)
+        assert type(refusal.value) is error
+
+
+def with_setting_in_bytes(study: Study, **entries: Any) -> bytes:
+    """The study's bytes with more entries among its settings, in canonical form."""
+    document = json.loads(study.encode())
+    document["settings"].update(entries)
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def assert_not_a_setting(study: Study, key: str, value: Any) -> None:
+    """The study's protocol has no such setting, neither in bytes, nor in a file, nor in memory."""
+    with pytest.raises(EncodingError, match=f"unknown field `{key}`"):
+        decode_study(with_setting_in_bytes(study, **{key: value}))
+    refusal = f"`{key}` is not a setting of protocol = '{study.protocol}', which has "
+    with pytest.raises(StudyError, match=refusal):
+        protocol_of(study).read_settings({key: value}, len(study.nodes), study.epsilon)
+    with pytest.raises(StudyError, match=refusal):
+        study.replaced(**{key: value})

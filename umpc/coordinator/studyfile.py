@@ -23,7 +23,7 @@ from umpc.protocols.base.protocol import Protocol
 from umpc.protocols.registry import USUAL, checked, find_protocol
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
-from umpc.study.settings import keys_of
+from umpc.study.settings import Settings, keys_of
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -104,22 +104,24 @@ class StudyFile:
         colluding = entries.max_colluding
         if colluding is None:
             colluding = max(len(nodes) - 1, 0)
-        epsilon = str(entries.epsilon)
         study = Study(
             name=entries.name,
             **self._statistic(),
             split=tuple(map(str, entries.split)),
             fields=tuple(field.text() for field in entries.fields),
-            epsilon=epsilon,
+            epsilon=str(entries.epsilon),
             max_colluding=colluding,
-            settings=self._read_settings(len(nodes), epsilon),
+            settings=self.read_settings(),
             coordinator=coordinator,
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
         )
         return checked(self.protocol.complete(study))
 
-    def _read_settings(self, nodes: int, epsilon: str) -> Any:
+    def read_settings(self) -> Settings:
+        """The settings of the study's protocol. Raises: StudyError naming file and key."""
+        nodes = len(self.entries.nodes)
+        epsilon = str(self.entries.epsilon)
         try:
             return self.protocol.read_settings(self.settings, nodes, epsilon)
         except StudyError as error:
@@ -180,7 +182,9 @@ def load_study_file(path: Path) -> StudyFile:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
     _check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
-    return StudyFile(path, identity, entries, protocol, settings)
+    file = StudyFile(path, identity, entries, protocol, settings)
+    _ = file.read_settings()
+    return file
 
 
 def _check_keys(path: Path, settings: Mapping[str, Any], protocol: Protocol) -> None:

@@ -132,14 +132,14 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """
         own = {key: value for key, value in changes.items() if key in self.__struct_fields__}
         others = {key: value for key, value in changes.items() if key not in own}
-        known = keys_of(type(self.settings))
+        settings = own.pop("settings", self.settings)
+        known = keys_of(type(settings))
         for key in others:
             if key not in known:
                 raise StudyError(
-                    f"`{key}` is not a setting of protocol = {self.protocol!r}, which has "
+                    f"`{key}` is not a setting of protocol = {settings.protocol!r}, which has "
                     f"{named(known)}"
                 )
-        settings = own.pop("settings", self.settings)
         if others:
             settings = msgspec.structs.replace(settings, **others)
         return msgspec.structs.replace(self, settings=settings, **own)

@@ -96,7 +96,7 @@ def keys_of(kind: type[Settings]) -> dict[str, msgspec.Meta]:
 
 
 def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
-    """Settings from a file's entries. Whole numbers stand for their text.
+    """Settings from a file's entries. A whole number stands for its text where text is expected.
 
     Raises: StudyError that names a key of another protocol, or a value of a wrong type.
     """
@@ -107,9 +107,12 @@ def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
                 f"`{key}` is not a setting of protocol = {name_of(kind)!r}, which has "
                 f"{named(known)}. Remove it"
             )
-    values = {key: _as_text(value) for key, value in entries.items()}
+    numbers = _numbers_as_text(kind)
+    values = {
+        key: _as_text(value) if key in numbers else value for key, value in entries.items()
+    }
     try:
-        return msgspec.convert({TAG_FIELD: name_of(kind), **values}, type=kind, strict=False)
+        return msgspec.convert({TAG_FIELD: name_of(kind), **values}, type=kind)
     except msgspec.ValidationError as error:
         raise StudyError(f"{error}. Correct the key there") from error
 
@@ -129,6 +132,16 @@ def without_addresses(settings: Kind) -> Kind:
 def named(keys: Mapping[str, Any] | Sequence[str]) -> str:
     """Keys in one line, or a word for none."""
     return ", ".join(keys) or "no settings of its own"
+
+
+def _numbers_as_text(kind: type[Settings]) -> set[str]:
+    """The settings whose text may be a number: all text, except a choice between names."""
+    found = set()
+    for key, described in keys_of(kind).items():
+        choices = (described.extra or {}).get("choices", ())
+        if isinstance(getattr(kind(), key), str) and not choices:
+            found.add(key)
+    return found
 
 
 def _as_text(value: Any) -> Any:

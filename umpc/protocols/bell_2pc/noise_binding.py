@@ -15,7 +15,7 @@ from umpc.protocols.bell_2pc.pair_mechanisms import (
     PairResponse,
     epsilon_of_pair,
 )
-from umpc.protocols.u_mpc.noise_binding import ring_for
+from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
 
@@ -60,8 +60,13 @@ def pairs_ring(sizes: Sizes) -> Ring:
 
 
 def pairs_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
-    """The attempt of these members and openings, with the gates of every pair's noise."""
+    """The attempt of these members and openings, with the gates of every pair's noise.
+
+    Raises: RemoteProtocolError, RangeError where there are too many pairs.
+    """
     sizes = Sizes.of(study, members)
+    check_released(sizes)
+    check_edges(sizes)
     gates = [_gates(law) for law in noise_of_pairs(sizes)]
     return Attempt(study, members, openings, pairs_ring(sizes), pair_noise=gates)
 

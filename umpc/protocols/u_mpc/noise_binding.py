@@ -90,8 +90,12 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
 
 
 def shared_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
-    """The attempt of these members and openings, with the committee's coins if it draws any."""
+    """The attempt of these members and openings, with the committee's coins if it draws any.
+
+    Raises: RemoteProtocolError, RangeError where the edges cannot be listed.
+    """
     sizes = Sizes.of(study, members)
+    check_edges(sizes)
     laws = noise_of_sums(sizes)
     coins = [
         CoinToss(law.thresholds, law.weights, law.offset)

@@ -1,0 +1,199 @@
+"""umpc.protocols.registry: every protocol by its name, and no setting of another protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.bell import bell_study
+from tests.support.central import central_study
+from tests.support.gopa import gopa_study
+from tests.support.local import local_study
+from tests.support.protocols import assert_not_a_setting, with_setting_in_bytes
+from tests.support.shuffled import shuffled_study
+from tests.support.studies import STUDY, changed, make_members
+from umpc.errors import EncodingError, InvalidEpsilon, StudyError
+from umpc.protocols import registry
+from umpc.protocols.central.settings import MECHANISMS
+from umpc.protocols.gopa.protocol import GopaProtocol
+from umpc.protocols.registry import (
+    PROTOCOLS,
+    USUAL,
+    attempt_of,
+    checked,
+    decode_study,
+    delta_of,
+    find_protocol,
+    possible_values,
+    protocol_of,
+    register,
+)
+from umpc.study.settings import keys_of, name_of
+from umpc.study.sizes import Sizes
+
+NAMES = (
+    "u-mpc",
+    "bell-2pc",
+    "bell-ldp",
+    "bell-auc",
+    "ghazi-ldp",
+    "ghazi-rounds",
+    "ghazi-shuffle",
+    "gopa",
+    "central",
+)
+STUDIES = {
+    "u-mpc": STUDY,
+    "bell-2pc": bell_study(),
+    "bell-ldp": local_study("bell-ldp"),
+    "bell-auc": local_study("bell-auc"),
+    "ghazi-ldp": local_study("ghazi-ldp"),
+    "ghazi-rounds": local_study("ghazi-rounds"),
+    "ghazi-shuffle": shuffled_study(),
+    "gopa": gopa_study(),
+    "central": central_study(),
+}
+VALUES: dict[str, Any] = {
+    "edges": "2n",
+    "noise": "in_mpc",
+    "delta": "1e-9",
+    "backend": "shared",
+    "preprocessing": "dealer",
+    "dealer": {"name": "dealer", "address": "dealer:1"},
+    "bins": [{"field": "x", "count": 2, "cuts": []}],
+    "rounding": "randomised",
+    "levels": 2,
+    "shufflers": [{"name": "one", "address": "one:1"}, {"name": "two", "address": "two:1"}],
+}
+"""A value that some protocol takes, for every setting."""
+FOREIGN = [
+    (name, key)
+    for name, protocol in PROTOCOLS.items()
+    for key in VALUES
+    if key not in keys_of(protocol.settings)
+]
+
+
+def test_the_protocols_are_these_in_the_order_of_a_planner():
+    assert tuple(PROTOCOLS) == NAMES == tuple(STUDIES) and USUAL == "u-mpc"
+    for name, protocol in PROTOCOLS.items():
+        assert protocol.name == name_of(protocol.settings) == name
+        assert find_protocol(name) is protocol_of(STUDIES[name]) is protocol
+
+
+def test_an_unknown_name_is_refused_with_all_names():
+    with pytest.raises(StudyError, match=r"protocol must be one of u-mpc, bell-2pc.*got 'bell'"):
+        find_protocol("bell")
+
+
+def test_a_name_is_registered_once():
+    before = dict(PROTOCOLS)
+    with pytest.raises(StudyError, match="a protocol named 'gopa' is registered already"):
+        register(GopaProtocol())
+    assert before == PROTOCOLS and list(before) == list(PROTOCOLS)
+
+
+def test_a_protocol_is_registered_under_its_own_name(monkeypatch):
+    monkeypatch.setattr(registry, "PROTOCOLS", {})
+    protocol = GopaProtocol()
+    assert register(protocol) is protocol and find_protocol("gopa") is protocol
+
+
+# --- what a study may say -------------------------------------------------------------------------
+
+
+def test_every_setting_has_a_value_below():
+    assert set(VALUES) == {key for each in PROTOCOLS.values() for key in keys_of(each.settings)}
+
+
+@pytest.mark.parametrize(("protocol", "key"), FOREIGN)
+def test_a_setting_of_another_protocol_is_refused_by_every_door(protocol, key):
+    assert_not_a_setting(STUDIES[protocol], key, VALUES[key])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_setting_is_described(protocol):
+    described = keys_of(PROTOCOLS[protocol].settings)
+    assert all(meta.description for meta in described.values())
+
+
+def test_the_possible_values_are_those_of_all_protocols():
+    assert possible_values("protocol") == NAMES
+    assert possible_values("noise") == (
+        "distributed",
+        "in_mpc",
+        "skellam",
+        "binomial",
+        "pair_laplace",
+        "randomised_response",
+        "local",
+        "shuffled",
+        "gopa",
+        *MECHANISMS,
+    )
+    assert possible_values("backend") == ("shared", "garbled", "none")
+    assert possible_values("preprocessing") == ("dealer", "none")
+
+
+def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
+    no_edges = [STUDIES[name] for name in NAMES[2:]]
+    assert {(each.backend, each.preprocessing, each.dealer) for each in no_edges} == {
+        ("none", "none", None)
+    }
+    assert {each.edges for each in no_edges} == {"all"}
+    noises = [each.noise for each in no_edges]
+    assert noises == ["local"] * 4 + ["shuffled", "gopa", "laplace"]
+    assert {each.delta for each in no_edges if each.protocol != "gopa"} == {""}
+
+
+# --- checked and decoded studies ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_study_of_every_protocol_is_checked_and_survives_its_bytes(protocol):
+    study = STUDIES[protocol]
+    assert checked(study) is study and decode_study(study.encode()) == study
+
+
+def test_the_rules_of_every_study_come_before_those_of_its_protocol():
+    with pytest.raises(InvalidEpsilon):
+        checked(changed(epsilon="0", noise="none"))
+    with pytest.raises(StudyError, match="noise of"):
+        checked(changed(noise="none", seconds_per_step=0))
+    with pytest.raises(StudyError, match="seconds_per_step"):
+        checked(changed(seconds_per_step=0))
+
+
+def test_bytes_of_an_unknown_protocol_are_refused():
+    with pytest.raises(EncodingError, match="Invalid value 'bell'"):
+        decode_study(with_setting_in_bytes(STUDY, protocol="bell"))
+
+
+@pytest.mark.parametrize("protocol", NAMES[1:])
+def test_bytes_that_name_another_protocol_than_their_settings_are_refused(protocol):
+    with pytest.raises(EncodingError):
+        decode_study(with_setting_in_bytes(STUDY, protocol=protocol))
+
+
+def test_an_attempt_and_its_delta_are_those_of_the_protocol():
+    for study in (STUDY, STUDIES["gopa"], STUDIES["ghazi-shuffle"]):
+        counts = [40] * len(study.nodes)
+        attempt = attempt_of(study, *make_members(study, counts))
+        assert attempt.study is study
+        assert delta_of(attempt.sizes) == protocol_of(study).delta(attempt.sizes)
+    assert delta_of(Sizes(STUDY, 120)) == 0 < delta_of(Sizes(STUDIES["gopa"], 120))
+
+
+def test_only_the_curator_is_shown_raw_values_and_only_of_the_kernels_fields():
+    for name, study in STUDIES.items():
+        shown = protocol_of(study).discloses(study)
+        assert shown == (("x", "y") if name == "central" else ())
+    one = central_study(kernels="a.x", degree=1)
+    assert protocol_of(one).discloses(one) == ("x",)
+
+
+def test_only_one_protocol_asks():
+    assert {name: each.questions for name, each in PROTOCOLS.items() if each.questions} == {
+        "ghazi-rounds": 1
+    }
