@@ -1,4 +1,4 @@
-"""What the tests of tossed coins share: seats whose channels are made without curve points, and whole tosses."""
+"""Shared by the tests of tossed coins: seats with channels without curve points, and tosses."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Tossed:
 
 
 def altered_mesh(party: Mesh, step: str, change: Change) -> Mesh:
-    """The same party, but what it says in one step is changed on the way; None: it does not arrive."""
+    """A party whose messages of one step are changed on the way; None: they do not arrive."""
     came = None
     while True:
         try:

@@ -55,7 +55,7 @@ def numbers_of(label: str, count: int) -> np.ndarray:
 
 
 def altered(protocol: Protocol, step: str, change: Change) -> Protocol:
-    """The same party, but its message of one step is changed on the way."""
+    """A party whose message of one step is changed on the way."""
     replies = None
     while True:
         try:

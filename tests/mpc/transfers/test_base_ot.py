@@ -1,4 +1,4 @@
-"""Base transfers: the chosen seed arrives, the choice does not show, and only points of the curve are taken."""
+"""Base transfers: the chosen seed arrives, the choice does not show, only curve points pass."""
 
 from __future__ import annotations
 
@@ -100,7 +100,10 @@ def test_two_rounds_of_130_bytes_and_65_a_transfer():
 
 
 def test_every_message_of_the_receiver_belongs_to_either_choice():
-    """Exactly: P = k·G is sent for choice 0 with key k and for choice 1 with key c − k, and both keys are as likely."""
+    """P = k·G is sent for choice 0 with key k, and for choice 1 with key c − k.
+
+    Both keys are exactly as likely.
+    """
     stream = Stream(derive(seed_of("sender"), "base ot", "sender"))
     _, c = _scalar(stream), _scalar(stream)
     mine = Stream(derive(seed_of("receiver"), "base ot", "receiver"))

@@ -1,4 +1,4 @@
-"""Coins without a dealer are exactly what the members' numbers say, and the sums of coins have the law that is due."""
+"""Coins without a dealer follow exactly from the members' numbers, and sums have the due law."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_no_message_is_larger_than_a_frame(toss):
 
 
 def test_bytes_of_a_coin():
-    """A = 89: 2·A + 1 transfers, a byte of correction for each of 2·A and 8 for the number, 2·A bits opened."""
+    """A = 89: 2·A + 1 transfers, 2·A bytes of correction, 8 for the number, 2·A bits opened."""
     plan, count = TossPlan(2, RINGS[1], (CoinToss((1,) * 64, (1,) * 64),)), 64
     there, back = (
         sum(len(shape.payload) for shape in plan.shapes(*pair)) for pair in ((0, 1), (1, 0))

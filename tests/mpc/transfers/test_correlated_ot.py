@@ -1,4 +1,4 @@
-"""Correlated transfers: t = q ⊕ r·Δ in every batch, and neither party's message tells the other more."""
+"""Correlated transfers: t = q ⊕ r·Δ in every batch, and no message tells more."""
 
 from __future__ import annotations
 
@@ -156,7 +156,10 @@ def test_combining_sums_the_leaves_with_each_bit(fold):
 
 
 def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
-    """The sender's view if all choices are `value`: the message's bytes, and these without the leaves that it knows."""
+    """The sender's view if all choices are `value`.
+
+    It is the message's bytes, and these without the leaves that it knows.
+    """
     sender, receiver = open_channel(f"secrecy {fold} {label}", fold)
     _, message = receiver.extend(np.full(TRANSFERS, value, dtype=np.uint8))
     rows = np.frombuffer(message.payload, dtype=np.uint8).reshape(BLOCK_BITS // fold, -1)
@@ -185,7 +188,7 @@ def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
 
 
 def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched(monkeypatch):
-    """The leaf that the sender lacks is all that hides r from it: without this one stream, its view shows r."""
+    """Only the leaf that the sender lacks hides r from it: without its stream, the view shows r."""
     sender, _ = open_channel("secrecy 1 zeros", 1)
     digit = int(sender.delta[0]) & 1
     stretch = correlated_ot._stretch

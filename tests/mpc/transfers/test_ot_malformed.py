@@ -1,4 +1,4 @@
-"""Whatever a peer sends in place of a batch or a correction is refused with its name and the step, or is harmless."""
+"""A wrong batch or correction is refused with the peer's name and the step, or is harmless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of correlated transfers is right for all small values, and corrections tell the receiver nothing."""
+"""Products of transfers are right for all small values; corrections tell the receiver nothing."""
 
 from __future__ import annotations
 
@@ -232,8 +232,11 @@ def test_no_transfer_is_hashed_twice(monkeypatch):
 
 
 def pads_seen(number: int, choice: int, label: str) -> np.ndarray:
-    """Low bytes of the pad that the receiver knows ⊕ the one it lacks, which the correction gives to whoever guesses
-    that all numbers are 0. With a good hash they have nothing in common: uniform whatever the number is."""
+    """Low bytes of (the pad that the receiver knows) ⊕ (the one it lacks).
+
+    The correction gives the second to whoever guesses that all numbers are 0. With a good hash the
+    two have nothing in common: the result is uniform whatever the number is.
+    """
     count = 1 << 14
     ends = open_channel(label)
     numbers, choices = (

@@ -1,4 +1,4 @@
-"""Whatever a member says in place of what is due ends the toss with its name and the step, or is harmless."""
+"""A wrong message ends the toss with the member's name and the step, or is harmless."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.mpc.masked.committee_coins import CoinToss
 
 LIARS = {"ot_extend": 2, "ot_multiples": 0, "ot_open_bits": 1}
-"""Of three members, one that says something in each step."""
+"""For each step, one of three members that speaks in it."""
 COINS = CoinToss((2**63 - 1, 3 << 60, 2**20), (1, 2, -4))
 
 

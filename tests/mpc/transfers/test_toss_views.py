@@ -1,7 +1,8 @@
-"""What all members but one see of tossed coins has a law that does not depend on the coins; their shares are uniform.
+"""The law of all members' view but one does not depend on the coins; their shares are uniform.
 
-One run tosses COINS coins of WIDTH bits. Whatever is seen of a coin is sorted by how it fell, which only this test
-knows, and the two samples are compared. Mutants leave a mask out, and must be found.
+One run tosses COINS coins of WIDTH bits. The views of the coins are sorted by how each coin fell,
+which only this test knows, and the two samples are compared. Mutants leave a mask out, and must be
+found.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ WATCHING = [(2, (0,)), (2, (1,)), (3, (0, 1)), (3, (1, 2)), (3, (0, 2))]
 
 
 class Views:
-    """Of one run, small categories of what is seen of every coin, by name. uniform: over how many they must be."""
+    """Small categories of the view of every coin of one run, by name.
+
+    uniform: the number of categories over which each must be uniform.
+    """
 
     def __init__(self, label: str, members: int, watching: tuple[int, ...]):
         self.tossed = Tossed(label, members, [CoinToss((THRESHOLD,), (1,))] * COINS).run()
@@ -76,7 +80,7 @@ class Views:
         return np.array(rows).reshape(len(seeds), 2, sum(LEVELS), COINS)
 
     def _last(self, step: str, receiver: int) -> Message:
-        """What the hidden member says last in a step."""
+        """The hidden member's last message of a step."""
         lines = [
             line
             for line in self.tossed.told
@@ -85,7 +89,7 @@ class Views:
         return next(line.message for line in reversed(lines) if line.message.step == step)
 
     def _choices(self, low: np.ndarray) -> dict[str, np.ndarray]:
-        """A row of the extension that chooses by the hidden member's shares, with the others' shares."""
+        """A row of the extension chosen by the hidden member's shares, with the others' shares."""
         if self.hidden < self.watching[0]:
             return {}
         rows = np.frombuffer(self._last("ot_extend", self.watching[0]).payload, np.uint8).reshape(
@@ -94,7 +98,7 @@ class Views:
         return {"choices": joined(np.unpackbits(rows[0], count=COINS, bitorder="little"), low)}
 
     def _corrections(self, low: np.ndarray) -> dict[str, np.ndarray]:
-        """What makes numbers of the hidden member's shares, alone, and with what its receiver made of it."""
+        """The corrections from the hidden member, alone, and with its receiver's results."""
         if self.hidden > self.watching[-1]:
             return {}
         words = np.frombuffer(self._last("ot_multiples", self.watching[-1]).payload, dtype="<u8")
@@ -131,11 +135,11 @@ def test_the_hidden_share_is_all_that_is_missing():
     assert np.array_equal(parity, views.tossed.coins)
 
 
-# --- power: every mask that is left out is found ---------------------------------------------------------------
+# --- power: every mask that is left out is found --------------------------------------------------
 
 
 def no_masks(patch) -> None:
-    """What is multiplied is opened as it is."""
+    """Factors are opened as they are."""
     patch.setattr(
         tossing_module,
         "BitTriples",
