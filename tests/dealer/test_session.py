@@ -1,4 +1,4 @@
-"""umpc.dealer.session: material in the common order, fresh for each attempt and node."""
+"""The dealer's session deals in the common order, afresh for every attempt."""
 
 from __future__ import annotations
 
@@ -111,8 +111,10 @@ def test_no_seed_is_in_anybodys_material(study):
 def test_several_sums_over_the_same_comparisons_need_their_keys_once():
     """Two sums of Kendall's kernel take a few products more than one, not another set of keys."""
     one, two = (
-        DealerSession(make_attempt(make_study(kernels, 2, estimator=of), [4, 5]), Entropy("sums"))
-        for kernels, of in ((KENDALL, "mean"), ((KENDALL, f"({KENDALL}) * 3"), "ratio"))
+        DealerSession(
+            make_attempt(make_study(kernels, 2, estimator=estimator), [4, 5]), Entropy("sums")
+        )
+        for kernels, estimator in ((KENDALL, "mean"), ((KENDALL, f"({KENDALL}) * 3"), "ratio"))
     )
     assert [len(frame.payload) for _, frame in deal(one)] == [
         len(frame.payload) for _, frame in deal(two)

@@ -1,4 +1,4 @@
-"""Commit and reveal, and what follows from the joint seed: the same at every process, new in every attempt."""
+"""Commit and reveal: all follows from the joint seed, equal everywhere, new in every attempt."""
 
 from __future__ import annotations
 

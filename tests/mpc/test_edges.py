@@ -1,4 +1,4 @@
-"""Edges of two, three and four records under every pattern of owners: the shares sum to the kernel in the clear."""
+"""The shares of an edge sum to the kernel in the clear, under every pattern of owners."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BY_DEGREE = {2: KERNELS, 3: TRIPLE_KERNELS, 4: QUADRUPLE_KERNELS}
 
 
 def ring_of(kernel: Kernel, pattern, wanted: int = 0):
-    """One of the two rings; the large one where the small one cannot hold a number that is opened."""
+    """A ring of the two: the large one where the small one cannot hold an opened number."""
     fits = program_of(kernel, RINGS[0], pattern).word_bits <= RINGS[0].bits
     return RINGS[wanted] if fits else RINGS[1]
 
@@ -78,13 +78,13 @@ def test_shares_sum_to_the_kernel_in_the_clear(degree, name, pattern, wanted):
 
 
 def shapes_of(plan: Plan) -> set[str]:
-    """What the plan is made of."""
+    """The kinds of items in the plan."""
     found = {type(place).__name__ for place in plan.places} | {
         type(bit).__name__ for bit in plan.bits
     }
     found |= {"LookupTable"} if plan.tables else set()
     found |= {"Comparison"} if plan.comparisons else set()
-    factors = [len(term.factors) for of in plan.outputs for term in of.terms]
+    factors = [len(term.factors) for output in plan.outputs for term in output.terms]
     return found | {f"{number} factors" for number in factors} | {f"{plan.parties} owners"}
 
 
@@ -125,13 +125,13 @@ def test_several_sums_at_once_are_each_right(pattern):
 def test_sums_share_what_they_have_in_common():
     kernels = [TRIPLE_KERNELS["kendall_of_two"], TRIPLE_KERNELS["spearman"]]
     both, one = (
-        program_of(of, RINGS[0], (0, 1, 2)).plans[0, 1, 2] for of in (kernels, kernels[:1])
+        program_of(group, RINGS[0], (0, 1, 2)).plans[0, 1, 2] for group in (kernels, kernels[:1])
     )
     assert len(both.comparisons) == len(one.comparisons) == 6 and both.bits == one.bits
 
 
 def leaning(bits: int, scale: int, owners: int) -> tuple[Kernel, list[dict[str, np.ndarray]]]:
-    """[(s + 1)b + sc + … < (…)a] and 3·[a tie of the same], x of so many bits; edges around ties and at the bounds."""
+    """[(s + 1)b + sc + … < (…)a] and 3·[a tie], for x of so many bits; edges at ties and bounds."""
     top = (1 << bits) - 1
     factors = [scale + 1] + [scale] * (owners - 2)
     others = " + ".join(
@@ -173,7 +173,7 @@ def test_numbers_of_three_and_four_owners_are_compared_at_every_width(owners, bi
     assert run.totals == [clear_total(kernel, ring, records)]
 
 
-# --- any kernel ---------------------------------------------------------------------------------------------
+# --- any kernel -----------------------------------------------------------------------------------
 
 
 def check_any(kernel: Kernel, pattern, ring, label: str) -> None:
@@ -226,7 +226,7 @@ def test_any_kernel_of_three_under_any_pattern(expression, pattern, seed):
 
 
 def test_the_small_ring_is_refused_to_nobody_here_but_a_wide_word_needs_the_large_one():
-    """What an attempt does: a number that is opened under shares must fit the ring."""
+    """A number that is opened under shares must fit the ring, as in an attempt."""
     wide = Kernel(trace(lambda a, b: a.big * b.x < 3 * a.z), SCHEMA, 2, symmetric=False)
     program = program_of(wide, RINGS[0])
     assert program.word_bits > 32 and ring_of(wide, (0, 1)) == RINGS[1]

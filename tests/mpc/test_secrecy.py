@@ -1,10 +1,11 @@
-"""From what all owners but one hold, a number that three or more owners make, and its mask, are uniform: exactly.
+"""A number of three or more owners, and its mask, are exactly uniform to all owners but one.
 
-docs/protocol.md: two of three owners would read the mask off a comparison key, so there the mask's bits are dealt as
-shares among all. Here all that the honest owner draws (its mask, the masks of the bits that it opens, its shares) takes
-every value once, one value an edge, while all else stands still. If then the others' view takes every value once too,
-then to any view and any candidate for the honest owner's record belongs exactly one completion: they learn nothing.
-What a smaller set of owners sees is part of this.
+docs/protocol.md: two of three owners would read the mask off a comparison key, so there the mask's
+bits are dealt as shares among all. Here all that the honest owner draws (its mask, the masks of the
+bits that it opens, its shares) takes every value once, one value an edge, while all else stands
+still. If then the others' view takes every value once too, exactly one completion belongs to any
+view and any candidate for the honest owner's record: they learn nothing. The view of a smaller set
+of owners is part of this view.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ FOUR = kernel("a.x + b.x < c.x + d.x", degree=4)
 WIDE = kernel("a.x + b.x < 2 * c.x", TWO_BITS)
 
 
-class CoinBit:
-    """Hands out bits of the number of the edge: every combination of what is drawn occurs in exactly one edge."""
+class EnumeratedDraws:
+    """Hands out bits of the edge's number: each combination of draws occurs in exactly one edge."""
 
     def __init__(self, plan: Plan, honest: int, forced: str = ""):
         self.plan, self.honest, self.forced, self.used = plan, honest, forced, 0
@@ -85,7 +86,7 @@ class CoinBit:
 
 
 def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
-    """What a party of the coalition draws: anything, the same in every edge."""
+    """The draws of a party of the coalition: anything, the same in every edge."""
     one = SeededPart.expand(plan, seed, party, 1)
     shares = one.shares and Shares(
         np.repeat(one.shares.elements, count, 1), np.repeat(one.shares.bits, count, 1)
@@ -94,8 +95,8 @@ def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart
     return SeededPart({}, bits, {}, shares)
 
 
-def enumerated_part(counter: CoinBit) -> SeededPart:
-    """What the honest party draws, but for its mask: everything, once."""
+def enumerated_part(counter: EnumeratedDraws) -> SeededPart:
+    """The draws of the honest party, but for its mask: everything, once."""
     plan, count = counter.plan, len(counter.numbers)
     bits = {number: counter.draw(f"bit {number}").astype(np.uint8) for number in counter.opens}
     if counter.honest == plan.parties - 1:
@@ -110,20 +111,22 @@ def enumerated_part(counter: CoinBit) -> SeededPart:
 
 
 def view(
-    of: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypatch, forced: str = ""
+    kernel: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypatch, forced: str = ""
 ) -> np.ndarray:
     """All that the others get to see, edge by edge, as one number; `records` are the values of x.
 
-    Masked records, all messages of the honest party, and where the last party is among the others, what it is dealt:
-    of elements of the ring the lowest bit.
+    It has masked records, all messages of the honest party, and the material of the last party if
+    that is among the others: of elements of the ring the lowest bit.
     """
-    plan = program_of(of, RINGS[0], tuple(range(len(records)))).plans[tuple(range(len(records)))]
+    plan = program_of(kernel, RINGS[0], tuple(range(len(records)))).plans[
+        tuple(range(len(records)))
+    ]
     assert (
         plan.tables
         and not plan.comparisons
         and all(isinstance(place, RecordPlace) for place in plan.places)
     )
-    counter, rng = CoinBit(plan, honest, forced), generator(label)
+    counter, rng = EnumeratedDraws(plan, honest, forced), generator(label)
     count, low = len(counter.numbers), modulus(plan.tables[0].width)
     masks = {
         n: np.full(count, rng.integers(0, 2**64, dtype=np.uint64)) & low
@@ -153,7 +156,7 @@ def view(
     shares, sent = run_in_memory(
         [evaluate_chunk(p, plan, i, d, s, tree_hash) for p, i, d, s in cells]
     )
-    wanted = of.evaluate([{"x": np.array([value])} for value in records])[0]
+    wanted = kernel.evaluate([{"x": np.array([value])} for value in records])[0]
     assert plan.ring.decode(sum(part[0] for part in shares)) == int(wanted) * count
     run = ChunkRun(plan, None, inputs, [], [], dealt, parts, shares, sent, [])
     return joined(
@@ -182,30 +185,35 @@ def takes_every_value_once(sample: np.ndarray) -> bool:
 
 
 CASES = [
-    (of, honest)
-    for of, owners in (("LESS", 3), ("EQUAL", 3), ("FOUR", 4))
+    (kernel, honest)
+    for kernel, owners in (("LESS", 3), ("EQUAL", 3), ("FOUR", 4))
     for honest in range(owners)
 ]
 
 
 @pytest.mark.parametrize("others", ["one", "other"])
-@pytest.mark.parametrize(("of", "honest"), CASES)
+@pytest.mark.parametrize(("kernel", "honest"), CASES)
 def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(
-    of, honest, others, monkeypatch
+    kernel, honest, others, monkeypatch
 ):
     """`others`: what the coalition has and draws; the honest owner's record is 0, then 1."""
-    chosen = globals()[of]
+    chosen = globals()[kernel]
     for hidden in (0, 1):
-        records = [int(bit) for bit in generator(f"{of} {others}").integers(0, 2, chosen.degree)]
+        records = [
+            int(bit) for bit in generator(f"{kernel} {others}").integers(0, 2, chosen.degree)
+        ]
         records[honest] = hidden
         sample = view(chosen, tuple(records), honest, f"secrecy {others}", monkeypatch)
-        assert takes_every_value_once(sample), f"{of}, honest {honest}, record {hidden}"
+        assert takes_every_value_once(sample), f"{kernel}, honest {honest}, record {hidden}"
 
 
 @pytest.mark.parametrize("hidden", range(3))
 @pytest.mark.parametrize(("honest", "bits"), [(0, 4 + 3 + 10 + 2 + 1), (2, 4 + 3)])
 def test_a_width_of_four_bits_with_three_candidates(honest, bits, hidden, monkeypatch):
-    """CoinBit are a mask of 4 bits, masks of 3 opened bits, and shares: 8 + 2 rows of tables, 2 products, an element."""
+    """The honest owner draws a mask of 4 bits, masks of 3 opened bits, and shares.
+
+    Its shares are of 8 + 2 rows of tables, 2 products and an element.
+    """
     records = (hidden, 2, 1) if honest == 0 else (1, 2, hidden)
     sample = view(WIDE, records, honest, "wide", monkeypatch)
     assert len(sample) == 1 << bits and takes_every_value_once(sample)
@@ -224,7 +232,7 @@ def test_power_whatever_is_not_drawn_is_found(forced, honest, monkeypatch):
     assert not takes_every_value_once(view(LESS, (1, 0, 1), honest, "power", monkeypatch, forced))
 
 
-# --- comparison keys ----------------------------------------------------------------------------------------
+# --- comparison keys ------------------------------------------------------------------------------
 
 
 def owners_of(plan: Plan, number: int) -> set[int]:
@@ -264,13 +272,16 @@ def test_the_holders_of_a_key_are_the_owners_of_the_compared_number(degree):
 
 
 def compare_with_keys(builder, difference, width, kind, layer):
-    """What DESIGN section 4 forbids: two of three owners hold a key for a number that all three make."""
+    """A forbidden comparison: two of three owners hold a key for a number that all three make."""
     gate = Comparison(difference, width, (0, 1))
     return builder.add_bit(Compared(builder.add_comparison(gate), kind), layer)
 
 
 def test_power_two_holders_of_a_key_for_three_owners_read_the_thirds_record(monkeypatch):
-    """[d̂ = r] from both keys at every point gives r, and the third's record with it: the reason for the tables."""
+    """[d̂ = r] from both keys at every point gives r, and with it the third owner's record.
+
+    That is the reason for the tables.
+    """
     monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
     hidden = generator("attack").integers(0, 2, 50, endpoint=True)
     records = [{"x": np.full(50, 1)}, {"x": np.full(50, 2)}, {"x": hidden}]

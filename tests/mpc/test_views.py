@@ -1,9 +1,10 @@
-"""What any set of owners sees has a law that does not depend on the others' data: it notices one value more.
+"""The law of any coalition's view does not depend on the other owners' data.
 
-One chunk with many edges, each with masks and keys of its own. All owners but one, who pool what they have, hold fixed
-records; the record of the honest one is one of two. If what they see, jointly and stripped of every mask that they
-know, could tell the two apart, these tests fail; the mutants below show that they do. Exactly, for small widths:
-`test_secrecy.py`. Whole studies: `tests/test_simulation.py`.
+One chunk has many edges, each with masks and keys of its own. All owners but one pool their views
+and hold fixed records; the record of the honest one is one of two. If the joint view, stripped of
+every mask that they know, could tell the two apart, these tests fail. The mutants below show that
+they do: the tests notice one value more. `test_secrecy.py` tests small widths exactly, and
+`tests/test_simulation.py` tests whole studies.
 """
 
 from __future__ import annotations
@@ -58,19 +59,19 @@ CASES: dict[str, tuple[Kernel, Pattern]] = {
 THEIRS = ({"x": 0, "y": 0}, {"x": 1, "y": 1})
 """The two data sets of the honest owner: all its records are one of these."""
 MINE = ({"x": 1, "y": 0}, {"x": 0, "y": 1}, {"x": 1, "y": 1}, {"x": 0, "y": 0})
-"""The records of the others, slot by slot: with the above, a tie in x, a tie in y and both orders occur."""
+"""The others' records, slot by slot: with the above, ties in x and in y and both orders occur."""
 
 
 def runs(name: str, honest: int, label: str) -> list[ChunkRun]:
     """The chunk over both data sets of the honest owner, with randomness of its own."""
-    of, pattern = CASES[name]
+    kernel, pattern = CASES[name]
     found = []
     for number, theirs in enumerate(THEIRS):
         rows = [theirs if party == honest else MINE[slot] for slot, party in enumerate(pattern)]
         records = [{k: np.full(EDGES, v, np.int64) for k, v in row.items()} for row in rows]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(studies, "tree_hash_of", lambda label: tree_hash_of("view"))
-            found.append(run_chunk(of, RINGS[0], records, EDGES, f"{label} {number}", pattern))
+            found.append(run_chunk(kernel, RINGS[0], records, EDGES, f"{label} {number}", pattern))
     return found
 
 
@@ -94,7 +95,7 @@ def test_the_view_of_all_others_does_not_depend_on_an_owners_record(name, honest
 
 @pytest.mark.parametrize(("name", "honest"), EVERY)
 def test_opened_bits_and_words_are_uniform_to_whoever_lacks_one_mask(name, honest):
-    """What an owner opens, and what it has a part in: with its own mask on, every value is as likely."""
+    """Every value that an owner opens or has a part in is uniform, with the owner's mask on."""
     run = runs(name, honest, f"uniform {name} {honest}")[0]
     bits, words = opened(run, EDGES)
     plan = run.plan
@@ -113,7 +114,7 @@ def test_opened_bits_and_words_are_uniform_to_whoever_lacks_one_mask(name, hones
     assert samples and p > ALPHA, f"p = {p:.1e}, N = {EDGES}"
 
 
-# --- power: the same test finds every protection that is left out -------------------------------------------
+# --- power: the same test finds every protection that is left out ---------------------------------
 
 
 def without_masks(monkeypatch) -> None:

@@ -1,4 +1,4 @@
-"""Circuits: every node kind on all small records, the library and random kernels, few AND gates, none superfluous."""
+"""Circuits are right for all small records, library and random kernels, and have no spare gates."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def units_of(expressions: tuple[ex.Expression, ...], schema: Schema) -> list[Fra
 
 
 def edges(schema: Schema, count: int, seed: int) -> list[dict[str, np.ndarray]]:
-    """Random records with ties in a third of the edges, and both bounds of each field against both."""
+    """Random records, with ties in a third of the edges, and all pairs of bounds of each field."""
     rng = np.random.default_rng(seed)
     bounds = [(field.name, field.lower_units, field.upper_units) for field in schema]
     sides = [
@@ -89,7 +89,7 @@ def traced(text: str) -> ex.Expression:
     return trace(eval(f"lambda a, b: {text}", vars(tracing)))
 
 
-# --- right ---------------------------------------------------------------------------------------------------
+# --- right ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
@@ -186,7 +186,7 @@ def test_a_constant_kernel_has_no_gate_and_no_input():
     assert values(circuit, EVERY_PAIR).tolist() == [[3] * len(PAIRS)] or len(PAIRS) == 0
 
 
-# --- small ---------------------------------------------------------------------------------------------------
+# --- small ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_kernels_of_one_circuit_share_gates():
     )
 
 
-# --- the builder ---------------------------------------------------------------------------------------------
+# --- the builder ----------------------------------------------------------------------------------
 
 
 GATES = {
@@ -290,22 +290,24 @@ GATES = {
 
 @pytest.mark.parametrize("name", GATES)
 def test_gates_of_inputs_constants_and_their_complements(name):
-    """All choices of three literals among three inputs, a constant, and their complements; at most 1 AND (all: 2)."""
+    """All choices of three literals of three inputs and a constant take at most 1 AND (all: 2)."""
     build, oracle = GATES[name]
     bits = np.array(list(product((0, 1), repeat=3)), dtype=np.uint8).T
     for choice in product(range(8), repeat=3):
         gates = CircuitBuilder()
         variables = [gates.input(InputBit(0, "x", bit)) for bit in range(3)]
-        literals = [(FALSE, *variables)[of >> 1] ^ of & 1 for of in choice]
+        literals = [(FALSE, *variables)[literal >> 1] ^ literal & 1 for literal in choice]
         result = build(gates, *literals)
         circuit = gates.finish(
             [(result & 1, {result >> 1: 1 - 2 * (result & 1)} if result >> 1 else {})]
         )
-        chosen = [[np.zeros_like(bits[0]), *bits][of >> 1] ^ (of & 1) for of in choice]
+        chosen = [
+            [np.zeros_like(bits[0]), *bits][literal >> 1] ^ (literal & 1) for literal in choice
+        ]
         used = bits[[bit.bit for bit in circuit.inputs]].reshape(-1, 8)
         assert np.array_equal(evaluate_circuit(circuit, used)[0], oracle(*chosen)), (name, choice)
         assert circuit.and_count <= (2 if name == "all" else 1)
-        assert circuit.and_count == 0 or len(set(of >> 1 for of in choice)) > 1
+        assert circuit.and_count == 0 or len(set(literal >> 1 for literal in choice)) > 1
 
 
 def test_what_is_known_is_not_built_again():
@@ -319,7 +321,7 @@ def test_what_is_known_is_not_built_again():
     assert not any(gate.is_and for gate in gates.gates[before:])
 
 
-# --- refused -------------------------------------------------------------------------------------------------
+# --- refused --------------------------------------------------------------------------------------
 
 
 def test_a_kernel_that_takes_too_many_gates_is_refused():

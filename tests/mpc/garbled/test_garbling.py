@@ -1,4 +1,4 @@
-"""Garbling: garbled equals plain equals clear; what the evaluator gets looks the same whatever the inputs are."""
+"""Garbled equals plain equals clear, and the evaluator's view does not depend on the inputs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ KINDS = {"and": (True, lambda x, y: x & y), "xor": (False, lambda x, y: x ^ y)}
 
 
 def one_gate(is_and: bool, weight: int = 1, garbled: bool = False) -> Circuit:
-    """A gate of two bits a and b, or with `garbled` its XOR with a: an AND that a gate reads is garbled as a gate."""
+    """A gate of two bits a and b, or with `garbled` its XOR with a.
+
+    An AND that a gate reads is garbled as a gate.
+    """
     bits = (InputBit(0, "x", 0), InputBit(1, "x", 0))
     gates = (Gate(is_and, 0, 1), Gate(False, 0, 2))
     return Circuit(bits, gates[: 1 + garbled], (WeightedSum(0, ((2 + garbled, weight),)),))
@@ -109,7 +112,7 @@ def inputs(count: int, *bits: int) -> np.ndarray:
 FOUR = np.array(list(product((0, 1), repeat=2)), dtype=np.uint8).T
 
 
-# --- right ---------------------------------------------------------------------------------------------------
+# --- right ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ring", RINGS)
@@ -127,7 +130,7 @@ def test_every_gate_on_all_inputs_and_colors(kind, garbled, weight, ring):
 
 @st.composite
 def circuits(draw: st.DrawFn) -> Circuit:
-    """Random gates, without regard to what a builder would make, in the order that circuits have."""
+    """Random gates, also such as no builder makes, in the order that circuits have."""
     count = draw(st.integers(1, 6))
     pairs = [
         (draw(st.booleans()), *sorted(draw(st.tuples(*[st.integers(0, count + n - 1)] * 2))))
@@ -197,7 +200,7 @@ def test_random_kernels(node, ring):
 
 
 def test_neither_batches_nor_chunks_change_what_is_sent(monkeypatch):
-    """Edges garbled in one call, in calls of their own numbers, and in batches of other sizes: the same bytes."""
+    """One call, calls of their own numbers, and batches of other sizes give the same bytes."""
     (expression,) = library_kernels("kendall_tau")
     circuit = circuit_of(expression, BANK, Fraction(1))
     bits = input_bits(circuit, edges(BANK, 300, 9))
@@ -220,7 +223,7 @@ def test_no_edges():
     )
 
 
-# --- as the papers have it -----------------------------------------------------------------------------------
+# --- as the papers have it ------------------------------------------------------------------------
 
 
 def block(words: np.ndarray) -> int:
@@ -244,7 +247,10 @@ def by_hand(key: bytes, label: int, edge: int, number: int) -> int:
 
 
 def test_a_gate_is_the_papers_half_gates():
-    """Zahur, Rosulek & Evans 2015, figure 2, in Python's integers, with its own case distinctions; and a unit."""
+    """Zahur, Rosulek & Evans 2015, figure 2, in Python's integers, with its case distinctions.
+
+    A unit is added.
+    """
     got = run(AND, np.repeat(FOUR, 8, axis=1), "by hand", Ring(32), first_edge=5)
     delta = block(got.delta)
     for row in range(32):
@@ -270,7 +276,10 @@ def test_a_gate_is_the_papers_half_gates():
 
 
 def test_a_product_is_three_elements_as_described():
-    """In Python's integers: units, products and switches with the pads of their wires, here all words of one hash."""
+    """Units, products and switches in Python's integers, with the pads of their wires.
+
+    Here all pads are words of one hash.
+    """
     ring, size = Ring(32), 1 << 32
     got = run(PRODUCT, np.repeat(FOUR, 8, axis=1), "by hand", ring, first_edge=5)
     for row in range(32):
@@ -316,7 +325,7 @@ def test_tweaks_are_unique_over_edges_and_hashes():
 
 @pytest.mark.parametrize("ring", RINGS)
 def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
-    """Garbler and evaluator use the same numbers, each once; there are as many AES blocks as `aes_blocks` says."""
+    """Garbler and evaluator use the same numbers, each once, and `aes_blocks` AES blocks."""
     (expression,) = library_kernels("covariance")
     circuit = circuit_of(expression, BANK, Fraction(1, 2))
     bits, numbers, blocks = input_bits(circuit, edges(BANK, 16, 1)), [], []
@@ -325,7 +334,7 @@ def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
     monkeypatch.setattr(
         gates.Worker,
         "_second",
-        lambda self, y, of: numbers.extend(of[:, 0].tolist()) or second(self, y, of),
+        lambda self, y, hashes: numbers.extend(hashes[:, 0].tolist()) or second(self, y, hashes),
     )
     monkeypatch.setattr(
         GateHash,
@@ -338,7 +347,7 @@ def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
     assert sum(blocks) == 16 * sum(aes_blocks(circuit, ring))
 
 
-# --- bytes ---------------------------------------------------------------------------------------------------
+# --- bytes ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ring", RINGS)
@@ -385,7 +394,7 @@ def test_what_is_sent_shows_nothing_of_itself():
     assert "redacted" in repr(run(AND, FOUR, "repr").garbled)
 
 
-# --- what the evaluator cannot do or see ---------------------------------------------------------------------
+# --- what the evaluator cannot do or see ----------------------------------------------------------
 
 
 @BOTH
@@ -423,9 +432,10 @@ def view(
     gate_hash: GateHash = HASH,
     one_record: bool = False,
 ) -> tuple[np.ndarray, int]:
-    """Bits of what the evaluator has, as one category of so many: of ciphertexts, elements, its share and its labels.
+    """Bits of ciphertexts, elements, the evaluator's share and its labels, as one category.
 
-    one_record: both labels are the same on all edges, as those of two records would be; they are left out.
+    one_record: both labels are the same on all edges, as those of two records would be; they are
+        left out.
     """
     delta, count = offset(label), 1 if one_record else EDGES
     labels = Stream(seed_of(label)).words(4 * count).reshape(2, count, 2)
@@ -473,7 +483,10 @@ def test_the_evaluators_view_is_uniform_whatever_the_inputs(circuit, bits, one_r
 @pytest.mark.parametrize("bits", INPUTS[1:])
 def test_views_of_different_inputs_have_one_law(circuit, bits, one_record):
     p = homogeneity(
-        *(view(circuit, of, f"law {of}", one_record=one_record)[0] for of in ((0, 0), bits))
+        *(
+            view(circuit, inputs, f"law {inputs}", one_record=one_record)[0]
+            for inputs in ((0, 0), bits)
+        )
     )
     assert p > ALPHA, f"a view depends on the inputs: p = {p:.1e}, N = {EDGES}, inputs {bits}"
 
@@ -483,7 +496,10 @@ def test_views_of_different_inputs_have_one_law(circuit, bits, one_record):
 def test_power_the_same_test_finds_gates_without_pads(circuit, bits):
     mutant = NoHash(bytes(16))
     assert (
-        homogeneity(*(view(circuit, of, f"law {of}", mutant)[0] for of in ((0, 0), bits))) < ALPHA
+        homogeneity(
+            *(view(circuit, inputs, f"law {inputs}", mutant)[0] for inputs in ((0, 0), bits))
+        )
+        < ALPHA
     )
 
 
@@ -500,13 +516,16 @@ def test_power_the_same_test_finds_a_tweak_that_is_used_twice(circuit, bits):
 
 @pytest.mark.parametrize("bits", INPUTS)
 def test_colors_of_all_wires_are_uniform(bits):
-    """Of both inputs and the output, as the evaluator finds it: its lowest bit chose between pad and pad + t."""
+    """The colors of both inputs and of the output, as the evaluator finds them.
+
+    The lowest bit chose between pad and pad + t.
+    """
     got = run(AND, inputs(EDGES, *bits), f"colors {bits}")
     color = (
         got.found[0] != evaluate(AND, RING, without_elements(got.garbled), got.active, 0, HASH)[0]
     )
     colors = [*(got.active[:, :, 0] & np.uint64(1)), color]
-    p = uniformity(sum(of.astype(np.int64) << i for i, of in enumerate(colors)), 8)
+    p = uniformity(sum(color.astype(np.int64) << i for i, color in enumerate(colors)), 8)
     assert p > ALPHA, f"colors are not uniform: p = {p:.1e}, N = {EDGES}, inputs {bits}"
 
 

@@ -1,4 +1,4 @@
-"""Noise inside a pair's circuit: comparisons, coins and shifts on every random number, and channels that fork."""
+"""Noise inside a pair's circuit is right for every random number, and channels fork."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KERNELS = {
 }
 
 
-# --- [number < limit] ---------------------------------------------------------------------------------------
+# --- [number < limit] -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", range(6))
@@ -73,27 +73,31 @@ def test_below_of_0_and_of_everything_takes_no_input():
     )
 
 
-# --- gates, clear values and probabilities say the same -------------------------------------------------------
+# --- gates, clear values and probabilities say the same -------------------------------------------
 
 
 def kernel(name: str) -> Kernel:
     return Kernel.from_text(KERNELS[name], SCHEMA)
 
 
-def shift_of(of: Kernel, bits: int, wrong: int) -> Shift:
+def shift_of(pair_kernel: Kernel, bits: int, wrong: int) -> Shift:
     """Every wrong value with probability wrong/2^bits."""
-    low, width = int(of.interval.low / of.unit), of.sensitivity_units
+    low, width = int(pair_kernel.interval.low / pair_kernel.unit), pair_kernel.sensitivity_units
     return Shift(bits, low, width + 1, tuple(step * wrong for step in range(width, 0, -1)))
 
 
 NOISES = {
-    "coins": lambda of: AddedCoins(3, (3, 7, 0), (1, -4, 2)),
-    "coins of one bit": lambda of: AddedCoins(1, (1, 1, 1, 2), (1, 2, -1, 5)),
-    "coins of a law": lambda of: coins_of(CommitteeLaplace(Fraction(1), of.sensitivity_units, 2)),
-    "no coin": lambda of: AddedCoins(4, (), ()),
-    "shift": lambda of: shift_of(of, 5, 3),
-    "shift, nearly uniform": lambda of: shift_of(of, 4, 15 // (of.sensitivity_units + 1)),
-    "shift, certain": lambda of: shift_of(of, 3, 0),
+    "coins": lambda pair_kernel: AddedCoins(3, (3, 7, 0), (1, -4, 2)),
+    "coins of one bit": lambda pair_kernel: AddedCoins(1, (1, 1, 1, 2), (1, 2, -1, 5)),
+    "coins of a law": lambda pair_kernel: coins_of(
+        CommitteeLaplace(Fraction(1), pair_kernel.sensitivity_units, 2)
+    ),
+    "no coin": lambda pair_kernel: AddedCoins(4, (), ()),
+    "shift": lambda pair_kernel: shift_of(pair_kernel, 5, 3),
+    "shift, nearly uniform": lambda pair_kernel: shift_of(
+        pair_kernel, 4, 15 // (pair_kernel.sensitivity_units + 1)
+    ),
+    "shift, certain": lambda pair_kernel: shift_of(pair_kernel, 3, 0),
 }
 
 
@@ -126,17 +130,17 @@ def everything(numbers: np.ndarray) -> tuple[tuple[dict, dict], np.ndarray]:
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_circuit_is_what_is_applied_to_clear_values_for_all_random_numbers(name, noise):
-    of = kernel(name)
-    law = NOISES[noise](of)
+    pair_kernel = kernel(name)
+    law = NOISES[noise](pair_kernel)
     records, numbers = everything(all_numbers(law))
-    expected = law.apply(of.evaluate(records), numbers)
-    assert np.array_equal(in_gates([of], [law], records, [numbers])[0], expected)
+    expected = law.apply(pair_kernel.evaluate(records), numbers)
+    assert np.array_equal(in_gates([pair_kernel], [law], records, [numbers])[0], expected)
     if isinstance(law, Shift):
         assert {*expected} <= set(range(law.low, law.low + law.modulus))
 
 
 def test_numbers_of_several_kernels_are_different_ones():
-    """In gates and in the clear: the first kernel's random numbers leave the second's noise alone."""
+    """The first kernel's random numbers leave the second's noise alone, in gates and in clear."""
     kernels = [kernel("0 and 1"), kernel("0 to 2"), kernel("−1 to 1")]
     noises = [AddedCoins(2, (1, 3), (1, -2)), shift_of(kernels[1], 2, 1), AddedCoins(2, (2,), (1,))]
     grids = [all_numbers(each) for each in noises]
@@ -144,7 +148,7 @@ def test_numbers_of_several_kernels_are_different_ones():
     numbers = [grid[:, row] for grid, row in zip(grids, choice, strict=True)]
     records, _ = everything(numbers[0])
     numbers = [everything(each)[1] for each in numbers]
-    clear = [of.evaluate(records) for of in kernels]
+    clear = [pair_kernel.evaluate(records) for pair_kernel in kernels]
     expected = [law.apply(v, r) for law, v, r in zip(noises, clear, numbers, strict=True)]
     assert np.array_equal(in_gates(kernels, noises, records, numbers), expected)
     words = np.concatenate(numbers) << np.uint64(62)
@@ -159,7 +163,7 @@ def test_a_word_counts_by_its_highest_bits():
 
 
 def law_of(noise: PairNoise, value: int) -> dict[int, Fraction]:
-    """Of one value's noisy value, by counting random numbers."""
+    """The law of one value's noisy value, by counting random numbers."""
     numbers = all_numbers(noise)
     counts = Counter(noise.apply(np.full(numbers.shape[1], value), numbers).tolist())
     return {noisy: Fraction(count, numbers.shape[1]) for noisy, count in counts.items()}
@@ -199,20 +203,20 @@ def test_the_exact_law_of_a_shift_is_randomised_response(low, width, wrong):
 def test_the_largest_randomised_response_fits_a_circuit():
     """64 values: 63 comparisons of one number."""
     schema = make_schema(x=("0", "63"))
-    of = Kernel.from_text("abs(a.x - b.x)", schema)
+    pair_kernel = Kernel.from_text("abs(a.x - b.x)", schema)
     law = PairResponse(Fraction(1), 0, MOST_VALUES - 1, 1)
     noise = Shift(BITS, 0, MOST_VALUES, law.thresholds)
-    circuit = circuit_of_all([of.expression], schema, [of.unit], [noise])
+    circuit = circuit_of_all([pair_kernel.expression], schema, [pair_kernel.unit], [noise])
     rng = np.random.default_rng(64)
     records = [{"x": rng.integers(0, 64, 500)} for _ in (0, 1)]
     numbers = rng.integers(0, 1 << BITS, (1, 500), dtype=np.uint64)
     bits = input_bits(circuit, [*records, {"00.000000": numbers[0].astype(np.int64)}])
     assert np.array_equal(
-        evaluate_circuit(circuit, bits)[0], noise.apply(of.evaluate(records), numbers)
+        evaluate_circuit(circuit, bits)[0], noise.apply(pair_kernel.evaluate(records), numbers)
     )
 
 
-# --- channels that fork ---------------------------------------------------------------------------------------
+# --- channels that fork ---------------------------------------------------------------------------
 
 
 def exchange(sender, receiver, label: str, count: int = 70):

@@ -1,4 +1,4 @@
-"""umpc.mpc.masked.committee_coins: coins that nobody knows, of exactly the odds that they should have."""
+"""The committee's coins have exactly the odds that they should have, and nobody knows them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ DRAWS = 100_000
 class Toss:
     """Coins of these thresholds, tossed by some members whose own contributions may be given."""
 
-    def __init__(self, label: str, members: int, thresholds: np.ndarray, drawn: list | None = None):
+    def __init__(
+        self, label: str, members: int, thresholds: np.ndarray, contributions: list | None = None
+    ):
         stream = Stream(label.encode().ljust(32, b"."))
         self.count, self.plan = len(thresholds), noise_plan(members, RINGS[1])
         seeds = [stream.bytes(32) for _ in range(members)]
-        self.contributions = drawn or [stream.words(self.count) for _ in range(members)]
+        self.contributions = contributions or [stream.words(self.count) for _ in range(members)]
         self.seeded = [
             SeededPart.expand(self.plan, seed, party, self.count)
             for party, seed in enumerate(seeds)
@@ -82,7 +84,7 @@ def test_a_coin_is_whether_the_number_that_nobody_knows_is_below_its_threshold(m
 
 
 def test_pieces_that_are_equal_all_the_way_are_compared_to_the_end():
-    """The drawn number is the threshold itself, one less, and one more, in every piece."""
+    """The coin's number is the threshold itself, one less, and one more, in every piece."""
     count = 3 * 64
     first = Toss("equal", 2, np.zeros(count, dtype=np.uint64))
     unknown = first.public ^ first.mask
@@ -111,7 +113,7 @@ def noise() -> np.ndarray:
 
 
 def fits(noise: np.ndarray, log_ratio: Fraction) -> tuple[float, float]:
-    """p-values of a chi-square and of a Kolmogorov–Smirnov test against the discrete Laplace law."""
+    """p-values of chi-square and Kolmogorov–Smirnov tests against the discrete Laplace law."""
     law, values = DiscreteLaplace(log_ratio), np.arange(-60, 61)
     counts = np.array([(noise == value).sum() for value in values])
     expected = np.array([law.pmf(int(value)) for value in values]) * len(noise)
@@ -131,12 +133,14 @@ def test_another_scale_would_be_noticed(noise, scale):
 
 @pytest.mark.parametrize("honest", [0, 1, 2])
 def test_one_honest_member_makes_the_coins_fair(honest):
-    """The others draw zeros; what they see, their own masks included, says nothing about the coin."""
+    """The others contribute zeros; all they see, own masks included, tells no coin."""
     count = 40_000
     thresholds = np.full(count, 2**62, dtype=np.uint64)
     own = Stream(b"honest".ljust(32, b"?")).words(count)
-    drawn = [own if party == honest else np.zeros(count, dtype=np.uint64) for party in range(3)]
-    toss = Toss(f"honest {honest}", 3, thresholds, drawn)
+    contributions = [
+        own if party == honest else np.zeros(count, dtype=np.uint64) for party in range(3)
+    ]
+    toss = Toss(f"honest {honest}", 3, thresholds, contributions)
     assert stats.binomtest(int(toss.coins.sum()), count, 0.25).pvalue > ALPHA
     for seen in (toss.public, toss.mask):
         for bit in (0, 61, 62, 63):

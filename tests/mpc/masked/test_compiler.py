@@ -1,4 +1,4 @@
-"""What a kernel becomes: as few wires, comparisons, bits and dealt products as its normal form needs."""
+"""A plan has as few wires, comparisons, bits and dealt products as the normal form needs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ def test_products_alone_need_one_round_and_no_keys():
 
 
 def test_a_product_of_three_owners_is_four_products_of_masks():
-    """x̂ŷẑ expanded: r_x r_y, r_x r_z, r_y r_z and r_x r_y r_z are dealt, single masks are known to their owners."""
+    """x̂ŷẑ expanded: r_x r_y, r_x r_z, r_y r_z and r_x r_y r_z are dealt.
+
+    Single masks are known to their owners.
+    """
     plan = program_of(TRIPLE_KERNELS["product_of_three"], SMALL, (0, 1, 2)).plans[0, 1, 2]
     assert sorted(len(factors) for _, factors in plan.elements) == [2, 2, 2, 3] and not plan.layers
     assert [plan.dealt_bits(party) for party in range(3)] == [0, 0, 4 * 32]
@@ -142,7 +145,7 @@ def test_compiling_again_gives_the_same_plan(degree):
             assert plan.bit_elements == second.plans[pattern].bit_elements
 
 
-# --- who compares what --------------------------------------------------------------------------------------
+# --- who compares what ----------------------------------------------------------------------------
 
 
 def leans(a, b, c):
@@ -237,7 +240,7 @@ def test_a_long_conjunction_is_made_of_shorter_ones():
     assert len(logics) == 3
 
 
-# --- what is too large --------------------------------------------------------------------------------------
+# --- what is too large ----------------------------------------------------------------------------
 
 
 def equal_in(count: int) -> Kernel:

@@ -1,4 +1,4 @@
-"""The sign gate: right for every mask and difference of small widths, and a key alone says nothing of its mask."""
+"""The sign gate is right for all small widths, and a key alone says nothing about its mask."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_wire_format_of_a_key_stays_as_it_is():
     assert hashlib.sha256(keys.encode()).hexdigest()[:16] == "f448c813d2424ca3"
 
 
-# --- the tests above can fail -------------------------------------------------------------------------------
+# --- the tests above can fail ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bit", range(0, 3))
@@ -160,7 +160,7 @@ def wrong_somewhere(keys: ComparisonKeys, roots: np.ndarray, mask: int) -> bool:
     )
 
 
-# --- a key alone says nothing of its mask -------------------------------------------------------------------
+# --- a key alone says nothing of its mask ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [4, 9])
@@ -215,7 +215,7 @@ def view(width: int, mask: int, party: int, label: str) -> np.ndarray:
 
 
 def joint(keys: ComparisonKeys, roots: np.ndarray, party: int) -> np.ndarray:
-    """8 bits of what a party holds: leaf, own root, own shares at d̂ = 5 and d̂ = 3, as one category."""
+    """8 bits that a party holds, as one category: leaf, own root, shares at d̂ = 5 and d̂ = 3."""
     parts = [
         keys.leaves[:, 0] >> 5 & 1,
         keys.leaves[:, 2] >> 4 & 1,

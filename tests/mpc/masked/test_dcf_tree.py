@@ -1,4 +1,4 @@
-"""The tree in numpy: how gates are batched changes nothing. That the bits are right, test_comparison.py says."""
+"""The tree in numpy: batches change nothing. `test_dcf.py` tests that the bits are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dealer's shares are shares of the right products and rows, and reconstruct them edge by edge."""
+"""The dealer's shares reconstruct the right products and rows, edge by edge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEALT = [
 
 
 class Dealing:
-    """One chunk of a plan: what everybody expands and is dealt, and the masks, put together anew."""
+    """One chunk of a plan: all expanded and dealt parts, and the masks, put together anew."""
 
     def __init__(self, name: str, ring, count: int = COUNT, masked: bool = True):
         kernel, pattern = CASES[name]
@@ -69,7 +69,7 @@ class Dealing:
         )
 
     def bit_mask(self, number: int) -> np.ndarray:
-        """What everybody put on a bit, and for a less bit the top bit of the difference's mask."""
+        """A bit's mask from all parts; for a less bit, with the top bit of the number's mask."""
         bit = self.plan.bits[number]
         mask = reduce(
             np.bitwise_xor,
@@ -132,7 +132,7 @@ def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(nam
 
 @pytest.mark.parametrize(("name", "what"), [("product", "elements"), ("leaning (0, 1, 2)", "bits")])
 def test_dealt_shares_are_uniform_whatever_the_masks(name, what):
-    """The masks are 0 in one dealing and anything in the other; the last owner sees the same law."""
+    """With masks of 0 and with any masks, the last owner sees the same law."""
     count, shares = 8000, []
     for masked in (False, True):
         dealt = getattr(Dealing(name, RINGS[0], count, masked).dealt[-1].shares, what)

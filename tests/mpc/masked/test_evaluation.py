@@ -1,4 +1,4 @@
-"""Two owners compute, on shares, exactly what the kernel is in the clear: every kernel, ring and corner.
+"""Two owners compute on shares exactly the kernel in the clear: every kernel, ring and corner.
 
 More owners and more records: `test_edges.py`.
 """
@@ -91,7 +91,7 @@ NONE = ("product", "product_of_products", "covariance", "separable", "constant",
 
 @every_kernel
 def test_rounds_and_bits_are_those_of_the_plan(name):
-    """A round per layer; in each every party sends one message, of as many bits an edge as it opens."""
+    """Each layer is a round, in which every party sends one message with the bits that it opens."""
     run = run_chunk(KERNELS[name], RINGS[1], corner_edges(), 49)
     lines = [(line.round, line.party, line.message) for line in run.sent]
     layers = range(len(run.plan.layers))
@@ -106,7 +106,7 @@ def test_rounds_and_bits_are_those_of_the_plan(name):
     assert len(layers) == (0 if name in NONE else LAYERS.get(name, 1))
 
 
-# --- the tests above can fail -------------------------------------------------------------------------------
+# --- the tests above can fail ---------------------------------------------------------------------
 
 
 def party_of(run: ChunkRun, party: int) -> Protocol[list[int]]:
@@ -158,7 +158,7 @@ def test_a_flipped_opened_bit_changes_the_result(bit):
 
 @pytest.mark.parametrize("party", range(3))
 def test_what_anybody_sends_in_any_layer_is_used(party):
-    """The first 200 bits of a message inverted, of one sender in one layer, change what the others compute."""
+    """Inverting the first 200 bits of one message changes the others' results."""
     run = run_chunk(
         TRIPLE_KERNELS["distance_against_a_third"],
         RINGS[1],
@@ -189,7 +189,7 @@ def edges_of_three(count: int) -> list[dict[str, np.ndarray]]:
     return [take(slot, slice(0, count)) for slot in corner_edges(3)]
 
 
-# --- messages that cannot be read ---------------------------------------------------------------------------
+# --- messages that cannot be read -----------------------------------------------------------------
 
 EDGES = 3
 """So few that every kind of value leaves padding in its last byte."""

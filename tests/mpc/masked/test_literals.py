@@ -16,7 +16,7 @@ from umpc.ustat.polynomial import atom
 FORMS = [atom(FieldAtom(record, name)) for record in (0, 1) for name in ("x", "y")]
 ATOMS = [BitAtom(kind, form) for form in FORMS for kind in ("less", "equal")]
 STATES = ("less", "equal", "above")
-"""What a compared number is to zero."""
+"""The relations of a compared number to zero."""
 
 
 def clear(function: Function, states: dict) -> bool:

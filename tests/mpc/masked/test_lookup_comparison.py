@@ -1,4 +1,4 @@
-"""Comparing a number that three or more owners make: right for every mask and difference of small widths."""
+"""Comparison of a number of three or more owners is right for all masks of small widths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PARTIES = 3
 
 
 class Recorder:
-    """Numbers tables and bits and notes the layer of each: what the compiler offers, and no more."""
+    """A builder that only numbers tables and bits and notes the layer of each."""
 
     def __init__(self) -> None:
         self.tables: list[LookupTable] = []
@@ -63,7 +63,7 @@ class Recorder:
 
 
 def comparing(width: int, parties: int = PARTIES) -> tuple[Plan, list[int]]:
-    """The plan that compares the sum of one place of each party with zero, and the numbers of its two bits."""
+    """The plan that compares a sum of one place of each party with zero, and its two bits."""
     difference, recorder = Linear(tuple((party, 1) for party in range(parties))), Recorder()
     results = [compare(recorder, difference, width, kind, 1) for kind in ("less", "equal")]
     layers = [
@@ -87,7 +87,7 @@ def comparing(width: int, parties: int = PARTIES) -> tuple[Plan, list[int]]:
 def compared(
     width: int, mask: np.ndarray, difference: np.ndarray, label: str
 ) -> tuple[list[np.ndarray], list[int]]:
-    """Both bits of each edge, all owners' shares and masks combined, and the sums of both over the edges."""
+    """Both bits of each edge, from all owners' shares and masks, and their sums over the edges."""
     plan, results = comparing(width)
     count, rng, tree_hash = len(mask), generator(label), tree_hash_of(label)
     masks = [rng.integers(0, 2**64, count, dtype=np.uint64) for _ in range(PARTIES - 1)]

@@ -1,4 +1,4 @@
-"""Masked wires: value = masked − mask through all public arithmetic, and no two masks from one piece of stream."""
+"""Masked wires: value = masked − mask through all public arithmetic, and all masks differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Material: its bytes are what the plan says, and no seed, stream or mask is used for two purposes."""
+"""Material has the bytes that the plan says, and no seed, stream or mask serves two purposes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def equal_shares(first: Shares | None, second: Shares | None) -> bool:
 
 
 def test_shares_of_any_bits_and_elements_come_back():
-    """The plan of a comparison of three owners: rows of tables and products, with padding after the bits."""
+    """The plan of a comparison of three owners, with padding after the bits.
+
+    It has rows of tables and products.
+    """
     rng, count = np.random.default_rng(5), 3
     elements = rng.integers(0, 2**32, (len(TABLES.elements), count), dtype=np.uint32)
     bits = rng.integers(0, 2, (TABLES.shared_bits, count), dtype=np.uint8)
@@ -138,7 +141,7 @@ def test_chunk_seeds_differ_by_node_cell_chunk_and_purpose():
 
 @pytest.mark.parametrize("degree", [2, 3])
 def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(monkeypatch, degree):
-    """Roots, masks and shares of all chunks of two attempts at one study: 64-bit words never repeat."""
+    """Words of 64 bits never repeat in the roots, masks and shares of two attempts at one study."""
     monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
     study = make_study(nodes=3) if degree == 2 else make_study(LEANING, 3, degree=3)
     counts = [7, 6, 5] if degree == 2 else [3, 3, 3]
@@ -186,7 +189,10 @@ NARROW = "distance_against_a_third"
 
 
 def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
-    """All that masks something, highest bit first: of places, wires, bits, rows, elements. cut: bits that are lost."""
+    """All masks and shares, highest bit first: of places, wires, bits, rows, elements.
+
+    cut: bits that are lost.
+    """
     program = program_of(
         [TRIPLE_KERNELS[NARROW], TRIPLE_KERNELS["product_of_three"]], RINGS[1], (0, 1, 2)
     )

@@ -1,4 +1,4 @@
-"""The compiled kernel is used if it is there, fits and is enabled; else numpy is. Needs no kernel."""
+"""The compiled kernel is used if it is there, fits and is enabled. These tests need no kernel."""
 
 from __future__ import annotations
 
