@@ -140,7 +140,9 @@ MAY_IMPORT = {
         "umpc",
     ),
 }
-"""Folder or file → what it may import beside the standard library; the longest entry that fits a file counts."""
+"""Folder or file → the modules that it may import, beside the standard library. The longest entry
+that fits a file counts.
+"""
 
 SHELLS = (
     "umpc/node/server.py",
@@ -188,7 +190,10 @@ NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "di
 
 
 def imports(path: Path) -> set[str]:
-    """Every module or name that a file imports, also inside functions; "umpc" itself only as "umpc.name"."""
+    """Return every module or name that a file imports, also inside functions.
+
+    "umpc" itself is given only as "umpc.name".
+    """
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -237,7 +242,10 @@ def test_every_row_of_the_table_has_files():
 
 
 def test_noise_does_not_depend_on_the_local_protocols():
-    """They are for comparison: what the main protocol stands on must not import them, nor the statistic."""
+    """They are for comparison: the main protocol's foundations must not import them.
+
+    Neither must the statistic.
+    """
     mine = {file: names for file, names in IMPORTS.items() if row(file) == "umpc/dp/"}
     assert mine and not [
         f"{f}: {n}" for f, names in mine.items() for n in names if within(n, ("umpc.dp.local",))
@@ -245,7 +253,7 @@ def test_noise_does_not_depend_on_the_local_protocols():
 
 
 def test_only_the_central_protocols_themselves_use_them():
-    """Code that sees everybody's records is reached through one file alone, for protocol = "central"."""
+    """Code that sees all sites' records is reached through one file, for protocol = "central"."""
     users = ("umpc/dp/central/", "umpc/protocols/central/messages.py", "umpc/cli/")
     found = [
         file
@@ -322,7 +330,8 @@ def test_the_readers_of_this_file_see_what_they_must(tmp_path):
     """A file that breaks every rule is caught by each of them."""
     bad = tmp_path / "bad.py"
     bad.write_text(
-        "import grpc, random\nfrom umpc.node.budget.ledger import Ledger\nfrom umpc import study\nimport numpy as np\n"
+        "import grpc, random\nfrom umpc.node.budget.ledger import Ledger\n"
+        "from umpc import study\nimport numpy as np\n"
         "def f():\n    import pickle\n    from umpc.transport.tls import grpc as g\n"
         "    return eval('1'), np.random.default_rng()\n"
     )

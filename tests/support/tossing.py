@@ -1,4 +1,4 @@
-"""What the tests of tossed coins share: seats whose channels are made without curve points, and whole tosses."""
+"""Shared by the tests of tossed coins: seats with channels without points, and whole tosses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _channels(members: int) -> dict:
 
 
 def seats(members: int, label: str) -> list[CommitteeMember]:
-    """Seats of members that never met before: every label has forks of its own."""
+    """Return seats of members that never met before: every label has its own forks."""
     ends, names = [{} for _ in range(members)], [f"node-{number}" for number in range(members)]
     for (i, j), (sender, receiver) in _channels(members).items():
         ends[i][j], ends[j][i] = sender.fork(label), receiver.fork(label)
@@ -33,7 +33,7 @@ def seats(members: int, label: str) -> list[CommitteeMember]:
 
 
 class Tossed:
-    """Coins of these sums, tossed by some members, whose numbers may be given."""
+    """The coins of these sums, tossed by some members, whose numbers may be given."""
 
     def __init__(self, label: str, members: int, sums: Sequence[CoinToss], ring: Ring = RINGS[1]):
         self.plan = TossPlan(members, ring, tuple(sums))
@@ -51,19 +51,19 @@ class Tossed:
 
     @property
     def sums(self) -> list[int]:
-        """The noise, put together."""
+        """Return the noise, added up from all shares."""
         return [self.plan.ring.decode(sum(shares)) for shares in zip(*self.shares, strict=True)]
 
     @property
     def numbers(self) -> np.ndarray:
-        """u, which nobody knows."""
+        """Return u, which no party knows."""
         return np.bitwise_xor.reduce(
             [drawn_numbers(seed, len(self.plan.thresholds)) for seed in self.seeds]
         )
 
     @property
     def coins(self) -> np.ndarray:
-        """In the clear, from all members' random numbers."""
+        """Return the coins in the clear, from all members' random numbers."""
         return (self.numbers < self.plan.thresholds).astype(np.int64)
 
     @property
@@ -79,7 +79,7 @@ class Tossed:
 
 
 def altered_mesh(party: Mesh, step: str, change: Change) -> Mesh:
-    """The same party, but what it says in one step is changed on the way; None: it does not arrive."""
+    """Run a party whose message of one step is changed on the way; None drops it."""
     came = None
     while True:
         try:

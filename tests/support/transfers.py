@@ -1,4 +1,4 @@
-"""What the tests of oblivious transfers share: channels, and a line on which one message is changed."""
+"""Shared by the tests of oblivious transfers: channels, and a line that changes one message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def delta_of(label: str) -> np.ndarray:
 
 
 def set_up(fold: int = 4, label: str = "setup") -> list[Protocol]:
-    """Sender "bob" and receiver "alice", as each other calls them."""
+    """Return the two sides: the sender, named “bob”, and the receiver, named “alice”."""
     return [
         open_sender(seed_of(f"sender {label}"), delta_of(label), label.encode(), "alice", fold),
         open_receiver(seed_of(f"receiver {label}"), label.encode(), "bob", fold),
@@ -54,7 +54,7 @@ def numbers_of(label: str, count: int) -> np.ndarray:
 
 
 def altered(protocol: Protocol, step: str, change: Change) -> Protocol:
-    """The same party, but its message of one step is changed on the way."""
+    """Run a party whose message of one step is changed on the way."""
     replies = None
     while True:
         try:
@@ -100,7 +100,7 @@ changes = st.one_of(
 
 
 def refusal(sides: list[Protocol], culprit: str, step: str) -> RemoteProtocolError | EncodingError:
-    """The run ends with an error that names culprit and step."""
+    """Check that the run ends with an error that names culprit and step."""
     with pytest.raises((RemoteProtocolError, EncodingError)) as caught:
         run_in_memory(sides)
     assert (caught.value.culprit, caught.value.step) == (culprit, step)
@@ -108,7 +108,7 @@ def refusal(sides: list[Protocol], culprit: str, step: str) -> RemoteProtocolErr
 
 
 def survives(sides: list[Protocol], culprit: str, step: str) -> None:
-    """The run ends well, or with an error that names culprit and step: nothing else comes out."""
+    """Check that the run ends well, or with an error that names culprit and step."""
     try:
         run_in_memory(sides)
     except (RemoteProtocolError, EncodingError) as error:
