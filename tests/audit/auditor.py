@@ -92,7 +92,7 @@ class Claim:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The events: a score of at least ε, a positive one, one above −ε; and their complements."""
+        """The events: score at least ε, positive, or above −ε; and their complements."""
         return self.epsilon * (1 - 1e-9), 1e-9, -self.epsilon * (1 - 1e-9)
 
 
