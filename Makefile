@@ -67,8 +67,10 @@ oracles: $(VENV)/.dev  ## compare our accounting with another library's, in an e
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting
 	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py
 
-lint: $(VENV)/.dev  ## check style
-	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: $(VENV)/.dev  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

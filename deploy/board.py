@@ -1,16 +1,16 @@
-"""The enrolment volume: what one container leaves for the others, and how they wait for each other.
+"""The enrolment volume: notes between containers, and how they wait for each other.
 
 | path below /enrolment | written by | what |
 |---|---|---|
-| `present/<container>` | everybody | role and address; its writer keeps it locked until it ends, in whatever way |
-| `members.json` | coordinator | everybody in this run by name, fixed from then on |
+| `present/<container>` | all | role and address; locked until its writer ends, in any way |
+| `members.json` | coordinator | all members of this run by name, fixed from then on |
 | `<name>/request.csr` | that member | its request; the key stays in its own container |
 | `<name>/ca.pem`, `<name>/cert.pem` | certificates | the answer |
 | `<name>/ready` | node, dealer | it accepts calls |
-| `failed/<address>` | anybody | why it gave up; everybody else does then, too |
+| `failed/<address>` | any | why it gave up; all others then give up, too |
 | `outcome` | coordinator | exit code of the run |
 
-The volume is memory that empties when the last container stops, so nothing here is of an earlier run.
+The volume is memory that empties when the last container stops, so no note is of an earlier run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from pathlib import Path
 
 BOARD = Path("/enrolment")
 SECONDS = 300
-"""Deadline of every wait. Who fails or is killed is noticed at once; this is for who hangs."""
+"""The time limit of every wait. Failed and killed containers are noticed at once, so this is for
+those that hang.
+"""
 POLL_SECONDS = 0.2
 
 
@@ -35,12 +37,12 @@ class Failed(Exception):
 
 
 class OtherFailed(Failed):
-    """Another container said so, or is gone."""
+    """Another container failed or is gone."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody in this run. container: its name as docker-compose shows it, for messages."""
+    """A container in this run. container: its name as docker-compose shows it, for messages."""
 
     name: str
     role: str
@@ -56,7 +58,7 @@ class Member:
 
 
 def put(note: str, content: bytes = b"") -> None:
-    """A note, whole or not at all."""
+    """Write a note, whole or not at all."""
     part = BOARD / f".{socket.gethostname()}"
     part.write_bytes(content)
     (BOARD / note).parent.mkdir(exist_ok=True)
@@ -80,7 +82,7 @@ def own_address() -> str:
 
 
 def arrive(role: str):
-    """Says that this container runs. Returns: the locked file, to be kept until the end."""
+    """Say that this container runs. Returns: the locked file, to be kept until the end."""
     part = BOARD / f".present-{socket.gethostname()}"
     file = part.open("w")
     fcntl.flock(file, fcntl.LOCK_EX)
@@ -92,7 +94,7 @@ def arrive(role: str):
 
 
 def arrivals() -> list[tuple[str, str, bool]]:
-    """(role, address, runs still) of every container that arrived."""
+    """Return (role, address, still running) of every container that arrived."""
     return [
         (*path.read_text().split(), _is_locked(path))
         for path in sorted((BOARD / "present").iterdir())
@@ -100,7 +102,7 @@ def arrivals() -> list[tuple[str, str, bool]]:
 
 
 def runs(role: str) -> bool:
-    """Whether a container of this role arrived and has not ended."""
+    """Return whether a container of this role arrived and has not ended."""
     return any(found == role and running for found, _, running in arrivals())
 
 
@@ -118,7 +120,7 @@ def publish(members: Iterable[Member]) -> None:
 
 
 def members() -> list[Member]:
-    """Everybody, as the coordinator counted them."""
+    """Return all members, as the coordinator counted them."""
     wait("the list of members", lambda: [] if has("members.json") else ["coordinator"])
     return _members()
 
@@ -128,7 +130,10 @@ def _members() -> list[Member]:
 
 
 def wait(what: str, missing: Callable[[], Iterable[str]]) -> None:
-    """Until nobody is missing. Raises: OtherFailed at once, Failed after SECONDS, naming who."""
+    """Wait until nothing is missing.
+
+    Raises: OtherFailed at once, Failed after SECONDS, with the names that are missing.
+    """
     deadline = time.monotonic() + SECONDS
     while names := list(missing()):
         check_others()
@@ -140,17 +145,17 @@ def wait(what: str, missing: Callable[[], Iterable[str]]) -> None:
 
 
 def wait_for(what: str, note: str, names: Iterable[str]) -> None:
-    """Until all of these members have left this note. As `wait`."""
+    """Wait until all of these members have left this note. Raises: as `wait`."""
     wait(what, lambda: [name for name in names if not has(f"{name}/{note}")])
 
 
 def give_up(reason: str) -> None:
-    """Says that this container failed, so that the others end, too."""
+    """Say that this container failed, so that the others end, too."""
     put(f"failed/{own_address()}", reason.encode())
 
 
 def check_others() -> None:
-    """Raises: OtherFailed if a container said that it failed, or ended without a word."""
+    """Raise OtherFailed if a container said that it failed, or ended without a word."""
     if has("outcome"):
         raise OtherFailed("the coordinator has ended; see the log there")
     here = arrivals()

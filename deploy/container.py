@@ -1,10 +1,14 @@
-"""What a container of docker-compose.yml does: `container.py certificates`, `dealer`, `node` or `coordinator`.
+"""What a container of docker-compose.yml does: certificates, dealer, node or coordinator.
 
-Each role is what its administrator would type, command by command; the only thing automatic is that they wait for each
-other (board.py). Nobody is told how many nodes there are: the engine's name server knows all addresses of the service
-`node`, and the coordinator, which is started last, asks it once.
+`container.py ROLE` types what that role's administrator would type, command by command. Only the
+waiting for each other is automatic (board.py). No container is told the number of nodes. The
+engine's name server knows all addresses of the service `node`, and the coordinator, which starts
+last, asks it once.
 
-All containers stay until the coordinator has ended, and end with 0 if and only if the study did.
+All containers stay until the coordinator has ended. They end with 0 if and only if the study did.
+
+UMPC_EPSILON, UMPC_EDGES and UMPC_FORMAT (table or json) change the study and how its result is
+printed; `make compose-test` uses them.
 """
 
 from __future__ import annotations
@@ -31,16 +35,16 @@ EDGES = os.environ.get("UMPC_EDGES", "2n")
 FORMAT = os.environ.get("UMPC_FORMAT", "table")
 """How the coordinator prints the result: table or json."""
 END_SECONDS = 10
-"""How long a member may take to end after the coordinator has."""
+"""The time within which a member must end after the coordinator has."""
 LINGER_SECONDS = 2
-"""The coordinator's container has ended for the engine, too, before any other."""
+"""The engine must see the coordinator's container end before any other."""
 
 
-# ---- the roles -------------------------------------------------------------------------------------------------------
+# --- the roles
 
 
 def certificates() -> int:
-    """The authority: signs the request of every member, for the name and role it is expected to have."""
+    """Be the authority: sign every member's request, for its expected name and role."""
     if not (AUTHORITY / "ca.pem").exists():
         umpc("ca", "init", str(AUTHORITY))
     asking = [member for member in board.members() if member.role != "certificates"]
@@ -66,13 +70,13 @@ def certificates() -> int:
 
 
 def dealer() -> int:
-    """Deals, and sees no data."""
+    """Deal correlated randomness, without any data."""
     me = myself()
     return serve(me, "dealer", "start", "--identity", str(enrol(me)), "--listen", f"0.0.0.0:{PORT}")
 
 
 def node() -> int:
-    """A site: its own rows of the demo's table, its own key, its own ledger."""
+    """Be a site with its own rows of the demo's table, its own key, and its own ledger."""
     me = myself()
     names = [member.name for member in board.members() if member.role == "node"]
     table = own_rows(names.index(me.name), len(names))
@@ -85,7 +89,7 @@ def node() -> int:
 
 
 def coordinator() -> int:
-    """Counts the members, waits until they serve, and runs the study."""
+    """Count the members, wait until they serve, and run the study."""
     board.publish(count_members())
     enrol(myself())
     servers = [member for member in board.members() if member.role in ("dealer", "node")]
@@ -96,11 +100,14 @@ def coordinator() -> int:
     return subprocess.run(command).returncode
 
 
-# ---- their steps -----------------------------------------------------------------------------------------------------
+# --- their steps
 
 
 def count_members() -> list[Member]:
-    """Everybody who was started, all nodes included. Raises: Failed if somebody is gone or does not arrive."""
+    """Return all started containers, including all nodes.
+
+    Raises: Failed if a container is gone or does not arrive.
+    """
     found = {role: addresses(role) for role in ROLES}
     everywhere = {address for here in found.values() for address in here}
     board.wait(
@@ -121,17 +128,18 @@ def count_members() -> list[Member]:
 
 
 def refuse_gaps(numbers: list[int]) -> None:
-    """A node that was killed before it could arrive shows as a gap. Raises: Failed."""
+    """Refuse a gap in the nodes' numbers: a node was killed before it arrived. Raises: Failed."""
     gap = sorted(set(range(1, max(numbers) + 1)) - set(numbers))
     if gap:
         raise Failed(
-            f"node containers {', '.join(map(str, numbers))} run, {', '.join(map(str, gap))} does not; "
+            f"node containers {', '.join(map(str, numbers))} run, "
+            f"{', '.join(map(str, gap))} does not; "
             "see the log there, then `docker-compose down` and up again"
         )
 
 
 def addresses(service: str) -> list[str]:
-    """Of all running containers of a service."""
+    """Return the addresses of all running containers of a service."""
     try:
         return socket.gethostbyname_ex(service)[2]
     except OSError:
@@ -141,14 +149,14 @@ def addresses(service: str) -> list[str]:
 
 
 def named(addresses: list[str]) -> list[tuple[str, str]]:
-    """Each address with its container's name, as far as the engine tells."""
+    """Return each address with its container's name, where the engine knows it."""
     return [
         (address, socket.getnameinfo((address, 0), 0)[0].split(".")[0]) for address in addresses
     ]
 
 
 def number(container: str) -> int:
-    """3 of `project_node_3` and of `project-node-3`, so that it becomes node-3."""
+    """Return 3 for `project_node_3` and `project-node-3`, so that it becomes node-3."""
     found = re.search(r"[_-](\d+)$", container)
     return int(found[1]) if found else 0
 
@@ -164,7 +172,10 @@ def myself() -> Member:
 
 
 def enrol(me: Member) -> Path:
-    """A new key here, a request to the authority, its certificate back. Returns: the folder with all three."""
+    """Make a key here, send a request to the authority, and fetch the certificate.
+
+    Returns: the folder with all three.
+    """
     folder = SITE / me.name
     umpc("ca", "request", "--name", me.name, "--role", me.role, str(folder))
     board.send(folder / "request.csr", f"{me.name}/request.csr")
@@ -185,7 +196,8 @@ def write_study(servers: list[Member]) -> Path:
         name="demo",
         statistic=STATISTIC,
         columns=table.columns,
-        fields=table.fields(),  # bounds and resolution: in a real study public knowledge, agreed beforehand
+        # Bounds and resolution: in a real study these are public, and agreed beforehand.
+        fields=table.fields(),
         epsilon=EPSILON,
         edges=EDGES,
         dealer=("dealer", at.pop("dealer")),
@@ -194,14 +206,14 @@ def write_study(servers: list[Member]) -> Path:
 
 
 def own_rows(index: int, nodes: int) -> Path:
-    """This node's consecutive rows of the demo's table, as a CSV file."""
+    """Write this node's consecutive rows of the demo's table as a CSV file."""
     from umpc.cli.table import breast_cancer
 
     return breast_cancer(None).part(index, nodes, SITE / "table.csv")
 
 
 def serve(me: Member, *command: str) -> int:
-    """A process that serves one study; it is ended when the coordinator has ended and it has not."""
+    """Run a process that serves one study; end it if the coordinator has ended before it."""
     say(f"$ umpc {' '.join(command)} --studies 1")
     process = subprocess.Popen(
         ["umpc", *command, "--studies", "1"], stdout=subprocess.PIPE, text=True
@@ -209,7 +221,8 @@ def serve(me: Member, *command: str) -> int:
     try:
         if not (line := process.stdout.readline()).startswith("ready: "):
             raise Failed(
-                f"`umpc {command[0]} start` ended with exit code {process.wait()}; its reason is above"
+                f"`umpc {command[0]} start` ended with exit code {process.wait()}; "
+                "its reason is above"
             )
         say(line.rstrip())
         board.put(f"{me.name}/ready")
@@ -225,16 +238,17 @@ def serve(me: Member, *command: str) -> int:
 
 
 def umpc(*arguments: str) -> None:
-    """One command. Raises: Failed; its own words are in the log above."""
+    """Run one command. Raises: Failed; the command's own message is in the log above."""
     say(f"$ umpc {' '.join(arguments)}")
     done = subprocess.run(["umpc", *arguments], stdout=subprocess.DEVNULL)
     if done.returncode != 0:
         raise Failed(
-            f"`umpc {' '.join(arguments[:2])}` ended with exit code {done.returncode}; its reason is above"
+            f"`umpc {' '.join(arguments[:2])}` ended with exit code {done.returncode}; "
+            "its reason is above"
         )
 
 
-# ---- beginning and end -----------------------------------------------------------------------------------------------
+# --- beginning and end
 
 
 def main(role: str) -> int:
@@ -256,7 +270,7 @@ def main(role: str) -> int:
 
 
 def stopped(role: str) -> None:
-    """SIGTERM. After the study's end that changes nothing; before, the coordinator says whose end was the reason."""
+    """Handle SIGTERM. Before the study's end the coordinator names the cause."""
     if board.has("outcome"):
         sys.exit(0 if outcome() == 0 else 1)
     try:
@@ -268,7 +282,7 @@ def stopped(role: str) -> None:
 
 
 def stay() -> int:
-    """Until the coordinator has ended. Returns: 0 if its study succeeded."""
+    """Wait until the coordinator has ended. Returns: 0 if its study succeeded."""
     deadline = time.monotonic() + board.SECONDS
     while board.runs("coordinator") and time.monotonic() < deadline:
         time.sleep(board.POLL_SECONDS)

@@ -1,12 +1,13 @@
-"""An empirical audit of ε: what whole runs on two neighbouring tables prove about the privacy loss.
+"""An empirical audit of ε, from whole runs on two neighbouring tables.
 
-Whoever may tell the tables apart sees `loss_bound` > ε: a lower confidence bound of log((P(S) − δ) / P'(S)), the
-greatest over events S that are fixed before any run. Right code stays below but for a chance of ALPHA in all the tests
-of this folder together, and code that loses much more than ε is above, given enough runs. The noise's whole law is
-known too, and `law_p` compares with it, which finds most errors with far fewer runs; but only the loss says what they
-cost.
+An observer who can tell the tables apart sees `loss_bound` > ε. That is a lower confidence bound of
+log((P(S) − δ) / P'(S)), the greatest over events S that are fixed before any run. Right code stays
+below ε, except for a chance of ALPHA in all tests of this folder together. Code that loses much
+more than ε is above it, given enough runs. The noise's whole law is known too. `law_p` compares
+with it and finds most errors with far fewer runs, but only the loss shows their cost.
 
-Paper: Ding, Wang, Wang, Zhang, Kifer 2018 (events between neighbours); Clopper, Pearson 1934 (the bounds).
+Paper: Ding, Wang, Wang, Zhang, Kifer 2018 (events between neighbours); Clopper, Pearson 1934 (the
+bounds).
 """
 
 from __future__ import annotations
@@ -32,28 +33,34 @@ from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc import attempt
 from umpc.mpc.masked.committee_coins import noise_plan
 from umpc.protocols.registry import checked, delta_of
-from umpc.protocols.u_mpc.sums import Law, noisy_sums
+from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.protocols.u_mpc.sums import Law
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 
 ALPHA = 1e-6
-"""Chance that any test of right code in this folder fails, had the seeds been chosen at random."""
+"""The chance that any test of right code in this folder fails, over random seeds."""
 STATEMENTS = 100
-"""More than there are statements about right code in this folder: bounds of a loss and p-values."""
+"""A bound on the number of statements about right code in this folder: bounds of a loss and
+p-values.
+"""
 EACH = ALPHA / STATEMENTS
 MORE = int(os.environ.get("UMPC_AUDIT_RUNS", "1"))
-"""How many times as many runs as in `make test`."""
+"""The factor by which the runs of `make test` are multiplied."""
 
 Tables = Sequence[Columns]
 View = Callable[[Simulated], Sequence[int]]
-"""What somebody sees of a run, as whole numbers."""
+"""What an observer sees of a run, as whole numbers."""
 
 
-# --- two neighbouring tables --------------------------------------------------------------------------------
+# --- two neighbouring tables
 
 
 def law_of(noise: Law):
-    """The law, as scipy knows it, of the noise that whoever colludes cannot subtract: that of h nodes, or the coins."""
+    """Return the law, in scipy's terms, of the noise that colluders cannot subtract.
+
+    That is the noise of h nodes, or of the coins.
+    """
     if isinstance(noise, SkellamShare):
         return stats.skellam(float(noise.honest_variance / 2), float(noise.honest_variance / 2))
     if isinstance(noise, CommitteeBinomial):
@@ -63,7 +70,7 @@ def law_of(noise: Law):
 
 @dataclass(frozen=True)
 class Claim:
-    """What the real code says of a case: ε, δ, the law of each sum's noise; the exact sums of either table."""
+    """The real code's claim about a case: ε, δ, each sum's noise, and both tables' exact sums."""
 
     epsilon: float
     delta: float
@@ -72,7 +79,10 @@ class Claim:
     second: tuple[int, ...]
 
     def score(self, sums: np.ndarray) -> np.ndarray:
-        """log P'(y) / P(y) under the claimed law of sums y, (runs, sums): no event tells the tables better apart."""
+        """Return log P'(y) / P(y) of sums y, (runs, sums), under the claimed law.
+
+        No other events tell the tables apart better than those of this score.
+        """
         total = np.zeros(len(sums))
         for column, noise, first, second in zip(
             sums.T, self.laws, self.first, self.second, strict=True
@@ -84,15 +94,16 @@ class Claim:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The events: the score is ε or more, positive, not −ε or less; and their complements."""
+        """The events: score at least ε, positive, or above −ε; and their complements."""
         return self.epsilon * (1 - 1e-9), 1e-9, -self.epsilon * (1 - 1e-9)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A study, two neighbouring tables, and how many runs on either `make test` can afford.
+    """A study, two neighbouring tables, and the number of runs on each that `make test` can afford.
 
-    rows: of every node, (x, y) or (x, y, label). replaced: the record that the last node has besides, in either table.
+    rows: of every node, (x, y) or (x, y, label). replaced: the last node's further record, in
+    either table.
     """
 
     name: str
@@ -133,7 +144,7 @@ class Case:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """What is the same in every run is computed once: plans, coins, how much noise."""
+    """Compute everything that is equal in all runs only once: plans, coins, calibrations."""
     with compiled_once(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(attempt, "noise_plan", cache(noise_plan))
         patch.setattr(committee, "_threshold", cache(committee._threshold))
@@ -146,7 +157,7 @@ def remembered() -> Iterator[None]:
 
 
 def outputs(case: Case, view: View) -> tuple[np.ndarray, np.ndarray]:
-    """What is seen of many whole runs on either table: (runs, numbers) each."""
+    """Return what is seen of many whole runs on either table: (runs, numbers) each."""
     claim, seen = case.claim, ([], [])
     with remembered():
         for number, (tables, exact) in enumerate(
@@ -163,7 +174,10 @@ def outputs(case: Case, view: View) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coalitions_view(run: Simulated) -> list[int]:
-    """The released sums as t colluding nodes and the coordinator see them: without the noise that these nodes added."""
+    """Return the released sums as t colluding nodes and the coordinator see them.
+
+    The noise that these nodes added is taken off.
+    """
     study = run.attempt.study
     known = (
         [] if study.committee_draws else [node._noise for node in run.nodes[: study.max_colluding]]
@@ -172,26 +186,28 @@ def coalitions_view(run: Simulated) -> list[int]:
     return [total - sum(noise[number] for noise in known) for number, total in enumerate(totals)]
 
 
-# --- what the runs prove ------------------------------------------------------------------------------------
+# --- what the runs prove
 
 
 def at_least(successes: int, trials: int, alpha: float) -> float:
-    """Clopper–Pearson: the probability is not smaller, but for a chance of alpha."""
+    """Clopper–Pearson: a lower bound of the probability, wrong with a chance of alpha."""
     return float(stats.beta.ppf(alpha, successes, trials - successes + 1)) if successes else 0.0
 
 
 def at_most(successes: int, trials: int, alpha: float) -> float:
-    """Clopper–Pearson: the probability is not greater, but for a chance of alpha."""
+    """Clopper–Pearson: an upper bound of the probability, wrong with a chance of alpha."""
     return 1 - at_least(trials - successes, trials, alpha)
 
 
 def loss_bound(
     first: np.ndarray, second: np.ndarray, thresholds: Sequence[float], delta: float = 0.0
 ) -> float:
-    """A lower bound of the ε that holds with this δ, but for a chance of EACH; 0 where nothing is proved.
+    """Return a lower bound of the ε that holds with this δ, wrong with a chance of EACH.
 
-    Args: first, second: (runs,) scores of two neighbours. thresholds: fixed beforehand; c stands for the events
-    {score ≥ c}, likelier in the second, and {score < c}, likelier in the first.
+    The bound is 0 where nothing is proved.
+
+    Args: first, second: (runs,) scores of two neighbours. thresholds: fixed beforehand; c stands
+    for the events {score ≥ c}, likelier in the second, and {score < c}, likelier in the first.
     """
     alpha, best = EACH / (4 * len(thresholds)), 0.0
     for threshold in thresholds:
@@ -208,9 +224,11 @@ def loss_bound(
 
 
 def scale_p(noise: np.ndarray, law) -> float:
-    """A bound of the p-value of Σ|x| under the discrete Laplace law, an exponential family: 2·exp(−n·KL) (Chernoff).
+    """Return a bound of the p-value of Σ|x| under the discrete Laplace law: 2·exp(−n·KL).
 
-    KL is the divergence of the law that fits best, of ratio q with 2q/(1 − q²) = the mean of |x|, from the claimed one.
+    The law is an exponential family, and this is Chernoff's bound. KL is the divergence of the law
+    that fits best from the claimed one. That law has the ratio q with 2q/(1 − q²) = the mean of
+    |x|.
     """
     mean, claimed = float(np.abs(noise).mean()), exp(-law.args[0])
     if mean == 0:
@@ -223,7 +241,7 @@ def scale_p(noise: np.ndarray, law) -> float:
 
 
 def chi_square(noise: np.ndarray, law) -> float:
-    """The p-value of the noise under its law, in bins that expect at least 8."""
+    """Return the p-value of the noise under its law, in bins that expect at least 8."""
     far = int(40 * law.std()) + 1
     values = np.arange(-far, far + 1)
     below, cuts = law.cdf(values) * len(noise), []
@@ -236,7 +254,7 @@ def chi_square(noise: np.ndarray, law) -> float:
 
 
 def law_p(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
-    """A p-value of the noise, of both tables and all sums, under the exact law that is claimed."""
+    """Return a p-value of the noise of both tables and all sums under the claimed law."""
     found = []
     for noise, law in zip(
         np.concatenate([first - claim.first, second - claim.second]).T, claim.laws, strict=True
@@ -248,7 +266,10 @@ def law_p(claim: Claim, first: np.ndarray, second: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit found: the loss is at least `loss`, `claimed` is promised; the p-value of a law, 2 for none."""
+    """The result of an audit.
+
+    The loss is at least `loss`, and `claimed` is promised. p is the p-value of a law, 2 for none.
+    """
 
     what: str
     runs: int
@@ -273,7 +294,7 @@ class Verdict:
 
 @contextmanager
 def broken_by(mutant: Callable | None) -> Iterator[str]:
-    """The code with a mutant in it; without one, as it is. Gives the name of what is run."""
+    """Run the block with a mutant in the code, or with the real code; give its name."""
     with pytest.MonkeyPatch.context() as patch:
         if mutant:
             mutant(patch)

@@ -1,6 +1,7 @@
-"""Broken code: each function breaks one thing of the real code, and says what that is and which audit finds it.
+"""Broken code: each function breaks one thing, and names the audit that finds it.
 
-A mutant takes a `MonkeyPatch` and replaces functions of `umpc`, so that one audit runs on right and on broken code.
+A mutant takes a `MonkeyPatch` and replaces functions of `umpc`, so that one audit runs on right and
+on broken code. Found by: “loss” is a proved privacy loss, “law” a wrong law of the noise.
 """
 
 from __future__ import annotations
@@ -33,17 +34,20 @@ from umpc.ustat.sampling import max_degree, two_sample_max_degree
 
 Patch = pytest.MonkeyPatch
 
-# --- too little noise ---------------------------------------------------------------------------------------
+# --- too little noise
 
 
 def half_the_range(patch: Patch) -> None:
-    """Δf is half of the kernel's range, as for neighbours of which one lacks the record. Loss 2ε."""
+    """Δf is half of the kernel's range, as if a neighbour only lacked the record. Loss 2ε."""
     whole = Kernel.sensitivity_units.fget
     patch.setattr(Kernel, "sensitivity_units", property(lambda kernel: whole(kernel) // 2))
 
 
 def fewer_edges(patch: Patch) -> None:
-    """δ_max is 1 whatever E is: noise for one edge of a record. Nodes refuse it: see `nobody_counts_edges`."""
+    """δ_max is 1 for every E: noise for one edge per record.
+
+    Nodes refuse it; see `nobody_counts_edges`.
+    """
     patch.setattr(sizes, "max_degree", lambda *counts: min(1, max_degree(*counts)))
     patch.setattr(
         sizes, "two_sample_max_degree", lambda *counts: min(1, two_sample_max_degree(*counts))
@@ -51,7 +55,7 @@ def fewer_edges(patch: Patch) -> None:
 
 
 def nobody_counts_edges(patch: Patch) -> None:
-    """As `fewer_edges`, and no node checks how many edges its records have. Loss δ_max·ε."""
+    """As `fewer_edges`, and no node counts the edges of its records. Loss δ_max·ε."""
     fewer_edges(patch)
     patch.setattr(
         Hypergraph, "degrees", lambda graph, node: np.zeros(graph.counts[node], dtype=np.int64)
@@ -59,7 +63,10 @@ def nobody_counts_edges(patch: Patch) -> None:
 
 
 def last_node_without_noise(patch: Patch) -> None:
-    """An honest node adds nothing, so h − 1 shares of h remain: noise of shape (h − 1)/h. Loss and law."""
+    """An honest node adds nothing, so h − 1 shares of h remain. Loss and law.
+
+    The noise then has shape (h − 1)/h.
+    """
 
     def own_noise(node, attempt):
         last = node.index == len(attempt.members) - 1
@@ -69,25 +76,31 @@ def last_node_without_noise(patch: Patch) -> None:
 
 
 def everybody_counts_as_honest(patch: Patch) -> None:
-    """h = N whatever t is, as papers do that promise ε if nobody colludes: noise of shape (N − t)/N. Loss and law."""
+    """h = N for every t: noise of shape (N − t)/N. Loss and law.
+
+    Papers do so that promise ε without colluders.
+    """
     patch.setattr(Study, "honest", property(lambda study: len(study.nodes)))
 
 
 def no_noise(patch: Patch) -> None:
-    """Nobody adds anything. Loss without end."""
+    """No node adds anything. Unbounded loss."""
     for law in (DistributedLaplace, SkellamShare):
         patch.setattr(law, "draw", lambda law, bits: 0)
 
 
 def whole_epsilon_for_every_sum(patch: Patch) -> None:
-    """Each sum takes all of ε, though the losses of several add up. Loss: their number times ε."""
+    """Each sum takes all of ε, though losses add up. Loss: the number of sums times ε."""
     patch.setattr(
         Study, "epsilons", property(lambda study: (study.exact_epsilon,) * len(study.kernels))
     )
 
 
 def one_noise_for_all_sums(patch: Patch) -> None:
-    """A node adds the same number to each of its sums: their differences are exact. Loss; every law is right."""
+    """A node adds one number to all of its sums, so that their differences are exact.
+
+    Loss; every law is right.
+    """
     patch.setattr(
         UMpcNode,
         "_own_noise",
@@ -97,7 +110,7 @@ def one_noise_for_all_sums(patch: Patch) -> None:
 
 NOISE = UMpcNode._own_noise
 
-# --- noise drawn by a committee -----------------------------------------------------------------------------
+# --- noise drawn by a committee
 
 
 def coins_scaled(patch: Patch) -> None:
@@ -113,7 +126,10 @@ def coins_scaled(patch: Patch) -> None:
 
 
 def second_geometric_missing(patch: Patch) -> None:
-    """The coins with negative weights never fall: noise that is never negative. Loss without end, and law."""
+    """Coins with negative weights never fall, so the noise is never negative.
+
+    Unbounded loss, and law.
+    """
     real = CommitteeLaplace.thresholds.func
 
     def thresholds(law: CommitteeLaplace) -> tuple[int, ...]:
@@ -123,12 +139,15 @@ def second_geometric_missing(patch: Patch) -> None:
 
 
 def no_coin_falls(patch: Patch) -> None:
-    """All thresholds are 0: no noise. Loss without end, and law."""
+    """All thresholds are 0, so there is no noise. Unbounded loss, and law."""
     patch.setattr(CommitteeLaplace, "thresholds", property(lambda law: (0,) * (2 * law.digits)))
 
 
 def first_member_draws_zeros(patch: Patch) -> None:
-    """One member of the committee draws nothing but zeros: harmless as long as another one draws. No audit finds it."""
+    """One member of the committee draws only zeros. No audit finds it.
+
+    That is harmless while another member draws.
+    """
     words = UMpcNode._random_words
 
     def random_words(node, count):
@@ -138,7 +157,7 @@ def first_member_draws_zeros(patch: Patch) -> None:
 
 
 def dealer_deals_zeros(patch: Patch) -> None:
-    """The seeds of all masks are zeros, so everybody knows them: a member that sees û knows the coins. Loss."""
+    """The seeds of all masks are zeros, so a member that sees û knows the coins. Loss."""
     start = DealerSession.__init__
     patch.setattr(
         DealerSession, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes)
@@ -146,26 +165,29 @@ def dealer_deals_zeros(patch: Patch) -> None:
 
 
 def member_and_dealer_known(patch: Patch) -> None:
-    """Both: the other member knows the coins from what it drew itself, without any message. Loss."""
+    """Both: the other member knows the coins from its own numbers, without any message. Loss."""
     first_member_draws_zeros(patch)
     dealer_deals_zeros(patch)
 
 
-# --- shares, and randomness used twice ----------------------------------------------------------------------
+# --- shares, and randomness used twice
 
 
 def no_zero_shares(patch: Patch) -> None:
-    """Nodes send their sums with their own noise only: enough for all together, not for one. Loss, and uniformity."""
+    """Nodes send their sums with their own noise only. Loss, and uniformity.
+
+    That noise is enough for all shares together, but not for one.
+    """
     patch.setattr(node_side, "zero_shares", lambda *arguments: [0] * arguments[-1])
 
 
 def one_zero_share_for_all_sums(patch: Patch) -> None:
-    """A node's shares of all sums have the same mask: their differences are bare. Uniformity."""
+    """A node's shares of all sums have one mask, so their differences are bare. Uniformity."""
     patch.setattr(node_side, "zero_shares", lambda *given: zero_shares(*given)[:1] * given[-1])
 
 
 def noise_kept(patch: Patch) -> None:
-    """A node draws its noise once and adds it in every study: two releases' noise cancels. Loss of pairs."""
+    """A node draws its noise once for all studies: two releases' noise cancels. Loss of pairs."""
     kept = {}
 
     def own_noise(node, attempt):
@@ -178,9 +200,9 @@ def noise_kept(patch: Patch) -> None:
 
 
 def nodes_restored(patch: Patch) -> None:
-    """A node's randomness starts anew with every study, as in a copy of a machine: openings, key, E and noise repeat.
+    """A node's randomness starts anew with every study, as in a copied machine. Loss of pairs.
 
-    Loss of pairs.
+    Openings, keys, E and noise repeat.
     """
     start = UMpcNode.__init__
 
@@ -191,7 +213,10 @@ def nodes_restored(patch: Patch) -> None:
 
 
 def dealer_restored(patch: Patch) -> None:
-    """The dealer's randomness starts anew with every study: values have the same masks. Loss of pairs of messages."""
+    """The dealer's randomness starts anew with every study. Loss of pairs of messages.
+
+    Values then have the same masks.
+    """
     start = DealerSession.__init__
 
     def restored(dealer, attempt, entropy):
@@ -201,15 +226,18 @@ def dealer_restored(patch: Patch) -> None:
 
 
 def all_restored(patch: Patch) -> None:
-    """Nodes and dealer: coins repeat too. Loss of pairs of releases whose noise a committee draws."""
+    """Nodes and dealer start anew, so coins repeat too. Loss of pairs of releases.
+
+    This concerns noise that a committee draws.
+    """
     nodes_restored(patch)
     dealer_restored(patch)
 
 
 def seed_of_the_first_node(patch: Patch) -> None:
-    """The joint seed is the hash of one node's opening: it chooses E. The law of E finds it.
+    """The joint seed is the hash of one node's opening, which chooses E. The law of E finds it.
 
-    ε does not break: the noise covers every E within δ_max. What breaks is that E is drawn at random.
+    ε does not break: the noise covers every E within δ_max. E is just no longer drawn at random.
     """
 
     def first_opening_only(tag: bytes, *parts: bytes) -> bytes:
@@ -218,7 +246,7 @@ def seed_of_the_first_node(patch: Patch) -> None:
     patch.setattr(attempt, "digest", first_opening_only)
 
 
-# --- one message of every node ------------------------------------------------------------------------------
+# --- one message of every node
 
 
 def truth_told_too_often(patch: Patch) -> None:
@@ -230,7 +258,7 @@ def truth_told_too_often(patch: Patch) -> None:
 
 
 def curator_takes_too_much(patch: Patch) -> None:
-    """A trusted curator adds the noise of 1000ε. Loss without end, as far as runs can tell."""
+    """A trusted curator adds the noise of 1000ε. Unbounded loss, as far as runs can tell."""
     real = CuratorMessages.choice
     patch.setattr(
         CuratorMessages,
@@ -239,11 +267,14 @@ def curator_takes_too_much(patch: Patch) -> None:
     )
 
 
-# --- shuffled messages --------------------------------------------------------------------------------------
+# --- shuffled messages
 
 
 def every_record_counts_as_honest(patch: Patch) -> None:
-    """h = n whoever colludes, as in the papers: noise of shape h/n. Loss with many runs, and law."""
+    """h = n for any colluders, as in the papers: noise of shape h/n.
+
+    Loss with many runs, and law.
+    """
     patch.setattr(local_messages, "honest_records", lambda counts, colluding: sum(counts))
 
 

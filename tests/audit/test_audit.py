@@ -1,6 +1,7 @@
-"""Every protocol's release on its worst neighbours: the real code within ε and of the exact law, broken code found.
+"""Every protocol's release on its worst neighbours: the real code within ε, broken code found.
 
-`make test` has runs enough to find each mutant; `make audit` takes many times as many and prints what they prove.
+`make test` has enough runs to find each mutant. `make audit` takes many times as many, and prints
+what they prove.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ BIT, SIGNED, THREE = ("0", "1"), ("-1", "1"), ("0", "2")
 ONE, NONE = (1, 0), (0, 0)
 LOSS, LAW, BOTH = ("loss",), ("law",), ("loss", "law")
 MANY = BOTH if MORE >= 20 else LAW
-"""The runs of `make test` show that the law is wrong, those of `make audit` what that costs."""
+"""The mutants that few runs find by the law; the loss takes the runs of `make audit`."""
 
 
 def single(nodes: int, high: str, colluding: int, runs: int, **changes) -> Case:
@@ -159,13 +160,13 @@ def test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code(case
 
 
 def test_who_chooses_the_edges_learns_nothing_more():
-    """One node makes the joint seed: E is not random any more (`test_seed.py`), but the noise covers every E."""
+    """One node chooses the joint seed and so E (`test_seed.py`), but the noise covers every E."""
     verdict = audit(SAMPLED, mutants.seed_of_the_first_node)
     assert verdict.sound, str(verdict)
 
 
 def test_nodes_refuse_noise_for_fewer_edges_than_a_record_has(monkeypatch):
-    """The first half of the mutant `nobody_counts_edges` alone never gets as far as a release."""
+    """The first half of the mutant `nobody_counts_edges` alone never reaches a release."""
     mutants.fewer_edges(monkeypatch)
     with pytest.raises(LocalProtocolError, match="the noise covers 1; refused"):
         simulate(SAMPLED.study, SAMPLED.tables[0], Entropy("refused"))

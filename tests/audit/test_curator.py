@@ -1,7 +1,7 @@
-"""A trusted curator: what its released number proves about one record, in whole runs of every mechanism.
+"""A trusted curator: what its released number proves about one record, for every mechanism.
 
-Eight records of 3 against seven and a 0: under the product all of the record's sets move by the whole range. The
-same runs find a curator that adds too little noise.
+The neighbours are eight records of 3, and seven of them and a 0. Under the product all sets of the
+record move by the whole range. The same runs find a curator that adds too little noise.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from umpc.protocols.central.settings import MECHANISMS
 from umpc.simulation import simulate
 
 MOST, USUAL = {"hajek_split": 270, "hajek_subsampled": 110, "coinpress_subsampled": 110}, 90
-"""Runs. Of the split's answers half do not depend on the record, which is in the half that says where values lie."""
+"""Runs. Half of the split's answers do not depend on the record, which then is in the half that
+locates the values.
+"""
 FULL = table([3] * 7, [0] * 7)
 NEIGHBOURS = table([3], [0]), table([0], [0])
 HIGH, LOW = 9.0, 6.75
-"""The mean over all pairs, of either table: the events lie around them, fixed before any run."""
+"""The mean over all pairs of either table. The events lie around them, fixed before any run."""
 
 
 def released(noise: str, record: dict[str, np.ndarray]) -> np.ndarray:
-    """The last node has the replaced record alone."""
+    """Return the released numbers; the last node has only the replaced record."""
     study = central_study(noise, kernels="a.x * b.x")
     with remembered():
         entropy = Entropy(f"curator {noise} {record['x'][0]}")

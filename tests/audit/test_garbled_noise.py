@@ -1,7 +1,7 @@
-"""A garbled study whose committee tosses its coins without a dealer: what is released keeps ε, and is of the exact law.
+"""A committee tosses a garbled study's coins without a dealer: the release keeps ε.
 
-The transfers are those of `bell.without_transfers`, for only what is released is judged; what they hide is tested in
-`mpc/test_toss_views.py`.
+It also has the exact law. The transfers are those of `bell.without_transfers`, since only the
+release is judged. `mpc/transfers/test_toss_views.py` tests what they hide.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CASE = Case(
 
 
 def all_draw_the_same(patch: pytest.MonkeyPatch) -> None:
-    """Two equal numbers are none: every coin falls. Loss without end, and law."""
+    """Equal numbers of two members cancel, so every coin falls. Unbounded loss, and law."""
     patch.setattr(
         toss, "drawn_numbers", lambda seed, count: np.full(count, 1 << 62, dtype=np.uint64)
     )

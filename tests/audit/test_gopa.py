@@ -1,8 +1,8 @@
-"""`gopa`: what two colluding parties, a node and the coordinator, can prove about one record of another node.
+"""`gopa`: what a colluding node and the coordinator can prove about another node's record.
 
-They know what the colluding node shares with the others, and take it away. The two honest nodes' messages are then
-normal (the parameters are large) with a known covariance C, and the record moves the last one's mean by Δf steps; so
-the best score is linear, along C⁻¹e.
+They take off the noise that the colluding node shares with the others. The messages of the two
+honest nodes are then normal (the parameters are large) with a known covariance C. The record moves
+the last node's mean by Δf steps, so the best score is linear, along C⁻¹e.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from umpc.simulation import simulate
 STUDY = gopa_study(3, colluding=1, delta="0.01")
 OTHERS = [table([1, 2], [0, 0]), table([0, 3], [0, 0])]
 RECORDS = table([0], [0]), table([3], [0])
-"""The worst case: from one end of the range to the other."""
+"""The worst case: the record moves from one end of the range to the other."""
 RUNS = 400
 OF = protocol_of(STUDY)
 COVARIANCE = OF.noise.own * (np.eye(2) + RATIO * np.array([[1, -1], [-1, 1]]))
@@ -29,7 +29,7 @@ DIRECTION = np.linalg.inv(COVARIANCE)[1]
 
 
 def eight_times_epsilon(patch) -> None:
-    """Noise for 8ε."""
+    """The noise is that of 8ε."""
     patch.setattr(
         messages,
         "calibrate_pairwise",
@@ -38,12 +38,15 @@ def eight_times_epsilon(patch) -> None:
 
 
 def nothing_shared(patch) -> None:
-    """Every node adds its own noise only, which for one sum would be enough and for each message is not."""
+    """Every node adds only its own noise: enough for the sum, but not for each message."""
     patch.setattr(GopaNode, "_shared", lambda self, peer: 0)
 
 
 def seen_of(record, label: str, runs: int) -> np.ndarray:
-    """(runs, 2): the honest nodes' messages as the coalition sees them, less the first table's exact values."""
+    """Return the honest nodes' messages as the coalition sees them: (runs, 2).
+
+    The first table's exact values are taken off.
+    """
     exact = np.array(sums(STUDY, [*OTHERS, RECORDS[0]])[1:])
     entropy = Entropy(f"audit of gopa, {label}")
     seen = [uncovered(simulate(STUDY, [*OTHERS, record], entropy)) for _ in range(runs * MORE)]
@@ -51,8 +54,9 @@ def seen_of(record, label: str, runs: int) -> np.ndarray:
 
 
 def audit(mutant=None, runs: int = RUNS) -> Verdict:
-    """p: of the scores under the claimed law, less what the record moves them by; also of the last node's message
-    alone, which is the best score where nodes share nothing.
+    """Judge the scores under the claimed law, less the shift by the record.
+
+    The last node's message alone is judged too: it is the best score where nodes share nothing.
     """
     epsilon, delta = float(STUDY.exact_epsilon), float(STUDY.exact_delta)
     with broken_by(mutant) as name:

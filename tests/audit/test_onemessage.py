@@ -1,7 +1,8 @@
-"""One-message protocols: what the coordinator's copy of a node's message proves about the one record behind it.
+"""One-message protocols: what a node's message proves about the one record behind it.
 
-The last node has a single record, the replaced one. Its message is scored by the claimed law's log ratio of the two
-records, given what of it is public: -ε, 0 (the public part asks nothing that tells them apart) or ε.
+The last node has only the replaced record. Its message is scored by the claimed law's log ratio of
+the two records, given the message's public part. The score is −ε, 0 (the public part does not
+separate the records) or ε.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ Score = Callable[[Study, bytes], int]
 
 
 protocol_of: Callable[[Study], OneMessage] = cache(messages_of)
-"""Of the real code, whatever is broken later."""
+"""The real code's protocol, whatever a mutant breaks later."""
 
 
 def told_cell(study: Study, message: bytes) -> int:
-    """Two cells, one bit."""
+    """Read the message of one bit for two cells."""
     return 2 * message[0] - 1
 
 
 def told_side(study: Study, message: bytes) -> int:
-    """Two opposite vectors: the bit says on which side of the public direction, 0 for the direction's own."""
+    """Read the side of the public direction, for two opposite vectors; 0 is the direction's own."""
     (_, direction), *_ = directions(message[:32], 1, 2)
     vectors = protocol_of(study).protocol.factors.vectors
     first, second = (float(direction[0] @ vector) < 0 for vector in vectors)
@@ -49,14 +50,17 @@ def told_side(study: Study, message: bytes) -> int:
 
 
 def told_sign(study: Study, message: bytes) -> int:
-    """One level, so a leaf of one bit: with index 0 both leaves have sign +, with index 1 the leaf's own."""
-    (_, _, index), *_ = protocol_of(study).protocol.questions(message[:32], 1)
+    """Read the sign, for one level and so leaves of one bit.
+
+    With index 0 both leaves have the sign +, with index 1 each its own.
+    """
+    (_, _, index), *_ = protocol_of(study).protocol._questions(message[:32], 1)
     return int(index[0]) * (2 * message[32] - 1)
 
 
 @contextmanager
 def short_streams() -> Iterator[None]:
-    """A stream expands 64 KiB at once; one record takes a few bytes."""
+    """Expand streams by 256 bytes, since one record takes few of the usual 64 KiB."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_sampling, "CHUNK_BYTES", 256)
         yield
@@ -64,7 +68,10 @@ def short_streams() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Case:
-    """asked: how often the public part tells the two records apart."""
+    """Two tables of one protocol.
+
+    asked: how often the public part separates the two records.
+    """
 
     study: Study
     first: Columns
@@ -82,7 +89,7 @@ class Case:
         return np.array([self.score(self.study, run.transcript.shares[-1]) for run in runs])
 
     def audit(self, mutant=None) -> Verdict:
-        """p: that a record's own answer comes as often as it may at most, for both records."""
+        """Judge that a record's own answer comes at most as often as it may, for both records."""
         epsilon = float(self.study.exact_epsilon)
         protocol_of(self.study)
         with broken_by(mutant) as name, short_streams():

@@ -1,8 +1,9 @@
-"""Noisy pairs on their worst neighbours: all values of a record's pairs together within ε, and of the exact law.
+"""Noisy pairs on their worst neighbours: all values of a record's pairs within ε together.
 
-Two records, one of them replaced, in P pairings: each of the P pairs is of both records and changes by the whole range.
-Whoever colludes sees every noisy value; no node knows any of their noise. The transfers are those of
-`bell.without_transfers`, for only what is released is judged.
+They also have the exact law. There are two records, one of them replaced, in P pairings: each of
+the P pairs joins both records and changes by the whole range. Colluders see every noisy value, and
+no node knows any noise. The transfers are those of `bell.without_transfers`, since only the release
+is judged.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LAW, BOTH = ("law",), ("loss", "law")
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A study, two neighbouring tables, and how many runs on either `make test` can afford."""
+    """A study, two neighbouring tables, and the runs on each that `make test` can afford."""
 
     name: str
     study: Study
@@ -51,12 +52,12 @@ class Case:
 
 
 def whole_epsilon_for_every_pair(patch: Patch) -> None:
-    """ε0 = ε whatever the number of a record's pairs is. Loss: their number times ε."""
+    """ε0 = ε for any number of a record's pairs. Loss: that number times ε."""
     patch.setattr(noise_binding, "epsilon_of_pair", lambda epsilon, delta, degree: epsilon)
 
 
 def no_noise_inside_a_node(patch: Patch) -> None:
-    """Values of pairs inside a node leave as they are. Loss without end."""
+    """Values of pairs inside a node leave without noise. Unbounded loss."""
 
     def without(node: UMpcNode, values) -> np.ndarray:
         return np.stack(values).astype(node.attempt.ring.dtype)
@@ -65,7 +66,7 @@ def no_noise_inside_a_node(patch: Patch) -> None:
 
 
 def one_number_for_every_pair(patch: Patch) -> None:
-    """All pairs of a chunk have the same random bits: the differences of their values are exact."""
+    """All pairs of a chunk share their random bits, so differences of values are exact."""
     real = Side.own_bits
 
     def own_bits(side, plan, chunk):
@@ -75,7 +76,7 @@ def one_number_for_every_pair(patch: Patch) -> None:
 
 
 def no_circuits_noise(patch: Patch) -> None:
-    """No coin inside a circuit falls. Loss without end."""
+    """No coin inside a circuit falls. Unbounded loss."""
     patch.setattr(PairLaplace, "coins", property(lambda law: SILENT))
 
 
@@ -91,9 +92,9 @@ FALLING = (ONE, table([0], [2])), (ONE, table([0], [0]))
 WIDE = {"x": ("0", "2"), "y": ("0", "2")}
 RESPONSE = {"noise": "randomised_response"}
 FAR = 60
-"""Values further off are counted together."""
+"""Values that are further off are counted together."""
 MANY = BOTH if MORE >= 8 else LAW
-"""The runs of `make test` show that the law of two pairs is wrong, those of `make audit` what that costs."""
+"""The mutants that few runs find by the law of two pairs; the loss takes `make audit`."""
 
 AUDITS = {
     Case("pair_laplace, P = 1", bell_study(EQUAL, epsilon="3/2"), CHANGED, 130): {
@@ -128,7 +129,7 @@ AUDITS = {
 
 
 def outputs(case: Case, tables: Tables, label: str) -> tuple[np.ndarray, np.ndarray]:
-    """All noisy values and all clear ones, run by run: (runs, pairs) each."""
+    """Return all noisy values and all clear ones, run by run: (runs, pairs) each."""
     entropy, noisy, clear = Entropy(f"{case.name}, {label}"), [], []
     with without_transfers():
         for _ in range(case.runs * MORE):
@@ -142,7 +143,7 @@ def outputs(case: Case, tables: Tables, label: str) -> tuple[np.ndarray, np.ndar
 
 
 def audit(case: Case, mutant: Callable | None = None) -> Verdict:
-    """The claim is always the real code's."""
+    """Run a case and judge it. The claim is always the real code's."""
     sizes = make_attempt(case.study, [len(t["x"]) for t in case.tables[0]]).sizes
     (law,), epsilon, delta = (
         noise_of(sizes),
@@ -166,14 +167,17 @@ def audit(case: Case, mutant: Callable | None = None) -> Verdict:
 
 
 def score(pmf: Callable, noisy: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """log P'(all values) / P(all values) under the claimed law of every pair: (runs,)."""
+    """Return log P'(all values) / P(all values) under the claimed law of every pair: (runs,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.log(pmf(noisy, second)) - np.log(pmf(noisy, first))
     return np.nan_to_num(loss, nan=0.0, posinf=100.0, neginf=-100.0).sum(axis=1)
 
 
 def value_law_p(pmf: Callable, noisy: np.ndarray, clear: np.ndarray) -> float:
-    """The p-value of one table's noisy values under their claimed law (chi-square, bins that expect at least 8)."""
+    """Return the p-value of one table's noisy values under their law, by chi-square.
+
+    Bins expect at least 8.
+    """
     values = int(clear[0, 0]) + np.arange(-FAR, FAR + 1)
     expected = pmf(values, np.full(len(values), clear[0, 0])) * noisy.size
     seen = np.array([(noisy == value).sum() for value in values])
@@ -186,7 +190,10 @@ def value_law_p(pmf: Callable, noisy: np.ndarray, clear: np.ndarray) -> float:
 
 
 def pairs_p(found: list) -> float:
-    """The p-value of "no two pairs of a run have noise in common": their correlation, by Fisher's transformation."""
+    """Return the p-value of “no two pairs of a run have noise in common”.
+
+    It is that of their correlation, by Fisher's transformation.
+    """
     noise = np.concatenate([noisy - noisy.mean() for noisy, _ in found])
     if noise.shape[1] < 2 or not noise.any():
         return 1.0

@@ -1,4 +1,7 @@
-"""What single processes see besides the result: the coordinator each node's share, a member of the committee its û."""
+"""What single processes see besides the result.
+
+The coordinator sees each node's share, and a member of the committee sees its û.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from umpc.simulation import Simulated
 
 ONE, NONE = (1, 0), (0, 0)
 
-# --- shares of single nodes ---------------------------------------------------------------------------------
+# --- shares of single nodes
 
 SHARES = Case(
     "single shares of three nodes",
@@ -42,7 +45,7 @@ TWO_SHARES = Case(
 
 
 def shares(run: Simulated) -> list[int]:
-    """What every node sent, sum by sum, as signed numbers of the ring; and their sum."""
+    """Return every node's message by sum, as signed numbers of the ring, and their sum."""
     ring, sent = run.attempt.ring, run.transcript.shares
     size = ring.bytes
     parts = [share[start : start + size] for share in sent for start in range(0, len(share), size)]
@@ -50,7 +53,10 @@ def shares(run: Simulated) -> list[int]:
 
 
 def audit_shares(mutant=None) -> Verdict:
-    """The loss in the last node's share, which holds the replaced record; p: all shares are uniform, given the sum."""
+    """Judge the loss in the last node's share, which holds the replaced record.
+
+    p: that all shares are uniform, given the sum.
+    """
     with broken_by(mutant) as name:
         first, second = outputs(SHARES, shares)
     both = np.concatenate([first, second])
@@ -74,7 +80,7 @@ def test_a_single_share_is_uniform_and_says_nothing():
 
 
 def difference_p(mutant=None) -> float:
-    """Uniformity of the difference of one node's shares of two sums."""
+    """Test that the difference of one node's shares of two sums is uniform."""
     with broken_by(mutant):
         both = np.concatenate(outputs(TWO_SHARES, shares))
     return uniformity((both[:, 2] - both[:, 3]) & 15, 16)
@@ -85,7 +91,7 @@ def test_a_nodes_shares_of_two_sums_are_independent():
     assert difference_p(mutants.one_zero_share_for_all_sums) < EACH, "not found"
 
 
-# --- coins --------------------------------------------------------------------------------------------------
+# --- coins
 
 COINS = Case(
     "the sum without the coins that a member would know",
@@ -97,7 +103,10 @@ COINS = Case(
 
 
 def without_known_coins(run: Simulated) -> list[int]:
-    """The released sum minus the noise, if the masks r were those of zero seeds: û is opened, so r makes the coins."""
+    """Return the released sum without the noise that zero masks r would give.
+
+    û is opened, so r determines the coins.
+    """
     (chunk,), attempt = run.attempt.noise_chunks, run.attempt
     sent = [frame for _, _, frame in run.transcript.offline + run.transcript.online]
     opened = [frame for frame in sent if (frame.step, frame.owners, frame.round) == ("open", (), 1)]
@@ -124,7 +133,10 @@ def loss_of_coins(mutant=None) -> Verdict:
 
 
 def test_coins_are_known_to_nobody_unless_the_dealers_masks_are_known_too():
-    """One member's bits may be known to all. The dealer's masks may not: it is trusted to collude with no member."""
+    """One member's bits may be public, the dealer's masks may not.
+
+    The dealer is trusted to collude with no member.
+    """
     for harmless in (None, mutants.first_member_draws_zeros):
         verdict = loss_of_coins(harmless)
         assert verdict.loss <= verdict.claimed, str(verdict)

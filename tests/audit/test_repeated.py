@@ -1,8 +1,8 @@
-"""Randomness used twice: pairs of whole runs, in which what hides the data in one would cancel in the other.
+"""Randomness used twice: the hiding of one run would cancel in the other.
 
-"Sampled seed reused" is made precise here. If only E repeats, nothing breaks (`test_audit.py`). If a node's noise
-repeats, two releases differ by exactly what their tables or kernels differ by; if a dealer's masks repeat, two messages
-do.
+This makes “sampled seed reused” precise. If only E repeats, nothing breaks (`test_audit.py`). If a
+node's noise repeats, two releases differ by exactly the difference of their tables or kernels. If a
+dealer's masks repeat, two messages do.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def tables_of(x: int) -> Tables:
 
 @dataclass(frozen=True)
 class Twice:
-    """Two runs with one source of randomness, and the number that somebody makes of them, on two neighbours.
+    """Two runs with one source of randomness, and a number made of both, on two neighbours.
 
-    tables: for either neighbour those of the two runs. claimed: the loss that both runs together may have.
+    tables: for either neighbour those of the two runs. claimed: the loss that both runs together
+    may have.
     """
 
     name: str
@@ -67,7 +68,10 @@ def sum_less_sum(first: Simulated, second: Simulated) -> int:
 
 
 def masks_less_masks(first: Simulated, second: Simulated) -> int:
-    """What the first node got of the second's record in round 1 of either run, masked; their difference in the ring."""
+    """Return the difference of the first node's messages in round 1 of both runs, in the ring.
+
+    They hold the second node's record under masks.
+    """
     received, again = (int(run.nodes[0].cells.masked[1][0][0]) for run in (first, second))
     return (received - again) % 2**32
 
@@ -116,7 +120,7 @@ AUDITS = [
 
 @pytest.mark.parametrize(("case", "broken"), AUDITS, ids=[case.name for case, _ in AUDITS])
 def test_two_runs_lose_no_more_than_both_promise_unless_randomness_is_used_twice(case, broken):
-    """Of messages nothing is lost at all: two neighbours' have the same law."""
+    """Messages lose nothing at all: those of two neighbours have the same law."""
     verdict = case.audit()
     assert verdict.loss <= verdict.claimed, str(verdict)
     for mutant in broken:

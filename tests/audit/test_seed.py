@@ -1,7 +1,8 @@
-"""E is drawn at random whichever single node is honest: nobody chooses it, nobody knows it before all have committed.
+"""E is drawn at random while any single node is honest.
 
-That E is predictable costs no ε, for the noise covers every E within δ_max (`test_audit.py` runs that too). It would
-cost the claim on accuracy: the estimate is of all records only if E is drawn and not chosen.
+No node chooses it or knows it before all have committed. A predictable E costs no ε, since the
+noise covers every E within δ_max (`test_audit.py` runs that too). It would cost accuracy: the
+estimate concerns all records only if E is drawn at random.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TABLES = [table([0, 1], [0, 0]), table([1], [0]), table([1], [0])]
 
 
 def matching(run) -> int:
-    """Which of the three: by the record that is with the first one."""
+    """Return which of the three matchings E is, by the partner of the first record."""
     firsts = np.cumsum([0, 2, 1])
     for owners, cell in run.attempt.hypergraph.cells.items():
         for rows in cell.edges(0, cell.count).T:
@@ -36,7 +37,10 @@ def matching(run) -> int:
 
 
 def law_of_edges(honest: int, mutant=None) -> float:
-    """The p-value of "all E are equally likely", if all nodes but one give the same opening every time."""
+    """Return the p-value of “all E are equally likely”, where one node alone is honest.
+
+    All other nodes give the same opening every time.
+    """
     start, entropy = UMpcNode.__init__, Entropy(f"one honest node, {honest}")
 
     def same_opening(node, name, study, columns, records, drawn):

@@ -1,7 +1,8 @@
-"""Shuffled studies: what coordinator and a colluding node prove about the replaced record of another one.
+"""Shuffled studies: what coordinator and a colluding node prove about another node's record.
 
-They know the sums of all cells, of which the colluding node takes away all that it sent itself, noise included. What is
-left is the other node's counts and its noise, which must be discrete Laplace by itself.
+They know the sums of all cells. The colluding node takes off everything that it sent itself, its
+noise included. The other node's counts and noise remain, and this noise alone must be discrete
+Laplace.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ RUNS, FEW = 560, 150
 
 
 def rows(replaced: int) -> list:
-    """Either table: the last record of the last node is replaced."""
+    """Return either table: the last record of the last node is replaced."""
     return [table([0, 1] * 10, [0] * 20), table([0] * 18 + [replaced], [0] * 19)]
 
 
 def claim() -> Claim:
-    """The real code's: noise of scale 2/ε on either count of the last node's 19 records."""
+    """Return the real code's claim: noise of scale 2/ε on either count of the last node."""
     sizes = shuffled_attempt(COUNTS, **FACTS).sizes
     laws = (stats.dlaplace(1.0),) * 2
     return Claim(2.0, float(delta_of(sizes)), laws, (19, 0), (18, 1))

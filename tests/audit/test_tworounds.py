@@ -1,9 +1,10 @@
-"""`ghazi-rounds`: what the coordinator's copy of a node's two messages proves about the one record behind them.
+"""`ghazi-rounds`: what a node's two messages prove about the one record behind them.
 
-The last node has a single record, the replaced one; it is in one of the three groups, which is public and drawn before
-the record is looked at, so runs are audited by group. In groups 1 and 2 its bit is in the first message, on a side of a
-public direction; in group 3 it is in the answer, about the cell that the question points at. The other message must
-say nothing. Scores are log ratios of the claimed law, as in `test_onemessage`.
+The last node has only the replaced record. The record is in one of three groups, which is public
+and drawn before the record is read, so runs are audited by group. In groups 1 and 2 its bit is in
+the first message, on a side of a public direction. In group 3 it is in the answer, about the cell
+of the question. The other message must say nothing. Scores are log ratios of the claimed law, as in
+`test_onemessage`.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ STUDY = local_study(
 OTHERS = table([0, 1] * 30, [0, 1] * 30)
 RECORDS = table([0], [0]), table([1], [0])
 RUNS = 850
-"""Of either record: a third of them in group 3."""
+"""Runs on either record; a third of them are in group 3."""
 PROTOCOL = messages_of(STUDY).protocol
 
 
 def score(run: Simulated) -> tuple[int, int]:
-    """The record's group, and 1 where what it told speaks for the second record, else -1."""
+    """Return the record's group, and 1 where its answer speaks for the second record, else −1."""
     script = run.transcript
     first, answer = script.shares[-1], script.answers[-1]
     group = int(groups(first[:32], 1)[0])
@@ -59,7 +60,11 @@ def score(run: Simulated) -> tuple[int, int]:
 
 
 def audit(mutant=None) -> dict[str, Verdict]:
-    """By message: p, that a record's answer is right as often as it may be at most, and what both tables' runs lose."""
+    """Judge both messages.
+
+    p: that a record's answer is right at most as often as it may be. The loss is that of both
+    tables' runs.
+    """
     epsilon, found = float(STUDY.exact_epsilon), []
     with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
         once = cache(messages_of)

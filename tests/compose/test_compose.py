@@ -33,9 +33,9 @@ def project(tmp_path: Path, compose: tuple[str, ...]) -> Iterator[list[str]]:
 def run(command: list[str], **settings: str) -> dict[str, float]:
     """Start the consortium, and return the report that the coordinator prints as JSON."""
     variables = {f"UMPC_{name.upper()}": value for name, value in settings.items()}
-    options = ["--build", "--scale", f"node={NODES}", "--exit-code-from", "coordinator"]
+    options = ["--build", "--no-color", "--scale", f"node={NODES}"]
     ended = subprocess.run(
-        [*command, "up", *options],
+        [*command, "up", *options, "--exit-code-from", "coordinator"],
         cwd=ROOT,
         env={**os.environ, "UMPC_FORMAT": "json", **variables},
         capture_output=True,
@@ -43,7 +43,7 @@ def run(command: list[str], **settings: str) -> dict[str, float]:
         timeout=SECONDS,
     )
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-4000:]
-    printed = re.search(r"^coordinator\S*\s+\|\s*(\{.*\})\s*$", ended.stdout, re.MULTILINE)
+    printed = re.search(r"^\S*coordinator\S*\s+\|\s*(\{.*\})\s*$", ended.stdout, re.MULTILINE)
     assert printed, ended.stdout[-4000:]
     return json.loads(printed[1])
 
@@ -56,7 +56,7 @@ def exact() -> float:
 
 
 def test_without_noise_all_pairs_give_the_exact_value(project):
-    report = run(project, epsilon="1e9", edges="all")
+    report = run(project, epsilon="1000000000", edges="all")
     assert report["estimate"] == pytest.approx(exact(), abs=1e-12)
     assert report["nodes"] == NODES
     assert report["bytes_online"] == report["bytes_online_predicted"]

@@ -1,4 +1,4 @@
-"""The compiled sign gate is optional: what needs it is collected where it is installed and can run."""
+"""Collect the compiled sign gate's tests only where it is installed and can run."""
 
 from __future__ import annotations
 

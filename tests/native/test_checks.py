@@ -1,4 +1,7 @@
-"""Nothing reaches the kernel that it would read or write beyond its end. Needs no kernel."""
+"""The checks stop every array that the kernel would read or write beyond its end.
+
+They need no kernel.
+"""
 
 from __future__ import annotations
 

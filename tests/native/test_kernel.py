@@ -1,4 +1,4 @@
-"""The compiled sign gate gives what numpy gives, byte for byte, on every instruction set that this processor has.
+"""The compiled sign gate gives numpy's results, byte for byte, on every instruction set here.
 
 Collected only where the kernel is installed (`make native`): see conftest.py.
 """
@@ -27,7 +27,7 @@ def words(label: str, width: int, count: int) -> np.ndarray:
 
 
 def inputs(width: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Masks, masked differences of which a fifth are zero and a fifth nearly, and roots."""
+    """Return masks, roots, and masked differences: a fifth of them zero, a fifth nearly zero."""
     mask, masked = words("mask", width, count), words("masked", width, count)
     masked[::5] = mask[::5]
     masked[1::5] = mask[1::5] ^ np.uint64(1)
@@ -89,7 +89,7 @@ def test_threads_do_not_disturb_each_other(kind):
 
 
 def test_calls_hold_no_lock():
-    """ctypes releases it for a CDLL, not for a PyDLL."""
+    """ctypes releases the interpreter's lock for a CDLL, not for a PyDLL."""
     assert type(umpc_native._LIBRARY) is ctypes.CDLL
 
 

@@ -1,4 +1,4 @@
-"""What the tests of noisy pairs share: studies, every pair's noisy value of a run, its exact law, and fast channels."""
+"""Shared by the tests of noisy pairs: studies, noisy values of a run, their law, fast channels."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from umpc.study.document import Study
 from umpc.ustat.hypergraph import Owners
 
 EQUAL = "a.x == b.x"
-"""Of 0 and 1: values 0 and 1."""
+"""The kernel has the values 0 and 1."""
 
 
 def bell_study(kernels: str | Sequence[str] = EQUAL, nodes: int = 2, **changes) -> Study:
-    """x has the values 0 and 1, unless said otherwise."""
+    """Return a study whose field x has the values 0 and 1, unless the changes say otherwise."""
     usual = {
         "protocol": "bell-2pc",
         "noise": "pair_laplace",
@@ -41,7 +41,10 @@ def bell_study(kernels: str | Sequence[str] = EQUAL, nodes: int = 2, **changes) 
 
 
 def noisy_values(run: Simulated) -> dict[Owners, np.ndarray]:
-    """Every pair's noisy value, in units, cell by cell: (sums, pairs) int64, as whoever has all shares gets it."""
+    """Return every pair's noisy value, in units, by cell: (sums, pairs) int64.
+
+    Anybody who has all shares can compute these values.
+    """
     found: dict[Owners, np.ndarray] = {}
     for owners, cell in run.attempt.hypergraph.cells.items():
         total = np.zeros((len(run.attempt.study.kernels), cell.count), dtype=run.attempt.ring.dtype)
@@ -52,7 +55,10 @@ def noisy_values(run: Simulated) -> dict[Owners, np.ndarray]:
 
 
 def share_of(run: Simulated, node: int, owners: Owners) -> np.ndarray:
-    """A node's released share of a cell's pairs: (sums, pairs) of the ring, from the bytes that leave."""
+    """Return a node's released share of a cell's pairs, from the bytes that it sends.
+
+    The array is (sums, pairs) of the ring.
+    """
     ring, place = run.attempt.ring, 0
     released = np.frombuffer(run.transcript.shares[node], dtype=ring.dtype.newbyteorder("<"))
     rows = released.reshape(len(run.attempt.study.kernels), -1)
@@ -70,7 +76,7 @@ def signed(run: Simulated, values: np.ndarray) -> np.ndarray:
 def clear_values(
     study: Study, tables: Sequence[Columns], run: Simulated
 ) -> dict[Owners, np.ndarray]:
-    """The same without noise, from the pooled tables."""
+    """Return every pair's value without noise, from the pooled tables: (sums, pairs) by cell."""
     tables, found = by_class(study, tables), {}
     for owners, cell in run.attempt.hypergraph.cells.items():
         rows = cell.edges(0, cell.count)
@@ -84,7 +90,7 @@ def clear_values(
 def noise_by_place(
     study: Study, tables: Sequence[Columns], run: Simulated
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first sum's noise of pairs of two nodes, and of pairs inside a node."""
+    """Return the first sum's noise of pairs of two nodes, and of pairs inside one node."""
     noisy, clear, places = noisy_values(run), clear_values(study, tables, run), ([], [])
     for owners in noisy:
         places[len(set(owners)) == 1].append((noisy[owners] - clear[owners])[0])
@@ -92,7 +98,7 @@ def noise_by_place(
 
 
 def pmf_of(law: PairLaplace | PairResponse) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """P(noisy value | value), as the papers write the law, without coins and thresholds."""
+    """Return P(noisy value | value) as the papers write the law, without coins and thresholds."""
     if isinstance(law, PairLaplace):
         laplace = stats.dlaplace(float(law.epsilon / law.width))
         return lambda noisy, values: laplace.pmf(noisy - values)
@@ -104,7 +110,7 @@ def pmf_of(law: PairLaplace | PairResponse) -> Callable[[np.ndarray, np.ndarray]
 
 
 def law_p(noise: np.ndarray, log_ratio: float) -> float:
-    """The p-value of discrete Laplace noise (chi-square, bins that expect at least 8)."""
+    """Return the p-value of discrete Laplace noise: chi-square in bins that expect at least 8."""
     law, cuts, before = stats.dlaplace(log_ratio), [], 0.0
     far = int(40 * law.std()) + 1
     for value, mass in zip(
@@ -124,18 +130,20 @@ def laws_of(run: Simulated) -> tuple[PairLaplace | PairResponse, ...]:
 
 
 def all_numbers(noise: PairNoise) -> np.ndarray:
-    """(numbers, n) uint64: every choice of a pair's random numbers once."""
+    """Return every choice of a pair's random numbers once: (numbers, n) uint64."""
     grid = np.indices((1 << noise.bits,) * noise.numbers, dtype=np.uint64)
     return grid.reshape(noise.numbers, (1 << noise.bits) ** noise.numbers)
 
 
-# --- fast: transfers that hide nothing ----------------------------------------------------------------------
+# --- fast: transfers that hide nothing
 
 _DELTAS: dict[bytes, np.ndarray] = {}
 
 
 class _Channel:
-    """Both ends of a channel whose blocks anybody could make: t = q ⊕ r·Δ, and the message is zeros."""
+    """Both ends of a channel without secrets: t = q ⊕ r·Δ from public seeds, with a message of
+    zeros.
+    """
 
     def __init__(self, session: bytes):
         self.session, self._done = session, 0
@@ -184,7 +192,7 @@ def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Base transfers without points; the thresholds of coins are computed once."""
+    """Replace curve points in base transfers, and compute the thresholds of coins only once."""
     with without_points(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(committee, "_threshold", cache(committee._threshold))
         yield
@@ -192,7 +200,10 @@ def remembered() -> Iterator[None]:
 
 @contextmanager
 def without_transfers() -> Iterator[None]:
-    """Channels of the same shape and correlation that hide nothing, for tests that only look at released values."""
+    """Replace the channels by ones of the same shape and correlation that hide nothing.
+
+    This is for tests that look only at released values.
+    """
     with remembered(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("umpc.mpc.garbled.sides.open_sender", _open_sender)
         patch.setattr("umpc.mpc.garbled.sides.open_receiver", _open_receiver)

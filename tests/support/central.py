@@ -1,4 +1,4 @@
-"""What the tests of a trusted curator share: a study for each mechanism, and tables for it."""
+"""Shared by the tests of a trusted curator: a study for each mechanism, and tables for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ __all__ = ["COUNTS", "MECHANISMS", "central_study", "central_tables"]
 
 
 def central_study(noise: str = "laplace", nodes: int = 2, **changes) -> Study:
-    """changes: as for make_study. Fields x and y: 0 to 3."""
+    """Return a study over the fields x and y, from 0 to 3.
+
+    The changes are those of `make_study`.
+    """
     shape = SHAPE | {
         "noise": noise,
         "edges": "2n" if noise in SUBSAMPLED else "all",

@@ -1,4 +1,7 @@
-"""What all owners of a chunk but one know together: its law must not depend on the honest one's data."""
+"""The joint knowledge of all owners of a chunk except one.
+
+Its law must not depend on the honest owner's data.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from umpc.mpc.masked.masks import linear_value, modulus
 from umpc.mpc.masked.plan_items import Compared, Comparison, LookupTable
 
 Part = tuple[np.ndarray, int]
-"""A small number of so many bits per edge."""
+"""A small number with that many bits per edge."""
 
 
 class Coalition:
-    """All owners but one: what they know together, every mask taken off that they know."""
+    """All owners except one: their joint knowledge, without every mask that they know."""
 
     def __init__(self, run: ChunkRun, honest: int):
         self.run, self.plan, self.honest = run, run.plan, honest
@@ -34,7 +37,7 @@ class Coalition:
         self.sent_places = {number: share for part in sent for number, share in part.places.items()}
 
     def groups(self) -> Iterator[list[Part]]:
-        """What belongs together, and so is looked at jointly."""
+        """Return the numbers that belong together, and so are looked at jointly."""
         yield from map(self.place, self.places)
         yield from map(self.difference, (*self.plan.comparisons, *self.plan.tables))
         yield from map(self.key, range(len(self.plan.comparisons)))
@@ -61,13 +64,16 @@ class Coalition:
         ]
 
     def bit(self, number: int) -> list[Part]:
-        """The bit under the honest owner's mask alone, and what the honest one sent: with it, the others' share."""
+        """Return the bit under the honest owner's mask alone, and the message of the honest owner.
+
+        With that message the coalition knows the others' share.
+        """
         known = [self.run.seeded[party].bit_masks.get(number, np.uint8(0)) for party in self.others]
         parts = [(reduce(np.bitwise_xor, known, self.bits[number]), 1)]
         return parts + [(share, 1) for n, share in self.sent_bits.items() if n == number]
 
     def key(self, number: int) -> list[Part]:
-        """A bit of a key; and with both keys the mask, and what it hides."""
+        """Return a bit of a key; with both keys also the mask and the number that it hides."""
         gate, tree_hash = self.plan.comparisons[number], tree_hash_of("view")
         holders = [party for party in gate.holders if party in self.others]
         parts = [
@@ -87,7 +93,10 @@ class Coalition:
         return [*parts, ((linear_value(gate.difference, self.places) - mask) & np.uint64(7), 3)]
 
     def products(self) -> Iterator[list[Part]]:
-        """Of each product of masks the last one's share, and all but the honest one's, beside what is masked."""
+        """Return the last owner's share of each product of masks, beside the masked number.
+
+        All shares except the honest owner's are taken off.
+        """
         last = self.run.dealt[self.plan.parties - 1].shares
         known = [
             self.run.seeded[party].shares for party in self.others if party != self.plan.parties - 1
@@ -116,7 +125,10 @@ def low(values: np.ndarray) -> Part:
 
 
 def views(run: ChunkRun, honest: int) -> Iterator[np.ndarray]:
-    """Each number alone, each group, and 60 pairs and triples of any: up to 12 bits jointly, as one category."""
+    """Return each number alone, each group, and 60 random pairs and triples.
+
+    Each view is one category made of up to 12 bits.
+    """
     groups = list(Coalition(run, honest).groups())
     parts = [part for group in groups for part in group]
     yield from (joined([part]) for part in parts)

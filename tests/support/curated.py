@@ -1,7 +1,8 @@
-"""What tests of central protocols share: small tables and kernels, laws with power checks, the audit.
+"""Shared by tests of central protocols: small tables and kernels, power checks, the audit.
 
-The audit is that of `tests/audit`: a lower confidence bound of ε from events fixed beforehand. Right code stays below
-the claimed ε; the same runs with too little noise must exceed it, so the audit has power.
+The audit is that of `tests/audit`: a lower confidence bound of ε from events fixed beforehand.
+Right code stays below the claimed ε. The same runs with too little noise must exceed it, which
+proves the audit's power.
 """
 
 from __future__ import annotations
@@ -52,9 +53,11 @@ def draws(draw: Draw, count: int, seed: str) -> np.ndarray:
 
 
 def accept_law(found: np.ndarray, law: Callable[[np.ndarray], np.ndarray], std: float) -> None:
-    """Draws around 0 are of the law of this standard deviation, and not of 0.7 or 1.3 times it (chi-square, 20 bins).
+    """Check that draws around 0 have the law of this standard deviation.
 
-    law: distribution function of the law with standard deviation 1.
+    The chi-square test in 20 bins must also reject 0.7 and 1.3 times the standard deviation.
+
+    Args: law: the distribution function of the law with standard deviation 1.
     """
     for wrong in (1.0, *map(float, WRONG_SCALES)):
         seen = np.histogram(law(found / (std * wrong)), bins=20, range=(0, 1))[0]
@@ -69,7 +72,10 @@ def laplace_cdf(x: np.ndarray) -> np.ndarray:
 
 
 def heavy_cdf(z: np.ndarray) -> np.ndarray:
-    """Of density √2/π/(1 + z⁴), standard deviation 1: by adding up the density, apart from the closed form."""
+    """Compute the distribution function of the density √2/π/(1 + z⁴), of standard deviation 1.
+
+    It adds up the density, independently of the closed form in the code.
+    """
     places = np.sinh(np.linspace(-12, 12, 40_001))
     density = np.sqrt(2) / np.pi / (1 + places**4)
     below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(places))])
@@ -77,13 +83,16 @@ def heavy_cdf(z: np.ndarray) -> np.ndarray:
 
 
 def has_moments(found: np.ndarray, mean: float, variance: float) -> bool:
-    """Mean within six standard errors, variance between 0.68 and 1.4 times: no scale off by 0.7 or 1.3."""
+    """Check the mean within six standard errors, and the variance between 0.68 and 1.4 times.
+
+    No scale that is wrong by 0.7 or 1.3 passes.
+    """
     ratio = ((found - mean) ** 2).mean() / variance
     return abs(found.mean() - mean) < 6 * np.sqrt(variance / len(found)) and 0.68 < ratio < 1.4
 
 
 def accept_moments(found: np.ndarray, mean: float, variance: float) -> None:
-    """`has_moments`, and not for standard deviations x 0.7 and x 1.3."""
+    """Check `has_moments`, and that it rejects standard deviations × 0.7 and × 1.3."""
     assert has_moments(found, mean, variance), (
         f"{found.mean()} for {mean}, {found.var()} for {variance}"
     )
@@ -92,7 +101,7 @@ def accept_moments(found: np.ndarray, mean: float, variance: float) -> None:
 
 
 def audited(first: Draw, second: Draw, runs: int, seed: str, delta: float = 0.0) -> float:
-    """A lower bound of ε from the answers on two neighbours; events lie around their medians.
+    """Return a lower bound of ε from the answers on two neighbours; events lie around the medians.
 
     The thresholds come from separate runs, a tenth as many.
     """

@@ -1,4 +1,4 @@
-"""What the tests of `gopa` share: a study, its tables, the exact sum, and what colluding nodes know."""
+"""Shared by the tests of `gopa`: a study, tables, exact sums, and the knowledge of colluders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ protocol_of = cache(messages_of)
 
 
 def gopa_study(nodes: int = 3, colluding: int = 1, **changes) -> Study:
-    """Of x, 0 to 3. changes: as for make_study."""
+    """Return a study of x, from 0 to 3. The changes are those of `make_study`."""
     shape = {
         "protocol": "gopa",
         "kernels": "a.x",
@@ -44,19 +44,22 @@ def tables_of(counts: Sequence[int], label: str = "gopa") -> list[dict[str, np.n
 
 
 def sums(study: Study, tables: Sequence[Columns]) -> list[int]:
-    """Each node's value without noise, in steps."""
+    """Return each node's value without noise, in steps."""
     of: GopaMessages = protocol_of(study)
     return [int(of.kernel.evaluate([table]).sum()) * of.scale for table in tables]
 
 
 def numbers(run: Simulated) -> list[int]:
-    """The messages, read as whoever sees them."""
+    """Return the messages as the integers that everybody reads in them."""
     return [int.from_bytes(share, "little", signed=True) for share in run.transcript.shares]
 
 
 def uncovered(run: Simulated) -> list[int]:
-    """The honest nodes' messages as t colluding nodes, the first ones, and the coordinator see them: without what these
-    nodes share with them."""
+    """Return the honest nodes' messages as colluders see them.
+
+    The first t nodes and the coordinator collude. They take off the noise that these nodes share
+    with the honest ones.
+    """
     study, nodes = run.attempt.study, run.nodes
     known = range(study.max_colluding)
     found = numbers(run)
@@ -67,7 +70,7 @@ def uncovered(run: Simulated) -> list[int]:
 
 
 def ring_of_sessions(study: Study, tables: Sequence[Columns], entropy) -> list[GopaNode]:
-    """All nodes, as far as drawn noise."""
+    """Return the sessions of all nodes, after they have drawn their noise."""
     nodes = [
         make_node(node.name, study, table, len(table["x"]), entropy)
         for node, table in zip(study.nodes, tables, strict=True)

@@ -1,4 +1,4 @@
-"""Kernels of every shape that the protocol knows, a schema for them, and records at all corners of it."""
+"""Kernels of every shape, a schema for them, and records at all corners of the schema."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ PAIRS = {
 
 
 def symmetrised(half: Expression, degree: int) -> Expression:
-    """Σ over all exchanges of the records, which makes anything symmetric."""
+    """Return the sum over all exchanges of the records, which is symmetric."""
     first, *others = (permute_records(half, order) for order in permutations(range(degree)))
     return reduce(Add, others, first)
 
@@ -153,7 +153,7 @@ QUADRUPLE_KERNELS = {name: Kernel(expression, SCHEMA, 4) for name, expression in
 
 
 def record_corners() -> dict[str, np.ndarray]:
-    """Records at the bounds of all fields, all equal, crossed, in the middle, and one step off a bound."""
+    """Return records at all bounds: equal, crossed, in the middle, and one step off a bound."""
     low = {field.name: field.lower_units for field in SCHEMA}
     high = {field.name: field.upper_units for field in SCHEMA}
     middle = {name: (low[name] + high[name]) // 2 for name in low}
@@ -176,27 +176,27 @@ def take(records: Columns, rows: np.ndarray | slice) -> dict[str, np.ndarray]:
 
 
 def corner_edges(degree: int = 2) -> list[dict[str, np.ndarray]]:
-    """Every corner record with every other and itself, per slot."""
+    """Return every corner record with every other and itself, per slot."""
     corners = record_corners()
     index = np.array(list(product(range(len(corners["x"])), repeat=degree))).T
     return [take(corners, rows) for rows in index]
 
 
-# --- random kernels -----------------------------------------------------------------------------------------
+# --- random kernels
 
 SMALL = make_schema(x=("0", "2"), y=("-1", "1"))
 """Nine records: all edges can be tried."""
 
 
 def every_edge(degree: int) -> list[dict[str, np.ndarray]]:
-    """Each record of the small schema with each other and itself, per slot."""
+    """Return each record of the small schema with each other and itself, per slot."""
     index = np.array(list(product(range(9), repeat=degree))).T
     return [{"x": rows // 3, "y": rows % 3 - 1} for rows in index]
 
 
 @st.composite
 def expressions(draw: st.DrawFn, degree: int, size: int = 14) -> ex.Expression:
-    """Random kernels over the small schema of about `size` nodes, most of them with comparisons between records."""
+    """Draw kernels over the small schema of about `size` nodes, most of them with comparisons."""
     choices = st.integers(0, 11)
 
     def leaf() -> ex.Expression:

@@ -1,4 +1,4 @@
-"""What the tests of the ledger, of its chain of rows and of its anchor share."""
+"""Shared by the tests of the ledger, of its chain of rows, and of its anchor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from umpc.node.budget.ledger import Ledger
 
 TOTAL = Fraction(5)
 D = Fraction(1, 10**12)
-"""A study's delta, where it does not matter."""
+"""A study's delta, for tests to which it does not matter."""
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
 
 
@@ -33,14 +33,14 @@ def balance(total: object, spent: object, reserved: object, left: object) -> Bal
 
 
 def charged(ledger: Ledger, *studies: bytes, epsilon: Fraction = Fraction(1)) -> None:
-    """Each study reserved and charged."""
+    """Reserve and charge each study."""
     for study in studies:
         ledger.reserve(study, epsilon, D)
         ledger.charge(study, b"attempt", b"share")
 
 
 def refused(path: Path, match: str, **options) -> str:
-    """The refusal, twice: looking changes nothing."""
+    """Return the refusal. It is asked for twice, since looking must not change anything."""
     before = contents(path.parent)
     for _ in range(2):
         with pytest.raises(LedgerError, match=match) as caught:
@@ -50,7 +50,7 @@ def refused(path: Path, match: str, **options) -> str:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file that counts."""
+    """Return the contents of every file of the ledger."""
     passing = ("-shm", "-wal", ".lock")
     files = [
         file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(passing)
@@ -59,7 +59,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def copies(path: Path, studies: tuple[bytes, ...] = (A, B), **options) -> list[dict[Path, bytes]]:
-    """The files as they were on disk after each study, with nobody running."""
+    """Return copies of the files on disk after each study, made while no process runs."""
     taken = []
     for study in studies:
         with opened(path, **options) as ledger:

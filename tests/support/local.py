@@ -1,4 +1,4 @@
-"""What the tests of one-message studies share: a study for each protocol, and the pooled records' own value."""
+"""Shared by the tests of one-message studies: a study per protocol, and the exact values."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ SHAPES = {
     "ghazi-ldp": {"kernels": KENDALL},
     "ghazi-rounds": {"kernels": KENDALL},
 }
-"""Of each protocol what it computes. Fields x and y: 0 to 3."""
+"""Protocol → the study that it runs. The fields x and y go from 0 to 3."""
 ALONE = tuple(protocol for protocol in ONE_MESSAGE if protocol != ASKS)
-"""Whose one message leads to no question."""
+"""The protocols whose message leads to no question."""
 
 
 def local_study(protocol: str, nodes: int = 2, **changes) -> Study:
-    """changes: as for make_study; fields without bins get the usual ones, which here are a bin a value."""
+    """Return a checked study of a protocol.
+
+    The changes are those of `make_study`. Fields without bins get the usual ones, which are one bin
+    per value here.
+    """
     shape = NO_EDGES | SHAPES[protocol] | {"protocol": protocol}
     return checked(usual(make_study(**(shape | {"nodes": nodes} | changes))))
 
@@ -40,7 +44,7 @@ def local_study(protocol: str, nodes: int = 2, **changes) -> Study:
 def local_tables(
     study: Study, counts: Sequence[int], label: str = "local"
 ) -> list[dict[str, np.ndarray]]:
-    """Correlated records; where there are classes, with one of each at least."""
+    """Return tables of correlated records; where there are classes, each occurs in each table."""
     rng, tables = generator(label), []
     for count in counts:
         x = rng.integers(0, 4, count)
@@ -53,7 +57,7 @@ def local_tables(
 
 
 def quantised(study: Study, tables: Sequence[Mapping[str, np.ndarray]]) -> float:
-    """What the estimate is near to."""
+    """Return the value of the quantised records, which the estimate is close to."""
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     return messages_of(study).quantised(*by_class(study, together))
 

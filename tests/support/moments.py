@@ -1,8 +1,9 @@
-"""What the tests of local protocols share: α, N, small records, and a test of mean and variance that proves its power.
+"""Shared by the tests of local protocols: α, N, small records, and a test of two moments.
 
-An estimator is right if its mean squared distance from its stated mean is its stated variance. `accept_moments` tests
-that with the spread it sees, and demands that the same N estimates reject a standard deviation of ×0.7 and ×1.3, and a
-mean that is off by half a standard deviation. Streams are seeded; a failing test prints its seed.
+An estimator is right if its mean squared distance from its stated mean is its stated variance.
+`accept_moments` tests that with the spread it sees. It proves its power: the same N estimates must
+reject a standard deviation of ×0.7 and ×1.3, and a mean that is off by half a standard deviation.
+Streams are seeded, and a failing test prints its seed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 
 ALPHA = 1e-4
-"""Chance that one test of a right estimator fails, had its seed been chosen at random."""
+"""The chance that one test of a right estimator fails, over random seeds."""
 
 N = 500
 """Estimates per test."""
@@ -39,7 +40,7 @@ SUM = "(a.x + b.x) * (1/10)"
 
 
 class Scripted(ShakeStream):
-    """A stream of given words."""
+    """A stream that returns given words."""
 
     def __init__(self, *words: int):
         self._words = list(words)
@@ -51,9 +52,11 @@ class Scripted(ShakeStream):
 
 
 def odds_of_one(tell: Callable[[ShakeStream], np.ndarray], *thresholds: int) -> Fraction:
-    """Exactly, the odds that a record sends 1, over all outcomes of its coins and of the fair answer that comes last.
+    """Compute exactly the odds that a record sends 1.
 
-    Args: tell: what one record sends, from a stream. thresholds: of its coins, in the order in which they are tossed.
+    It tries all outcomes of the record's coins, and of the fair answer that comes last.
+
+    Args: tell: the record's message, from a stream. thresholds: of its coins, in their order.
     """
     total = Fraction(0)
     for heads in product((True, False), repeat=len(thresholds)):
@@ -78,12 +81,12 @@ def kendall_cells(x: int = 2, y: int = 3) -> Quantiser:
 
 
 def gini_points(points: int = 4) -> Quantiser:
-    """With randomised rounding."""
+    """Return points for the Gini kernel, with randomised rounding."""
     return make_cells(GINI, Points.equal(SCHEMA["x"], points))
 
 
 def records(n: int, seed: int = 1) -> dict[str, np.ndarray]:
-    """Correlated columns, in steps of their resolutions."""
+    """Return correlated columns, in steps of their resolutions."""
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 32, n)
     y = np.clip((x - 16) // 3 + rng.integers(-4, 5, n), -8, 8)
@@ -97,7 +100,7 @@ def part(columns: dict[str, np.ndarray], start: int, stop: int) -> dict[str, np.
 def accept_moments(
     run: Callable[[SeededBits], float], mean: float, variance: float, seed: str, n: int = N
 ) -> None:
-    """Fail, and name the seed, if the estimates do not have these moments, or could not tell others from them."""
+    """Fail unless the estimates have these moments and reject others; the error names the seed."""
     bits = SeededBits(seed)
     drawn = np.array([run(bits) for _ in range(n)])
     said = f"N = {n}, mean {drawn.mean():.5g}, variance {drawn.var():.5g}, alpha {ALPHA}, {bits!r}"
@@ -113,7 +116,7 @@ def accept_moments(
 
 
 def passes(drawn: Sequence[float], mean: float, variance: float) -> bool:
-    """Whether the mean, and the mean square about it, are as stated, at ALPHA each."""
+    """Return whether mean and mean square about it are as stated, at ALPHA each."""
     limit = stats.norm.isf(ALPHA / 2)
     errors = (np.asarray(drawn) - mean) / variance**0.5
     squares = errors**2

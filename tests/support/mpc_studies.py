@@ -1,4 +1,7 @@
-"""What the protocol's tests share: α and N, and one chunk dealt and evaluated. Whole studies: `tests/studies.py`."""
+"""Shared by the protocol's tests: α and N, and one chunk dealt and evaluated.
+
+Whole studies are in `tests/support/studies.py`.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 ALPHA = 1e-6
-"""Chance that one statistical test of right code fails, had its seed been chosen at random."""
+"""The chance that one statistical test of right code fails, over random seeds."""
 RUNS = 250
 """Whole studies per data set in a statistical test."""
 EDGES = 20_000
 """Edges, each with fresh masks and keys, per data set in a statistical test of one chunk."""
 
 LEANING = " + ".join(f"sign({p}.x + {q}.x - 2 * {r}.x)" for p, q, r in ("abc", "acb", "bca"))
-"""Which way triples lean: every comparison mixes all three records."""
+"""An asymmetric kernel of three records: every comparison mixes all three."""
 
 Columns = Mapping[str, np.ndarray]
 
@@ -42,19 +45,25 @@ def seed_of(label: str) -> bytes:
 
 
 def patterns(degree: int) -> list[Pattern]:
-    """Every pattern that balanced sampling can give: the records of one node stand side by side, two nodes or more."""
+    """Return every pattern that balanced sampling can give.
+
+    The records of one node stand side by side, and there are two nodes or more.
+    """
     steps = product((0, 1), repeat=degree - 1)
     return [tuple(int(n) for n in np.cumsum((0, *step))) for step in steps if any(step)]
 
 
 def make_schema(**fields: tuple[str, ...]) -> Schema:
-    """name=(lower, upper) or (lower, upper, resolution), as exact text."""
+    """Return a schema from name=(lower, upper) or (lower, upper, resolution), as exact text."""
     return Schema(FieldText(name, *bounds).schema() for name, bounds in fields.items())
 
 
 @dataclass
 class ChunkRun:
-    """One chunk, dealt and evaluated by all owners in memory. masks, masked: per slot and wire (count,) uint64."""
+    """One chunk, dealt and evaluated by all owners in memory.
+
+    masks and masked hold (count,) uint64 per slot and wire.
+    """
 
     plan: Plan
     program: Program
@@ -71,7 +80,7 @@ class ChunkRun:
 def program_of(
     kernels: Kernel | Sequence[Kernel], ring: Ring, pattern: Pattern = (0, 1)
 ) -> Program:
-    """The program of one pattern alone."""
+    """Compile the program of one pattern alone."""
     return compile_program([kernels] if isinstance(kernels, Kernel) else kernels, ring, [pattern])
 
 
@@ -83,7 +92,10 @@ def run_chunk(
     label: str = "chunk",
     pattern: Pattern = (0, 1),
 ) -> ChunkRun:
-    """Edge j is row j of every slot's table; every record has its own masks. Material goes through its encoding."""
+    """Deal and evaluate one chunk, in which edge j is row j of every slot's table.
+
+    Every record has its own masks. The material goes through its encoding.
+    """
     program, seed, tree_hash = (
         program_of(kernels, ring, pattern),
         seed_of(label),
@@ -132,12 +144,12 @@ def tree_hash_of(label: str) -> FixedKeyHash:
 
 
 def clear_total(kernel: Kernel, ring: Ring, records: Sequence[Columns]) -> int:
-    """The same in the clear, reduced into the ring."""
+    """Return the sum over all edges in the clear, reduced into the ring."""
     return ring.decode(ring.encode(sum(int(value) for value in kernel.evaluate(records))))
 
 
 def sent_shares(run: ChunkRun, layer: int, count: int) -> list[LayerShares]:
-    """What each party sent in a layer; nothing where it had nothing to send."""
+    """Return each party's message of a layer; it is empty for a party that sends nothing."""
     lines = {line.party: line.message for line in run.sent if line.round == layer + 1}
     nothing = LayerShares({}, {})
     return [
@@ -147,7 +159,7 @@ def sent_shares(run: ChunkRun, layer: int, count: int) -> list[LayerShares]:
 
 
 def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-    """What all owners see once everything is opened: bits by number, places by number, all masked."""
+    """Return what all owners see after all openings: bits and places by number, all masked."""
     bits: dict[int, np.ndarray] = {}
     places: dict[int, np.ndarray] = {}
     for layer in range(len(run.plan.layers)):
@@ -162,7 +174,7 @@ def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, 
 
 
 def homogeneity(first: np.ndarray, second: np.ndarray) -> float:
-    """The p-value of "both samples of small categories come from one law" (chi-square)."""
+    """Return the p-value of “both samples of small categories come from one law” (chi-square)."""
     size = int(max(first.max(), second.max())) + 1
     counts = np.stack(
         [np.bincount(sample.astype(np.int64), minlength=size) for sample in (first, second)]
@@ -175,5 +187,5 @@ def homogeneity(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def uniformity(sample: np.ndarray, categories: int) -> float:
-    """The p-value of "the sample is uniform over the categories" (chi-square)."""
+    """Return the p-value of “the sample is uniform over the categories” (chi-square)."""
     return float(stats.chisquare(np.bincount(sample.astype(np.int64), minlength=categories)).pvalue)

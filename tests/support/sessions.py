@@ -1,4 +1,4 @@
-"""Sessions of all nodes of a small study, taken step by step as far as a test wants."""
+"""Sessions of all nodes of a small study, which a test takes as many steps as it wants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from umpc.mpc.chunks import Chunk
 
 
 class Run:
-    """changes: as for make_study."""
+    """One run of a study. The changes are those of `make_study`."""
 
     def __init__(self, counts: Sequence[int] = (3, 4), label: str = "run", **changes):
         self.study = make_study(nodes=len(counts), **changes)
@@ -53,7 +53,7 @@ class Run:
         return dict(self.dealer.deal_one(chunk))[node].payload
 
     def protocols(self, chunk: Chunk) -> list:
-        """The chunk's protocols, in party order."""
+        """Return the chunk's protocols, in party order."""
         tree_hash = self.attempt.tree_hash()
         return [
             self.nodes[node].protocol(chunk, self.material(chunk, node), tree_hash)
@@ -74,5 +74,5 @@ class Run:
 
 
 def first_chunk(run: Run, parties: int = 2) -> Chunk:
-    """The first chunk of so many owners."""
+    """Return the first chunk of that many owners."""
     return next(chunk for chunk in run.attempt.chunks() if len(chunk.parties) == parties)

@@ -1,4 +1,4 @@
-"""What the tests of shuffled studies share: a study, and who saw what in a run in memory."""
+"""Shared by the tests of shuffled studies: a study, and what each process saw of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ SHUFFLERS = (Participant("shuffler-1", "shuffler-1:1"), Participant("shuffler-2"
 
 
 def shuffled_study(nodes: int = 2, **changes) -> Study:
-    """Kendall's tau of x and y, 0 to 3, a bin a value; changes: as for make_study."""
+    """Return a study of Kendall's tau of x and y, from 0 to 3, with one bin per value.
+
+    The changes are those of `make_study`.
+    """
     shape = NO_EDGES | {
         "noise": "shuffled",
         "protocol": "ghazi-shuffle",
@@ -47,7 +50,10 @@ def protocol_of(attempt: Attempt) -> ShuffleMessages:
 
 @contextmanager
 def one_protocol() -> Iterator[None]:
-    """Equal studies of equal counts have one protocol object in all processes of all runs: its matrix and widths."""
+    """Give all processes of all runs of equal studies one protocol object.
+
+    Its matrix and widths are then computed once.
+    """
     kept = cache(messages_of)
 
     def once(study: Study, counts: Sequence[tuple[int, int]]) -> ShuffleMessages:
@@ -60,7 +66,7 @@ def one_protocol() -> Iterator[None]:
 
 
 def messages(run: Simulated) -> list[np.ndarray]:
-    """Every node's numbers, (d, records r): what nobody but the node sees."""
+    """Return every node's numbers, (d, records r), which only the node sees."""
     of = protocol_of(run.attempt)
     parts = [
         [
@@ -73,12 +79,12 @@ def messages(run: Simulated) -> list[np.ndarray]:
 
 
 def mask_of(run: Simulated) -> np.uint64:
-    """2^w − 1: what reduces numbers modulo 2^w."""
+    """Return 2^w − 1, which reduces numbers modulo 2^w."""
     return np.uint64((1 << protocol_of(run.attempt).protocol.width) - 1)
 
 
 def heaps(run: Simulated) -> list[np.ndarray]:
-    """What either shuffler sent to the coordinator: (d, n r)."""
+    """Return the heap that each shuffler sent to the coordinator: (d, n r)."""
     protocol, found = protocol_of(run.attempt).protocol, []
     for place in run.attempt.study.shufflers:
         data = b"".join(
@@ -90,5 +96,5 @@ def heaps(run: Simulated) -> list[np.ndarray]:
 
 
 def sums(numbers: np.ndarray, run: Simulated) -> np.ndarray:
-    """(d,): of some numbers, as signed integers."""
+    """Return the sums of numbers by coordinate, (d,), as signed integers."""
     return add_up(numbers, protocol_of(run.attempt).protocol.width)

@@ -1,8 +1,9 @@
-"""What the tests of samplers share: α and N, a seeded stream, and the chi-square test.
+"""Shared by the tests of samplers: α and N, a seeded stream, and the chi-square test.
 
-A sampler is right if its draws pass `chi_square` against probabilities computed elsewhere (scipy, closed
-forms), and the test is worth something if they fail against the law of a wrong scale, times 0.7 and 1.3. Both use
-the same draws and the same α. Streams are seeded, so a result never changes; a failing test prints its seed.
+A sampler is right if its draws pass `chi_square` against probabilities computed elsewhere (scipy,
+closed forms). The test is worth something if the draws fail against the law of a wrong scale, times
+0.7 and 1.3. Both checks use the same draws and the same α. Streams are seeded, so a result never
+changes, and a failing test prints its seed.
 """
 
 from __future__ import annotations
@@ -16,22 +17,26 @@ import numpy as np
 from scipy import stats
 
 ALPHA = 1e-6
-"""Chance that one test of a right sampler fails, had its seed been chosen at random."""
+"""The chance that one test of a right sampler fails, over random seeds."""
 
 N = 5_000
-"""Draws per test. Few, for speed, but enough: the power checks, with the same N, reject a wrong scale."""
+"""Draws per test: few, for speed, but enough for the power checks to reject a wrong scale."""
 
 N_MOSTLY_ZERO = 40_000
-"""Draws per test of a law whose mass is mostly at 0 (shape 1/16), which tells less per draw."""
+"""Draws per test of a law with most mass at 0 (shape 1/16), where a draw tells less."""
 
 BINS = 30
-"""Bins of about equal probability; fewer where single values are heavier."""
+"""The number of bins of about equal probability; there are fewer where single values are heavier.
+"""
 
 WRONG_SCALES = (Fraction(7, 10), Fraction(13, 10))
 
 
 class SeededBits:
-    """A `RandomBits`: SHAKE-256 of seed and counter. Same seed, same bits; printed when a test fails."""
+    """A `RandomBits` from SHAKE-256 of seed and counter: equal seeds give equal bits.
+
+    A failing test prints it.
+    """
 
     def __init__(self, seed: str):
         self.seed = seed
@@ -51,7 +56,7 @@ class SeededBits:
 
 
 def fixed_bits(*words: int) -> Callable[[int], int]:
-    """A `RandomBits` that returns these 64-bit words, then fails: a draw that asks for more is a failure."""
+    """Return a `RandomBits` of these 64-bit words, which fails when a draw asks for more."""
     remaining = list(words)
 
     def bits(count: int) -> int:
@@ -62,14 +67,16 @@ def fixed_bits(*words: int) -> Callable[[int], int]:
 
 
 def quantile_edges(cdf: Callable[[int], float], low: int, high: int, count: int) -> list[int]:
-    """Integers that cut the law into at most `BINS` bins (.., e_1], (e_1, e_2], ..., (e_m, ..)."""
+    """Return integers that cut the law into at most `BINS` bins (.., e_1], (e_1, e_2], ..., (e_m,
+    ..).
+    """
     levels = [(i + 1) / BINS for i in range(BINS - 1)]
     edges = {low + bisect_left(range(low, high), level, key=cdf) for level in levels}
     return [e for e in sorted(edges) if 1 - cdf(e) > 5 / count]
 
 
 def chi_square(draws: Sequence[int], cdf: Callable[[int], float], low: int, high: int) -> float:
-    """The p-value of `draws` under the law with this distribution function, nearly all of it in low..high."""
+    """Return the p-value of `draws` under the law, whose mass is nearly all in low..high."""
     edges = quantile_edges(cdf, low, high, len(draws))
     cumulative = np.array([0.0, *(cdf(e) for e in edges), 1.0])
     expected = np.diff(cumulative) * len(draws)
@@ -90,47 +97,54 @@ def accept(
 def reject(
     draws: Sequence[int], cdf: Callable[[int], float], low: int, high: int, bits: SeededBits
 ) -> None:
-    """Fail, and name the seed, if the test would let these wrong draws pass."""
+    """Fail, and name the seed, if the test lets these wrong draws pass."""
     p = chi_square(draws, cdf, low, high)
     assert p < ALPHA, (
         f"no power: a wrong scale passes with p = {p:.2e}, N = {len(draws)} and {bits!r}"
     )
 
 
-# --- for fast samplers: many draws, and Kolmogorov-Smirnov too ----------------------------------------------
+# --- for fast samplers: many draws, and Kolmogorov-Smirnov too
 
 N_MANY = 100_000
-"""Draws per test of a sampler that takes 0.1 ms or less; power is shown with the same draws."""
+"""Draws per test of a sampler that takes 0.1 ms or less; the same draws show the power."""
 
 LawOf = Callable[[float], Callable[[np.ndarray], np.ndarray]]
-"""From a scale, relative to the right one, to the distribution function of the law, on arrays."""
+"""A scale, relative to the right one → the law's distribution function, on arrays."""
 
 
 def kolmogorov_smirnov(draws: Sequence[int], cdf: Callable[[np.ndarray], np.ndarray]) -> float:
-    """A p-value; for a discrete law an upper bound of it, so that a right sampler fails even less often."""
+    """Return a p-value; for a discrete law it is an upper bound.
+
+    A right sampler then fails even less often.
+    """
     values, counts = np.unique(np.array(draws, dtype=np.float64), return_counts=True)
     empirical = np.cumsum(counts) / len(draws)
     return float(stats.kstwo.sf(np.abs(empirical - cdf(values)).max(), len(draws)))
 
 
 def accept_only(draws: Sequence[int], law: LawOf, low: int, high: int, bits: SeededBits) -> None:
-    """Both tests accept the draws under the law, and both reject them under the law of scale x 0.7 and x 1.3."""
+    """Check that both tests accept the draws, and reject them for the scales × 0.7 and × 1.3."""
     for scale in (1.0, *map(float, WRONG_SCALES)):
         cdf = law(scale)
         chi = chi_square(draws, lambda x, cdf=cdf: float(cdf(np.array([float(x)]))[0]), low, high)
         ks = kolmogorov_smirnov(draws, cdf)
         right = min(chi, ks) > ALPHA if scale == 1.0 else max(chi, ks) < ALPHA
         assert right, (
-            f"scale x {scale}: chi-square p = {chi:.2e}, KS p = {ks:.2e}, N = {len(draws)}, {bits!r}"
+            f"scale x {scale}: chi-square p = {chi:.2e}, KS p = {ks:.2e}, "
+            f"N = {len(draws)}, {bits!r}"
         )
 
 
 def hockey_stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
-    """The least delta for which p is within (epsilon, delta) of q: sum of max(0, p - e^epsilon q)."""
+    """Return the least delta for which p is within (epsilon, delta) of q.
+
+    That is the sum of max(0, p − e^epsilon q).
+    """
     return float(np.maximum(p - np.exp(epsilon) * q, 0).sum())
 
 
 def shift_delta(pmf: np.ndarray, shift: int, epsilon: float) -> float:
-    """`hockey_stick` of a law on consecutive integers and its shift, the worse direction."""
+    """Return `hockey_stick` of a law on consecutive integers and its shift, the worse way round."""
     here, there = np.pad(pmf, (0, shift)), np.pad(pmf, (shift, 0))
     return max(hockey_stick(here, there, epsilon), hockey_stick(there, here, epsilon))

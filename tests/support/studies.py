@@ -1,4 +1,4 @@
-"""What tests of whole studies share: seeded randomness, small studies and tables, sums in the clear over the same E."""
+"""Shared by tests of whole studies: seeded randomness, small studies, tables, sums in the clear."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
 GINI = "abs(a.x - b.x)"
 AUC = "(sign(a.x - b.x) + 1) * (1/2)"
 TRIPLE = "a.x * b.x * c.x"
-"""Of three records: a product of three masked numbers."""
+"""A kernel of three records: a product of three masked numbers."""
 SPEARMAN = to_text(LIBRARY["spearman_rho"].expression(["x", "y"]))
-"""Of three records: comparisons of two owners each."""
+"""A kernel of three records: comparisons of two owners each."""
 SKEWNESS = to_text(LIBRARY["triples_skewness"].expression(["x"]))
-"""Of three records: comparisons of all three owners, by tables."""
+"""A kernel of three records: comparisons of all three owners, by tables."""
 
 LOUD = "1e12"
-"""An ε under which there is no noise: the exact sum comes out."""
+"""An ε so large that there is no noise: the exact sum comes out."""
 
 CLASSES = FieldText.of_categories("label", ["case", "control"], public=True)
 Columns = Mapping[str, np.ndarray]
@@ -47,9 +47,10 @@ Columns = Mapping[str, np.ndarray]
 
 @contextmanager
 def compiled_once() -> Iterator[None]:
-    """What equal studies of equal sizes have in common is derived once, not by every process of every run.
+    """Derive everything that equal studies of equal sizes share only once.
 
-    For tests of many runs: plans, sizes, the laws of the noise, and E where it is all sets of records.
+    This is for tests of many runs. It covers plans, sizes, the laws of the noise, and E where it
+    holds all sets of records.
     """
     programs, graphs, sizes = {}, {}, {}
     sizes_of, laws = Sizes.of, cache(noise_of)
@@ -82,7 +83,7 @@ def compiled_once() -> Iterator[None]:
 
 
 class Entropy:
-    """Uniform bytes that are the same for the same seed; its repr is what a failing test prints."""
+    """Uniform bytes that are equal for equal seeds; a failing test prints the seed by its repr."""
 
     def __init__(self, seed: str):
         self.seed = seed
@@ -109,7 +110,10 @@ def make_study(
     y: tuple[str, ...] = ("0", "3"),
     **changes,
 ) -> Study:
-    """A study over x and y; changes: any of the study's entries. For two samples the label is public."""
+    """Return a study over x and y. The changes replace any of its entries.
+
+    A two-sample study gets a public label as well.
+    """
     fields = (FieldText("x", *x), FieldText("y", *y))
     study = flat_study(
         name="study",
@@ -129,7 +133,10 @@ def make_study(
 def library_study(
     name: str, fields: Sequence[FieldText], nodes: int, columns: Sequence[str], **changes
 ) -> Study:
-    """A study of one of the library's statistics. changes: as for make_study, and `parameters` of the statistic."""
+    """Return a study of one of the library's statistics.
+
+    The changes are those of `make_study`, and `parameters` of the statistic.
+    """
     statistic = LIBRARY[name]
     kernels = [to_text(e) for e in statistic.expressions(columns, changes.pop("parameters", None))]
     facts = {key: getattr(statistic, key) for key in ("degree", "estimator", "sampling")}
@@ -150,14 +157,17 @@ def table(
 def random_tables(
     counts: Sequence[int], label: str, low: int = 0, high: int = 3, classes: bool = False
 ) -> list[dict]:
-    """classes: with a random label in every table."""
+    """Return a table of random x and y for each count; with classes, also a random label."""
     rng = generator(label)
     columns = [rng.integers(low, high, (2, count), endpoint=True) for count in counts]
     return [table(*xy, rng.integers(0, 2, xy.shape[1]) if classes else None) for xy in columns]
 
 
 def by_class(study: Study, tables: Sequence[Columns]) -> list[Columns]:
-    """The tables as edges number their records: of two samples, the first class first."""
+    """Return the tables in the order in which edges number their records.
+
+    In two-sample studies the first class comes first.
+    """
     if not study.two_sample:
         return list(tables)
     label = study.label
@@ -172,7 +182,7 @@ def by_class(study: Study, tables: Sequence[Columns]) -> list[Columns]:
 
 
 def clear_sums(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> list[int]:
-    """Σ of each kernel over E in the clear, in its units."""
+    """Return the sum of each kernel over E in the clear, in its units."""
     totals, tables = [0] * len(study.kernels), by_class(study, tables)
     for owners, cell in graph.cells.items():
         rows = cell.edges(0, cell.count)
@@ -185,7 +195,7 @@ def clear_sums(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> li
 
 
 def graph_of(study: Study, found: Report) -> Hypergraph:
-    """E, from what the report publishes."""
+    """Return E as it follows from the published report."""
     classes = zip(found.first_class_by_node, found.records_by_node, strict=True)
     return edges_of(
         study,
@@ -197,7 +207,10 @@ def graph_of(study: Study, found: Report) -> Hypergraph:
 def make_members(
     study: Study, counts: Sequence[int], label: str = "members", first: Sequence[int] | None = None
 ) -> tuple[list[Member], list[bytes]]:
-    """Members and openings as honest nodes would make them. first: records of the first class."""
+    """Return members and openings as honest nodes make them.
+
+    Args: first: the number of records of the first class, per node.
+    """
     entropy = Entropy(label)
     openings = [entropy(32) for _ in counts]
     members = [

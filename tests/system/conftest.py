@@ -1,4 +1,4 @@
-"""A laboratory of real processes: dealer, nodes and coordinator on loopback, and ways to make them fail."""
+"""A laboratory of real processes on loopback: dealer, nodes, coordinator, and failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from umpc.node.budget.ledger import Ledger
 from umpc.study.parts import FieldText
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-"""Else each of the processes that these tests start compiles all of umpc, which takes as long as its other imports."""
+"""Otherwise each process of these tests compiles all of umpc, which doubles its start."""
 
 FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
@@ -37,7 +37,7 @@ def bank(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the coordinator ended."""
+    """The end of the coordinator: exit code, output, errors, and duration."""
 
     code: int
     output: str
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess:
-    """`umpc` with these arguments, run to its end."""
+    """Run `umpc` with these arguments to its end."""
     with Forked(
         [*UMPC, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -71,7 +71,7 @@ def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess
 
 
 class Lab:
-    """Some nodes and a dealer that run, and studies over them."""
+    """Some running nodes and a dealer, and studies over them."""
 
     def __init__(
         self, folder: Path, nodes: int, environment: Mapping[str, Mapping[str, str]] | None = None
@@ -86,7 +86,10 @@ class Lab:
     def start(
         self, epsilon: str = "10", more: str = "", *, dealer: bool = True, shufflers: bool = False
     ) -> Lab:
-        """more: sections of every node's configuration."""
+        """Start all processes and wait until they serve.
+
+        Args: more: further sections of every node's configuration.
+        """
         if dealer:
             self.deployment.start_dealer()
         for name in SHUFFLERS if shufflers else ():
@@ -98,7 +101,7 @@ class Lab:
         return self
 
     def arm(self, name: str, failpoint: str) -> None:
-        """Let the next process of this name fail: "point:kill" or "point:stop" (`umpc.failpoints`)."""
+        """Let the next process of this name fail, at “point:kill” or “point:stop”."""
         self.environment[name] = {"UMPC_FAILPOINT": failpoint}
 
     def disarm(self) -> None:
@@ -110,7 +113,10 @@ class Lab:
         return self.folder / f"{name}.csv"
 
     def study_file(self, **changes) -> Path:
-        """study.toml over all processes; keyword arguments replace what `write_study_file` takes."""
+        """Write study.toml over all processes.
+
+        The changes replace arguments of `write_study_file`.
+        """
         address = {name: served.address for name, served in self.served.items()}
         values = {
             "name": "lab",
@@ -125,7 +131,7 @@ class Lab:
         return write_study_file(self.folder, **{**values, **changes})
 
     def coordinate(self, file: Path, command: str = "run") -> subprocess.Popen:
-        """The coordinator's process, running; command: run or prepare."""
+        """Start the coordinator's process. The command is run or prepare."""
         environment = {**os.environ, **self.environment["coordinator"]}
         return Forked(
             [*UMPC, "study", command, str(file), "--format", "json"],
@@ -149,7 +155,7 @@ class Lab:
         return (self.folder / f"{name}.log").read_text()
 
     def wait_for_log(self, name: str, text: str, seconds: float = 10) -> str:
-        """The process's log once it says the text. Fails after so many seconds."""
+        """Return the process's log once it contains the text; fail after that many seconds."""
         deadline = time.monotonic() + seconds
         while text not in self.log(name):
             assert time.monotonic() < deadline, (
@@ -162,7 +168,7 @@ class Lab:
         stop(self.deployment.processes)
 
     def spent(self, name: str) -> Fraction:
-        """What the node's ledger says was spent, read after the node has ended; nothing may be left reserved."""
+        """Return what the node's ledger counts as spent, after the node has ended."""
         ledger = Ledger(self.folder / f"{name}-ledger.sqlite", name, Fraction(10))
         try:
             return ledger.balance().spent
@@ -170,7 +176,7 @@ class Lab:
             ledger.close()
 
     def reserved_by_the_living(self, name: str) -> int:
-        """Open reservations in a running node's ledger, read beside it."""
+        """Return the number of open reservations in a running node's ledger."""
         import sqlite3
 
         with sqlite3.connect(
@@ -182,7 +188,7 @@ class Lab:
 
 @pytest.fixture
 def lab(tmp_path) -> Iterator:
-    """lab(nodes, environment): a laboratory that is gone after the test."""
+    """Provide lab(nodes, environment), whose laboratories are stopped after the test."""
     made: list[Lab] = []
 
     def make(nodes: int = 2, environment: Mapping[str, Mapping[str, str]] | None = None) -> Lab:

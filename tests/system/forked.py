@@ -1,13 +1,13 @@
-"""Processes of the command `umpc` that need not import it again: each is forked from one that has.
+"""Processes of the command `umpc` that are forked from one that has imported everything.
 
-A process takes half a second of CPU to import numpy, gRPC and duckdb before it does anything, which is most of what a
-small study costs, and these tests start hundreds. `Forked` is a `subprocess.Popen` whose process comes from a source
-process that has imported everything and done nothing: a process of its own all the same, with its own id, files,
-environment, signals, memory and end. Whoever tests the start itself uses `subprocess`, as test_demo.py does, and so
-does `Forked` with any other command.
+A process takes half a second of CPU to import numpy, gRPC and duckdb. That is most of the cost of a
+small study, and these tests start hundreds. `Forked` is a `subprocess.Popen` whose process is
+forked from a source process that has imported everything and done nothing else. It is still a
+process of its own, with its own id, files, environment, signals, memory and end. Tests of the start
+itself use `subprocess`, as test_demo.py does, and `Forked` uses it for any other command.
 
-This process is made the reaper of orphans (prctl(2), PR_SET_CHILD_SUBREAPER): the source forks twice, so that the
-new process becomes our own child, and everything that `Popen` knows about children holds.
+This process becomes the reaper of orphans (prctl(2), PR_SET_CHILD_SUBREAPER). The source forks
+twice, so the new process becomes our own child, and `Popen` can wait for it as for any child.
 """
 
 from __future__ import annotations
@@ -46,11 +46,13 @@ IMPORTED = {
         "umpc.coordinator.studyfile",
     ),
 }
-"""What the source of a command imports; each has its own, so that no process finds what only another needs."""
+"""Command → the modules that its source imports. Each command has its own source, so that no
+process finds modules that only another command needs.
+"""
 
 
 class Forked(subprocess.Popen):
-    """As `subprocess.Popen`, for a command that begins with `UMPC`."""
+    """A `subprocess.Popen` for commands that begin with `UMPC`."""
 
     def _execute_child(self, args, *rest):
         if tuple(args[: len(UMPC)]) != UMPC:
@@ -66,7 +68,10 @@ class Forked(subprocess.Popen):
 
 
 def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int]) -> int:
-    """The id of a new process; files: which of ours it has as 0, 1 and 2, where not those of the source."""
+    """Return the id of a new process.
+
+    Args: files: our files that it gets as 0, 1 and 2, where they are not the source's.
+    """
     given = {target: ours for target, ours in files.items() if ours >= 0}
     request = json.dumps([list(arguments), environment, list(given)]).encode()
     assert len(request) < MOST_BYTES
@@ -77,7 +82,7 @@ def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int
 
 @cache
 def _source(command: str) -> socket.socket:
-    """Our end of the command's source process, which ends when we do."""
+    """Return our end of the command's source process, which ends when this process does."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, its):
@@ -89,11 +94,11 @@ def _source(command: str) -> socket.socket:
     return ours
 
 
-# --- the source ---------------------------------------------------------------------------------------------
+# --- the source
 
 
 def main(command: str, file: str) -> None:
-    """Fork for every request; in the new process, be `umpc` with these arguments."""
+    """Fork for every request; the new process becomes `umpc` with these arguments."""
     before = set(os.environ)
     for module in (*COMMON, *IMPORTED[command]):
         importlib.import_module(module)
@@ -123,7 +128,7 @@ def main(command: str, file: str) -> None:
 
 
 def _forked_twice(requests: socket.socket) -> bool:
-    """True in the new process, which its grandparent adopts; its id has been told then."""
+    """Return True in the new process, after its id was sent; its grandparent adopts it."""
     reading, writing = os.pipe()
     between = os.fork()
     if not between:

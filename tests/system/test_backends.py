@@ -1,4 +1,7 @@
-"""Every statistic of one or two records over real processes: by both backends as in the clear over the same E."""
+"""Every statistic of one or two records over real processes, with both backends.
+
+Each result must equal the value in the clear over the same E.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def test_every_pair_statistic_is_the_same_by_both_backends_as_in_the_clear(lab):
 
 
 def write_table(path: Path, name: str, count: int, rng: np.random.Generator) -> None:
-    """Few different values, so there are ties, and both bounds."""
+    """Write records with few different values, so that ties and both bounds occur."""
     columns = {}
     for field in fields_of(name):
         values = field.categories or [field.lower, "0", "1", "0.5", field.upper]
@@ -70,7 +73,7 @@ def study_facts(name: str) -> dict:
 
 
 def in_the_clear(here, report: dict) -> float | None:
-    """The statistic over the very E of the run, from the pooled tables."""
+    """Compute the statistic over the run's own E, from the pooled tables."""
     study = load_study_file(here.folder / "study.toml").study("coordinator")
     tables = pooled(study, [here.table(name) for name in here.names])
     firsts, records = report["first_class_by_node"], report["records_by_node"]

@@ -1,4 +1,4 @@
-"""Noisy pairs over real processes: the sum over the pairs with its noise, predicted bytes, no dealer, failing nodes."""
+"""Noisy pairs over real processes: sums with noise, predicted bytes, no dealer, node failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from umpc.errors import PeerLost, StudyError
 BELL = ("--protocol", "bell-2pc")
 STUDY = {"protocol": "bell-2pc", "dealer": None, "edges": "1p"}
 FAR = 6
-"""Standard deviations of a mean of many pairs' noise: nearly normal, so beyond with a probability below 1e-8."""
+"""Standard deviations of a mean of many pairs' noise. It is nearly normal, so it lies beyond with a
+probability below 1e-8.
+"""
 
 
 def check_cost(report: dict, rounds: int) -> None:
@@ -71,7 +73,7 @@ def test_what_is_no_study_of_noisy_pairs_is_refused_before_any_process_starts(op
 
 
 def test_a_demo_of_a_large_epsilon_has_the_budget_that_its_finite_bits_take():
-    """The demo's nodes allow as much δ as the study that they are started for costs."""
+    """The demo's nodes allow as much δ as their study costs."""
     report = result(*BELL, "--epsilon", "10", "--permutations", "1", "--nodes", "2")
     assert (
         report["delta"] < 1e-6

@@ -1,4 +1,4 @@
-"""A trusted curator over real processes: only where every site allows it, one number however often it is asked."""
+"""A trusted curator over real processes: only where every site allows it, and one number."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from umpc.errors import PeerLost, PolicyRefused
 FAR = 12
 STUDY = {"protocol": "central", "dealer": None, "edges": None}
 ALLOWED = "[policy]\ntrusted_curator = true\n"
-"""120 records: both nodes have the same 60."""
+"""A policy that allows it. Both nodes have the same 60 records, 120 in all."""
 
 
 def value(here: Lab) -> float:
-    """Kendall's tau of both tables together, without noise."""
+    """Compute Kendall's tau of both tables together, without noise."""
     lines = [
         line.split(",")
         for name in here.names
@@ -41,7 +41,10 @@ def test_the_same_study_asked_again_gives_the_same_number_and_pays_once(lab, noi
         assert again.report[key] == first.report[key], key
     assert other.report["estimate"] != first.report["estimate"]
     for name in here.names:
-        said = "RAW RECORDS leave: age, balance of all 60 records, shown to coordinator, a trusted curator"
+        said = (
+            "RAW RECORDS leave: age, balance of all 60 records, "
+            "shown to coordinator, a trusted curator"
+        )
         assert here.log(name).count(said) == 3
     rules(here, "node-2", "trusted_curator = false")
     refused = here.run(**study)

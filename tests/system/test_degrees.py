@@ -1,4 +1,4 @@
-"""Statistics of every degree over real processes: what is released without noise is exact."""
+"""Statistics of every degree over real processes; results without noise are exact."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ STATISTICS = {
 
 
 def table(node: int, records: int) -> str:
-    """Some records of a node, the same each time."""
+    """Return a node's table, the same in every run."""
     rng = np.random.default_rng(node)
     rows = (
-        f"{rng.integers(0, 21)},{rng.integers(-10, 11) / 2},{rng.integers(0, 3)},{rng.choice(['case', 'control'])}"
+        f"{rng.integers(0, 21)},{rng.integers(-10, 11) / 2},"
+        f"{rng.integers(0, 3)},{rng.choice(['case', 'control'])}"
         for _ in range(records)
     )
     return "\n".join(["x,y,label,class", *rows]) + "\n"
@@ -47,7 +48,7 @@ def table(node: int, records: int) -> str:
 
 @pytest.fixture(scope="module")
 def five(tmp_path_factory):
-    """Five nodes with few records, so that edges have up to four owners."""
+    """Provide five nodes with few records, so that edges have up to four owners."""
     here = Lab(tmp_path_factory.mktemp("five"), 5)
     try:
         here.start(epsilon="99" + "0" * 14)

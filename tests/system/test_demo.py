@@ -1,4 +1,4 @@
-"""`umpc demo`: a stranger's first minute, over real processes."""
+"""`umpc demo` over real processes: the first minute of a new user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEYS = {
     *("seconds_online", "seconds_offline", "seconds_total", "exact", "exact_over_edges"),
 }
 FAR = 12
-"""Standard deviations that noise does not reach: a discrete Laplace sum passes with probability below 1e-6."""
+"""Standard deviations beyond which a discrete Laplace sum lies with a probability below 1e-6."""
 
 
 def demo(*options: str) -> subprocess.CompletedProcess:
@@ -85,7 +85,10 @@ def test_the_noise_of_a_private_demo_is_what_the_report_says(nodes):
     ],
 )
 def test_the_noise_of_a_demo_has_the_formulas_standard_deviation(options, factor):
-    """Discrete Laplace of ratio q = exp(−ε/s), s = δ_max·Δf, times N/h in variance where every node adds its own."""
+    """The noise is discrete Laplace of ratio q = exp(−ε/s) with s = δ_max·Δf.
+
+    Where every node adds its own noise, the variance is N/h times as large.
+    """
     report = result(*options)
     q = exp(-1 / (2 * report["max_degree"]))
     expected = sqrt(factor * 2 * q) / (1 - q) / report["edges"]
@@ -171,7 +174,7 @@ def _wait_until(condition, seconds: float = 15) -> None:
 
 
 def _started(demo: int) -> list[int]:
-    """The dealer and four nodes of a demo, as soon as all of them run."""
+    """Return the dealer and four nodes of a demo, once all of them run."""
     _wait_until(lambda: len(_children(demo)) >= 5, seconds=60)
     return _children(demo)
 

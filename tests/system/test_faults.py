@@ -1,4 +1,7 @@
-"""A process that dies or stops, in every phase: the survivors end within 10 seconds, name it, and charge nothing."""
+"""A process dies or stops in any phase of a study.
+
+The survivors end within 10 seconds, name it, and charge nothing.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +121,7 @@ def test_a_node_that_is_away_is_named(lab):
 
 
 def test_every_node_tells_of_its_charge_and_ends_well(lab):
-    """The coordinator hangs up as soon as it has all shares; no node may take that for an abort."""
+    """The coordinator hangs up once it has all shares; no node may take that for an abort."""
     here = lab(3)
     outcomes = [here.start().run(name="first")] + [
         here.run(name=f"study-{number}") for number in range(8)

@@ -1,4 +1,4 @@
-"""Pairs without a dealer over real processes: exact sums, predicted bytes, no dealer anywhere, and nodes that fail."""
+"""Pairs without a dealer over real processes: exact sums, predicted bytes, node failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A committee's noise without a dealer over real processes: the default, at its predicted cost; nodes that fail."""
+"""A committee's noise without a dealer over real processes: cost and node failures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_node_that_fails_while_coins_are_tossed_is_named_and_costs_nothing(lab
 
 
 def test_prepared_ahead_the_noise_waits_with_the_rest(lab):
-    """Nodes of which two share no edge meet all the same: one edge, three nodes."""
+    """With one edge and three nodes, two nodes share no edge, and they connect all the same."""
     here = lab(3).start(dealer=False)
     study = STUDY | {"edges": "1", "name": "ahead"}
     prepared = here.run(command="prepare", **study)

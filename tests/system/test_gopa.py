@@ -1,4 +1,4 @@
-"""`gopa` over real processes: near the exact mean at the predicted cost, charged once with its delta, stored."""
+"""`gopa` over real processes: near the exact mean, at the predicted cost, charged once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_nodes_charge_epsilon_and_delta_once_and_send_the_same_again(lab):
 
 
 def test_a_node_that_dies_is_named_and_what_is_charged_is_said(lab):
-    """Without its message what it shared with the others does not cancel, so there is no result to be had."""
+    """Without the node's message its shared noise does not cancel, so there is no result."""
     here = lab(3, {"node-2": {"UMPC_FAILPOINT": "before-ready:kill"}}).start(dealer=False)
     outcome = here.run(**STUDY)
     assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error

@@ -1,6 +1,7 @@
-"""A node that is killed at any durable step of a study: its ledger verifies, counts whatever left, and answers again.
+"""A node is killed at any durable step of a study.
 
-The truth is what left: node-2's share, if the coordinator has a result. What is charged is read beside the nodes.
+Its ledger must verify, count every share that left, and answer again. The coordinator's result
+shows whether node-2's share left. The charge is read from the ledgers beside the running nodes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ BEFORE = [
     "before-charge",
     "charge-before-commit",
 ]
-"""Killed here, the node has charged nothing."""
+"""A node that is killed at these points has charged nothing."""
 AFTER = [
     "charge-after-commit",
     "charge-anchor-drafted",
@@ -47,12 +48,12 @@ AFTER = [
     "release-anchored",
     "after-record-release",
 ]
-"""Killed here, the node has charged, whether or not its share left."""
+"""A node that is killed at these points has charged; its share may have left or not."""
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
-    """One dealer and two nodes for all points: node-2 is killed and started again."""
+    """Provide one dealer and two nodes for all points; node-2 is killed and restarted."""
     lab = Lab(tmp_path_factory.mktemp("lab"), 2)
     try:
         yield lab.start()
@@ -73,21 +74,21 @@ def start_again(
 
 
 def beside(lab: Lab, name: str) -> Snapshot:
-    """The node's ledger, verified with its anchor, whether or not the node runs."""
+    """Return the node's ledger, verified with its anchor, whether or not the node runs."""
     snapshot = read_beside(Place.of(lab.folder / f"{name}-ledger.sqlite"))
     assert snapshot.fault == ""
     return snapshot
 
 
 def share_of(lab: Lab, name: str, study: str) -> bytes | None:
-    """The bytes that the node charged for and keeps."""
+    """Return the bytes that the node charged for and keeps."""
     rows = beside(lab, name).rows
     hashes = {row.study for row in rows if row.kind == "reserve" and row.note == study}
     return next((row.share for row in rows if row.kind == "charge" and row.study in hashes), None)
 
 
 def settled(lab: Lab) -> None:
-    """No node has a study open: they have noticed its end, and returned what it had reserved."""
+    """Wait until no node has an open reservation: all have noticed the study's end."""
     for name in lab.names:
         assert wait_until(lambda name=name: not beside(lab, name).account.open), (
             f"{name} keeps a reservation"
@@ -128,7 +129,11 @@ def test_killed_at(here, point):
 
 
 def asked_again(lab: Lab, name: str, first: Outcome) -> None:
-    """Charged everywhere: the same result at no cost. Nowhere: a new run. By one node: an error that names it."""
+    """Run the study again, and check the outcome by the charges.
+
+    If all nodes charged, it gives the same result at no cost. If none did, it is a new run. If one
+    did, an error names it.
+    """
     shares = {node: share_of(lab, node, name) for node in lab.names}
     charged = [node for node, share in shares.items() if share is not None]
     again = lab.run(name=name, epsilon="0.1")
@@ -146,14 +151,14 @@ def asked_again(lab: Lab, name: str, first: Outcome) -> None:
 
 
 def test_stopped_between_charge_and_send_nothing_left(lab):
-    """A node that stands still once the charge is on disk: had the share left before, there would be a result."""
+    """If a share left before its charge is on disk, there would be a result here."""
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": "charge-anchored:stop"}}).start()
     outcome = here.run()
     assert outcome.code == PeerLost.exit_code and outcome.output == "", outcome.error
     assert share_of(here, "node-2", "lab") is not None
 
 
-# --- two studies at once -------------------------------------------------------------------------------
+# --- two studies at once
 
 
 @pytest.mark.parametrize(
@@ -162,7 +167,7 @@ def test_stopped_between_charge_and_send_nothing_left(lab):
     ids=["epsilon", "delta"],
 )
 def test_two_studies_at_once_against_a_budget_for_one(lab, epsilon, delta, missing):
-    """node-2 can pay for one of the two, node-1 for both: exactly one runs, and the other says why not."""
+    """node-2 can pay for one study, node-1 for both: one runs, and the other names the reason."""
     here = lab(2)
     here.start()
     if delta is None:  # what one study costs, and half of it more
@@ -210,7 +215,7 @@ def kinds(lab: Lab, name: str) -> list[str]:
 
 
 def test_an_older_ledger_put_back_stops_the_node(lab):
-    """The whole file of yesterday, put back between two runs of the node."""
+    """An older copy of the whole file replaces the ledger between two runs of the node."""
     here = lab(1)
     here.table("node-1").write_text("age,balance\n1,2\n2,3\n3,5\n")
     start_again(here, "node-1")

@@ -1,6 +1,7 @@
-"""The order of system calls, as the kernel saw it: the charge is on two disks before the share's first byte is sent.
+"""The order of system calls: the charge is on two disks before the share's first byte is sent.
 
-Where strace is missing, `test_ledger_crash.py` still stops a node between charge and send: nothing has left.
+Where strace is missing, `test_ledger_crash.py` still stops a node between charge and send, and
+checks that nothing left.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from umpc.cli.deployment import UMPC
 from umpc.node.budget.ledgerfile import Place, read_beside
 
 SHARE_BYTES = 32 + 12 + 9 + 5 + 22
-"""At least: the attempt, three sums of 4 bytes; the frame of HTTP/2, gRPC's prefix, the record of TLS 1.3."""
+"""The least bytes of a share on the wire: the attempt, three sums of 4 bytes, the frame of HTTP/2,
+gRPC's prefix, and the record of TLS 1.3.
+"""
 CALLS = "fsync,fdatasync,rename,sendmsg,sendto,write,writev"
 LINE = re.compile(
     r"(?P<pid>\d+) +(?:<\.\.\. (?P<resumed>\w+) resumed>|(?P<call>\w+)\()(?P<rest>.*)"
@@ -35,7 +38,7 @@ def can_trace() -> bool:
 
 @dataclass
 class Call:
-    """One system call: when it began and when it had returned, as line numbers of the trace."""
+    """One system call: the lines of the trace at which it began and returned."""
 
     name: str
     text: str
@@ -45,7 +48,7 @@ class Call:
 
 
 def calls_of(trace: str) -> list[Call]:
-    """Calls in the order in which they began; a call that others interrupt in the trace is put together again."""
+    """Return the calls in the order of their beginnings; interrupted calls are joined again."""
     calls, open_calls = [], {}
     for number, line in enumerate(trace.splitlines()):
         found = LINE.fullmatch(line)
@@ -61,14 +64,17 @@ def calls_of(trace: str) -> list[Call]:
 
 
 def one(calls: list[Call], name: str, text: str, after: int) -> Call:
-    """The first such call that began after a line, and succeeded."""
+    """Return the first such call that began after a line, and succeeded."""
     return next(
         c for c in calls if c.name == name and text in c.text and c.began > after and c.result >= 0
     )
 
 
 def end_traced(strace: subprocess.Popen) -> None:
-    """End the process that strace runs, and so strace once its trace is whole; ended first it would leave calls out."""
+    """End the traced process, and so strace once its trace is complete.
+
+    If strace ended first, the trace would lack calls.
+    """
     deadline = time.monotonic() + 10
     (child,) = Path(f"/proc/{strace.pid}/task/{strace.pid}/children").read_text().split()
     os.kill(int(child), signal.SIGTERM)
@@ -76,9 +82,10 @@ def end_traced(strace: subprocess.Popen) -> None:
 
 
 def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
-    """TLS hides what is sent, not how much: after the charge is on disk a message goes out that can hold the share.
+    """Find a message that can hold the share only after the charge is on disk.
 
-    What else a node sends then, the stream's end, is shorter. So a share that left before would be missed here.
+    TLS hides content but not length. The node's other later message, the stream's end, is shorter.
+    A share that left too early would therefore be missed here.
     """
     here = lab(1)
     path, trace = here.folder / "node-1-ledger.sqlite", tmp_path / "trace"
@@ -104,7 +111,7 @@ def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
     calls = calls_of(trace.read_text())
 
     def anchored(row: int) -> tuple[Call, Call]:
-        """The anchor's calls for a row, in their order: written; renamed and its folder synced."""
+        """Return the anchor's calls for a row: write, rename, and sync of the folder."""
         written = one(calls, "write", f"umpc anchor 1: row {row},", 0)
         synced = one(calls, "fsync", f"{path}.anchor.new>", written.began)
         moved = one(calls, "rename", f'"{path}.anchor"', synced.ended)

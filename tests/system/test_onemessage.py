@@ -1,4 +1,4 @@
-"""One-message protocols over real processes: near the records' own value at the predicted cost, stored, paid once."""
+"""One-message protocols over real processes: near the exact value, stored, and paid once."""
 
 from __future__ import annotations
 

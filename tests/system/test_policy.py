@@ -1,4 +1,7 @@
-"""An administrator's rules over real processes: they count without a restart, and a person decides meanwhile."""
+"""An administrator's rules over real processes: they hold without a restart.
+
+Meanwhile a person may decide.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def refused(outcome: Outcome, error: type, *words: str) -> None:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """Two nodes; each test leaves node-1's rules empty."""
+    """Provide two nodes; each test leaves node-1's rules empty."""
     here = Lab(tmp_path_factory.mktemp("lab"), 2)
     try:
         yield here.start(more="[policy]\n")

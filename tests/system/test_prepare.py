@@ -1,6 +1,8 @@
-"""Studies prepared ahead, over real processes: the run takes what waits, once, and whatever fails leaves nothing.
+"""Studies prepared ahead, over real processes.
 
-The coordinator is a process of its own where that is tested, else it runs here: starting one takes longer than a study.
+The run takes the prepared material once, and failures leave no files. The coordinator is a process
+of its own where that is tested. Elsewhere it runs in this process, since a start takes longer than
+a study.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def again(lab: Lab, name: str, failpoint: str = "", more: str = "[policy]\n") ->
 
 
 def waiting_files(lab: Lab, name: str) -> list[int]:
-    """Sizes of files without a name that the node has open beside its ledger."""
+    """Return the sizes of unnamed files that the node has open beside its ledger."""
     folder, sizes = Path(f"/proc/{lab.served[name].process.pid}/fd"), []
     for link in folder.iterdir():
         target = os.readlink(link)
@@ -62,7 +64,7 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
 
 
 def files(lab: Lab) -> set[str]:
-    """All that has a name, but for the coordinator's own."""
+    """Return all named files, without the coordinator's own."""
     return {path.name for path in lab.folder.iterdir()} - {"study.toml"}
 
 
@@ -79,7 +81,7 @@ def spent(lab: Lab, name: str):
 
 
 def clear_sum() -> int:
-    """Kendall's sum over all pairs of the two nodes' tables, which are the same."""
+    """Compute Kendall's sum over all pairs of the two nodes' tables, which are equal."""
     rows = [tuple(map(float, line.split(","))) for line in TABLE.splitlines()[1:]] * 2
 
     def sign(value: float) -> int:
@@ -206,7 +208,7 @@ def test_an_evaluation_that_fails_uses_it_up(here):
     ("point", "charged"), [("charge-before-commit", False), ("after-charge", True)]
 )
 def test_a_prepared_run_is_charged_before_its_share_leaves(here, point, charged):
-    """As any run (`test_ledger_crash.py`): killed before the charge is on disk a node has released nothing."""
+    """A node that is killed before its charge is on disk has released nothing, as in any run."""
     before = spent(here, "node-2")
     again(here, "node-2", point)
     prepare(here, name=point)
@@ -260,7 +262,7 @@ def test_limits_of_number_and_time(here):
 
 
 def test_without_the_dealer_and_in_bounded_memory(here):
-    """More material than the window goes to disk; then the dealer ends, and the run does not miss it."""
+    """Material beyond the window goes to disk; the run then works after the dealer has ended."""
     for name in here.names:
         here.table(name).write_text(
             "age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(700))

@@ -1,4 +1,7 @@
-"""Bad input over real processes: one clear line that names what, where and what to do; nothing released or charged."""
+"""Bad input over real processes: one clear line, and nothing released or charged.
+
+The line names the problem, its place, and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from umpc.transport.authority import Authority
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """Two nodes and a dealer for all refusals of this file; each test brings its own table and study."""
+    """Provide two nodes and a dealer for this file; each test brings its own table and study."""
     here = Lab(tmp_path_factory.mktemp("lab"), 2)
     try:
         yield here.start(epsilon="3/2")
@@ -26,7 +29,7 @@ def running(tmp_path_factory):
 
 
 def refused(here: Lab, error: type[e.UmpcError], *words: str, **changes) -> str:
-    """Run a study that must be refused like this; returns its last line."""
+    """Run a study that must be refused with this error, and return its last line."""
     outcome = here.run(**changes)
     assert outcome.code == error.exit_code, outcome.error
     assert outcome.output == ""

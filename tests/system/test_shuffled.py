@@ -1,5 +1,8 @@
-"""ghazi-shuffle over real processes: near the records' own value at the predicted cost; shufflers that fail or hang are
-named, cost nothing before the charge, and after it the stored messages give a result in another run."""
+"""`ghazi-shuffle` over real processes: near the exact value at the predicted cost.
+
+Shufflers that fail or hang are named, and cost nothing before the charge. After the charge the
+stored messages give a result in another run.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def start(lab, nodes: int = 2, environment=None) -> Lab:
 
 
 def restart(here: Lab, *names: str) -> None:
-    """Shufflers that died come back, without what made them fail."""
+    """Start dead shufflers again, without failpoints."""
     here.disarm()
     for name in names:
         here.deployment.start_shuffler(name)
@@ -125,7 +128,10 @@ def test_after_a_shuffler_died_with_the_messages_another_run_gives_the_result_at
 
 @pytest.mark.parametrize("point", ["after-charge", "during-delivery"])
 def test_a_node_that_dies_at_the_release_leaves_no_result_until_it_is_back(lab, point):
-    """A shuffler gives nothing before all have delivered to it. The node had charged: another run delivers it again."""
+    """A shuffler gives nothing until all nodes have delivered.
+
+    The node had charged, so another run delivers its message again.
+    """
     here = start(lab, 2, {"node-2": {"UMPC_FAILPOINT": f"{point}:kill"}})
     outcome = run(here)
     assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error

@@ -1,4 +1,4 @@
-"""A process that dies in the middle of a stream: all end within 10 seconds, nothing is charged, no file is left."""
+"""A process dies in the middle of a stream: all end within 10 s, without charge or files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_killed_in_the_middle_of_a_stream(lab, step, dies):
 
 
 def _wait_for(process, text: str) -> None:
-    """Read its standard error up to a line with the text."""
+    """Read the process's standard error up to a line with the text."""
     for line in process.stderr:
         if text in line:
             return
@@ -56,6 +56,6 @@ def _wait_for(process, text: str) -> None:
 
 
 def _files(folder) -> set[str]:
-    """All files below, but those that SQLite keeps beside a ledger while it is open."""
+    """Return all files below, without those that SQLite keeps beside an open ledger."""
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     return {name for name in found if not name.endswith(("-wal", "-shm", "-journal"))}

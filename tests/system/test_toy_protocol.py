@@ -93,7 +93,7 @@ def test_a_command_without_the_line_refuses_it(study: Path):
 
 
 def test_a_setting_of_another_protocol_cannot_be_written(study: Path, tmp_path: Path):
-    text = study.read_text().replace("width = 12", "width = 12\nedges = \"2n\"")
+    text = study.read_text().replace("width = 12", 'width = 12\nedges = "2n"')
     other = tmp_path / "study.toml"
     other.write_text(text.replace('"coordinator"', json.dumps(str(study.parent / "coordinator"))))
     refused = run("study", "check", str(other))

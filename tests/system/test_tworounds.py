@@ -1,4 +1,4 @@
-"""`ghazi-rounds` over real processes: charged once, answered once, and an end for everybody who waits."""
+"""`ghazi-rounds` over real processes: charged once, answered once, and no process waits forever."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ STUDY = {
     "bins": {"age": 2, "balance": 2},
 }
 NOT_ANSWERED = ["after-send", "after-record-release", "before-answer", "answer-before-commit"]
-"""Killed here, the node has charged, and has no answer."""
+"""A node that is killed at these points has charged, and has no answer."""
 ANSWERED = ["answer-after-commit", "answer-anchored", "after-answer", "after-told"]
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory) -> Iterator[Lab]:
-    """Two nodes for all tests: node-2 is killed and started again."""
+    """Provide two nodes for all tests; node-2 is killed and started again."""
     lab = Lab(tmp_path_factory.mktemp("lab"), 2)
     try:
         yield lab.start("100", dealer=False)
@@ -50,14 +50,14 @@ def spent(lab: Lab) -> list[float]:
 
 
 def rows_of(lab: Lab, name: str, study: str) -> list[str]:
-    """The kinds of a study's rows in a node's ledger."""
+    """Return the kinds of a study's rows in a node's ledger."""
     rows = beside(lab, name).rows
     hashes = {row.study for row in rows if row.kind == "reserve" and row.note == study}
     return [row.kind for row in rows if row.study in hashes]
 
 
 def lead(lab: Lab, **changes):
-    """A run whose coordinator is this process."""
+    """Run a study whose coordinator is this process."""
     study = load_study_file(lab.study_file(**STUDY, **changes)).study("coordinator")
     return asyncio.run(run_study(study, load_identity(lab.folder / "coordinator", "coordinator")))
 
@@ -141,7 +141,7 @@ def test_nodes_wait_for_no_coordinator_that_fails_before_its_question(here, acti
 
 
 def test_a_node_that_stands_still_once_its_answer_is_on_disk_has_told_nothing(here):
-    """Had the answer left before, there would be a result."""
+    """If the answer left before it is on disk, there would be a result here."""
     start_again(here, "node-2")
     here.arm("node-2", "answer-anchored:stop")
     stopped = here.served["node-2"].process

@@ -37,7 +37,7 @@ from umpc.mpc.masked.plan_items import (
 from umpc.ustat import polynomial as poly
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.local import bound, relabel
-from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial
+from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial, build
 
 MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""
