@@ -129,7 +129,7 @@ def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
     """
     try:
         # scikit-learn ships no types.
-        from sklearn.datasets import load_breast_cancer  # type: ignore[import-untyped]
+        from sklearn.datasets import load_breast_cancer
     except ImportError as error:
         raise ConfigError(
             "the demo's own table is part of scikit-learn, which is not installed; "

@@ -1,4 +1,4 @@
-"""A message on the wire between nodes, or from the dealer: where it belongs, and its packed bytes."""
+"""A message on the wire between nodes, or from the dealer: its place, and its packed bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_PAYLOAD = 1 << 20
 """Largest payload in bytes; checked before anything is allocated."""
 
 Key = tuple[str, int, Owners, int]
-"""(step, round, owners, chunk): each once."""
+"""(step, round, owners, chunk): each occurs once."""
 
 STEPS = {
     "node_seed": 1,
@@ -33,19 +33,22 @@ STEPS = {
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
-"""From a dealer or a shuffler."""
+"""The steps that a dealer or a shuffler sends."""
 TO_SHUFFLERS = frozenset({"shares", "pad"})
 BETWEEN_NODES = frozenset(STEPS) - FROM_OTHERS - TO_SHUFFLERS
 TOGETHER = {"ot_extend": ("labels", 0), "pad": ("shares", 0)}
-"""Steps that are of the same round as another: both nodes of a link, or one node to both shufflers, send at once."""
+"""Steps that share the round of another step.
+
+Both nodes of a link, or one node to both shufflers, send them at once.
+"""
 
 
 @dataclass(frozen=True)
 class Frame:
     """`count` values of `width` bits for one chunk of one cell (material, open: `count` edges).
 
-    owners: the cell's; for what is sent once per link its two nodes. round: which round of the step, from 1; 0 where
-    there is but one.
+    owners: those of the cell; for a message that is sent once per link, the link's two nodes.
+    round: the round of the step, from 1; 0 where there is only one.
     """
 
     step: str
@@ -62,9 +65,8 @@ class Frame:
     @property
     def label(self) -> str:
         """The frame's place, as errors name it."""
-        return f"{self.step} {self.round or ''} of cell {self.owners}, chunk {self.chunk}".replace(
-            "  ", " "
-        )
+        step = f"{self.step} {self.round}" if self.round else self.step
+        return f"{step} of cell {self.owners}, chunk {self.chunk}"
 
     @property
     def key(self) -> Key:
@@ -72,7 +74,7 @@ class Frame:
 
     @property
     def round_of_study(self) -> tuple[str, int]:
-        """Frames that leave at once have the same one: what rounds are counted by."""
+        """The place by which rounds are counted: frames that leave at once share it."""
         return TOGETHER.get(self.step, (self.step, self.round))
 
     @property
@@ -98,7 +100,10 @@ def frame_of(message: Message, owners: Owners, number: int) -> Frame:
 def frame_bytes(
     step: str, owners: Owners, chunk: int, count: int, width: int, payload: int, round: int = 0
 ) -> int:
-    """Bytes of a frame as protobuf sends it: known from its shape alone, so costs can be predicted."""
+    """The bytes of a frame as protobuf sends it.
+
+    They follow from the frame's shape alone, so costs can be predicted.
+    """
     numbers = (STEPS[step], round, chunk, count, width)
     header = sum(1 + _varint_bytes(number) for number in numbers if number)
     header += 2 + sum(map(_varint_bytes, owners)) if owners else 0

@@ -1,4 +1,4 @@
-"""What coordinator and node say to each other in one study, step by step (docs/protocol.md).
+"""The messages between coordinator and node in one study, step by step (docs/protocol.md).
 
 | coordinator | node | step |
 |---|---|---|
@@ -10,10 +10,11 @@
 | Release | Released | release |
 | Ask, where the protocol asks | Answer | ask |
 
-Of a shuffled study Released comes in answer to Propose too, and then once more to Release, when the stored message has
-gone to the shufflers again.
+In a replay with shufflers, Released answers Propose, and once more Release: the stored message has
+then gone to the shufflers again.
 
-A node may send Progress at any time and ends with Failure; a coordinator ends with Abort or by closing the stream.
+A node may send Progress at any time and ends with Failure. A coordinator ends with Abort or by
+closing the stream.
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ class Propose:
 
 @dataclass(frozen=True)
 class Agree:
+    """Everybody's members, for everybody."""
+
     members: tuple[Member, ...]
 
 
 @dataclass(frozen=True)
 class Begin:
+    """Everybody's openings, for everybody."""
+
     openings: tuple[bytes, ...]
 
     def __repr__(self) -> str:
@@ -46,12 +51,12 @@ class Begin:
 
 @dataclass(frozen=True)
 class Evaluate:
-    pass
+    """Work on the data."""
 
 
 @dataclass(frozen=True)
 class Release:
-    pass
+    """Charge, and release the share."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +71,29 @@ class Ask:
 
 @dataclass(frozen=True)
 class Park:
-    pass
+    """Keep the prepared attempt for a later run."""
 
 
 @dataclass(frozen=True)
 class Abort:
+    """The study ends; culprit: the process at fault, if it is known."""
+
     culprit: str
     reason: str
 
 
 @dataclass(frozen=True)
 class Accepted:
+    """The node takes part."""
+
     study_hash: bytes
     member: Member
 
 
 @dataclass(frozen=True)
 class Opened:
+    """The node's part of the joint seed."""
+
     opening: bytes
 
     def __repr__(self) -> str:
@@ -91,7 +102,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Prepared:
-    """ahead: it was, before this run."""
+    """The attempt that the node derived. ahead: it was prepared before this run."""
 
     attempt: bytes
     bytes_received: int
@@ -100,7 +111,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Parked:
-    """bytes: that wait on the node's disk, for at most so many seconds."""
+    """The bytes that wait on the node's disk, and for how many seconds at most."""
 
     bytes: int
     seconds: int
@@ -108,7 +119,7 @@ class Parked:
 
 @dataclass(frozen=True)
 class StepBytes:
-    """Bytes of the frames of one step's round, to all peers together."""
+    """The bytes of one step's round, to all peers together."""
 
     step: str
     round: int
@@ -117,7 +128,11 @@ class StepBytes:
 
 @dataclass(frozen=True)
 class Ready:
-    """sent: on data, in ascending order of (number of the step, round). bytes_received: before the data."""
+    """The node has evaluated everything.
+
+    sent: bytes on data, in ascending order of (number of the step, round).
+    bytes_received: before the data.
+    """
 
     sent: tuple[StepBytes, ...]
     bytes_received: int
@@ -126,9 +141,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Released:
-    """A node's noisy share of each sum, masked by its zero shares. `records` is what the node contributed.
+    """A node's noisy share of each sum, masked by its zero shares.
 
-    Of a shuffled study the share is empty: it went to the shufflers, as `sent` counts.
+    records: the number of records that the node contributed.
+    share: empty where shufflers got the node's message; `sent` counts its bytes.
     """
 
     attempt: bytes
@@ -143,7 +159,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to Ask; to another question than the first there is none."""
+    """The answer to the first question. Another question has no answer."""
 
     answer: bytes
 
@@ -153,7 +169,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a node gives to the shufflers, as it keeps it: its message under a pad, and the pad's seed."""
+    """A node's message for the shufflers, as its ledger keeps it: masked, with the pad's seed."""
 
     attempt: bytes
     members: tuple[Member, ...]
@@ -167,6 +183,8 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Progress:
+    """How much of a step is done."""
+
     step: str
     done: int
     total: int
@@ -174,6 +192,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Failure:
+    """The node's study failed: the class of the error, and its public text."""
+
     error: str
     message: str
     culprit: str

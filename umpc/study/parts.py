@@ -16,9 +16,11 @@ MAX_NUMBER = 100
 
 
 class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A field's type; numbers as exact text such as "0.01" or "1/3". With categories it has no order.
+    """A field's type. Numbers are exact text such as "0.01" or "1/3".
 
-    public: a label that everybody may know, record by record; only how many records a node has of each is told.
+    categories: the labels of a field without order.
+    public: everybody may know the label of each record. Only the number of a node's records with
+        each label is disclosed.
     """
 
     name: str
@@ -35,6 +37,7 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(name, "0", str(len(labels) - 1), "1", labels, public)
 
     def schema(self) -> FieldSchema:
+        """The field with exact numbers. Raises: StudyError."""
         where = f"field {self.name!r}"
         return FieldSchema(
             self.name,
@@ -46,9 +49,10 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FieldBins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a field's values are grouped: `count` bins of equal width, or 0 and the cut points between them.
+    """The bins of a field's values: `count` bins of equal width, or the cut points between them.
 
-    A value lies in the bin whose number is how many cut points are at most it. Cut points are exact text.
+    count: 0 if there are cut points. cuts: exact text. A value lies in the bin whose number is the
+    number of cut points that are not above the value.
     """
 
     field: str
@@ -56,21 +60,24 @@ class FieldBins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cuts: tuple[str, ...] = ()
 
     def units(self, field: FieldSchema) -> tuple[int, ...]:
-        """The cut points in steps of the field's resolution. Raises: StudyError where one is no multiple of it."""
+        """The cut points in steps of the field's resolution.
+
+        Raises: StudyError where a cut point is not a multiple of the resolution.
+        """
         found = []
         for cut in self.cuts:
             units = exact(cut, f"bins of {self.field!r}: a cut point") / field.resolution
             if units.denominator != 1:
                 raise StudyError(
-                    f"bins of {self.field!r}: the cut point {cut} is not a multiple of the resolution "
-                    f"{field.resolution}; write one"
+                    f"bins of {self.field!r}: the cut point {cut} is not a multiple of the "
+                    f"resolution {field.resolution}; write one"
                 )
             found.append(int(units))
         return tuple(found)
 
 
 class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A process: the name in its certificate, and where it listens."""
+    """A process: the name in its certificate, and the address where it listens."""
 
     name: str
     address: str

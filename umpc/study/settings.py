@@ -108,9 +108,7 @@ def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
                 f"{named(known)}. Remove it"
             )
     numbers = _numbers_as_text(kind)
-    values = {
-        key: _as_text(value) if key in numbers else value for key, value in entries.items()
-    }
+    values = {key: _as_text(value) if key in numbers else value for key, value in entries.items()}
     try:
         return msgspec.convert({TAG_FIELD: name_of(kind), **values}, type=kind)
     except msgspec.ValidationError as error:

@@ -205,7 +205,7 @@ class AttemptRunner:
         )
 
     async def resume(self, prepared: PreparedAttempt, study: Study) -> None:
-        """Links of a meeting of its own: those of the preparation are gone, and a peer may know them.
+        """Make links of a new meeting: those of the preparation are gone, and known to a peer.
 
         Args: study: as it was proposed for the run, perhaps with other addresses.
         """

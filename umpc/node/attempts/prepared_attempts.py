@@ -1,8 +1,9 @@
-"""Attempts that are prepared and wait for their run: in this process's memory, each taken once, for a limited time.
+"""Prepared attempts that wait for their run, in this process's memory, for a limited time.
 
-A parked attempt keeps its reservation of ε and δ, so the run finds its budget. Taken, it belongs to the run, which uses
-it up whether or not it comes to an end; dropped, expired or left when the process ends, its reservation is returned.
-Nothing of it can be found again by another process: session and key are in memory alone.
+A prepared attempt keeps its reservation of ε and δ, so the run finds its budget. Each is taken
+once. It then belongs to the run, which uses it up whether or not it comes to an end. Where an
+attempt is dropped, expires, or is left when the process ends, its reservation is returned. Another
+process cannot find anything of it: side and key are in memory alone.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ log = logging.getLogger("umpc.node")
 
 @dataclass
 class PreparedAttempt:
-    """One attempt up to *prepared*, which says the same again to the same questions, and else nothing.
+    """One attempt up to *prepared*. It repeats its answers to the same messages, and says no more.
 
-    spool: the material of `chunks`, in their order; None where nothing is dealt. bytes_offline: what its preparation
-    took. delta: what is reserved of it.
+    spool: the material of `chunks`, in their order; None where nothing is dealt.
+    bytes_offline: the bytes of its preparation. delta: the reserved δ.
     """
 
     side: NodeSide
@@ -57,7 +58,8 @@ class PreparedAttempt:
     def agree(self, members: Sequence[Member]) -> bytes:
         """Its opening again, where all members are those of the preparation.
 
-        The opening was shown before, so to any other members it must not be shown: they could choose theirs by it.
+        The opening was shown before. Other members must not see it, because they could choose
+        theirs by it.
 
         Raises: PreparationLost naming a node that came with another member; RemoteProtocolError.
         """
@@ -71,15 +73,19 @@ class PreparedAttempt:
         for member, before in zip(members, ours, strict=True):
             if member != before:
                 raise PreparationLost(
-                    f"{member.name} no longer has what was prepared for this study (it was started again, or time "
-                    f"was up), so the others drop theirs; the study runs from the start, or prepare it again",
+                    f"{member.name} no longer has what was prepared for this study (it was "
+                    f"started again, or time was up), so the others drop theirs; the study runs "
+                    f"from the start, or prepare it again",
                     culprit=member.name,
                     step="agree",
                 )
         return self.openings[self.side.index]
 
     def begin(self, openings: Sequence[bytes]) -> Attempt:
-        """The attempt, where all openings are those of the preparation: then seed and material are its own."""
+        """The attempt, where all openings are those of the preparation.
+
+        Raises: RemoteProtocolError for other openings: seed and material would not be its own.
+        """
         if tuple(openings) != self.openings:
             raise self._altered("other openings than those of the preparation", "prepare")
         return self.attempt
@@ -101,7 +107,12 @@ class _Place:
 
 
 class PreparedAttempts:
-    """Args: most: attempts at once. seconds: for which one may wait. clock, later: the loop's, or a test's."""
+    """All prepared attempts of a node.
+
+    Args:
+        most: how many attempts may wait at once. seconds: how long each may wait.
+        clock, later: those of the event loop, or of a test.
+    """
 
     def __init__(
         self,
@@ -131,8 +142,9 @@ class PreparedAttempts:
             )
         first = min(place.until for place in self._places.values()) - self._clock()
         raise PreparationError(
-            f"{len(self._places)} prepared studies wait there already, which is the most; run one of them, or this one "
-            f"without preparation, or come back in {max(0.0, first) / 3600:.1f} h, when the next one's time is up"
+            f"{len(self._places)} prepared studies wait there already, which is the most; run one "
+            f"of them, or this one without preparation, or come back in "
+            f"{max(0.0, first) / 3600:.1f} h, when the next one's time is up"
         )
 
     def put(self, parked: PreparedAttempt) -> None:
@@ -144,7 +156,7 @@ class PreparedAttempts:
         self._places[parked.study_hash] = _Place(parked, self._clock() + self.seconds, timer)
 
     def take(self, study_hash: bytes) -> PreparedAttempt | None:
-        """What waits for this study, which no longer waits; the taker closes it and settles its reservation."""
+        """Take the attempt that waits for this study; the taker closes it and its reservation."""
         place = self._places.get(study_hash)
         # The timer stands still while a machine sleeps, the clock does not.
         if place is not None and self._clock() >= place.until:

@@ -94,7 +94,7 @@ def check_size(messages: OneMessage, name: str, counts: ClassCounts) -> None:
 def uniform_std(study: Study, counts: Sequence[ClassCounts], messages: Predictable) -> float:
     """The standard deviation of the randomisation, for records uniform between their bounds.
 
-    It depends on the data, which nobody has before the study; other data give a value of that order.
+    It depends on the data, which nobody has before the study. Other data give a value of that size.
     """
     columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
     return messages.predicted_std(columns, sum(first for first, _ in counts))

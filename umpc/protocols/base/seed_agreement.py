@@ -1,4 +1,4 @@
-"""The steps by which a node joins an attempt: commit, hear everybody, open, and check all openings."""
+"""The steps by which a node joins an attempt: commit, hear everybody, open, check all."""
 
 from __future__ import annotations
 

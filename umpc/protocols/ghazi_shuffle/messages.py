@@ -76,7 +76,10 @@ class ShuffleMessages:
     # --- the node ------------------------------------------------------------------------------
 
     def seal(self, columns: Columns, bits: RandomBits) -> Sealed:
-        """A node's message in two halves. Args: columns: field → (records,) int64. bits: its own entropy."""
+        """A node's message in two halves.
+
+        Args: columns: field → (records,) int64. bits: the node's own entropy.
+        """
         order = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
         seed = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
         numbers = mix(self.protocol.split_records(columns, bits), Stream(order))
@@ -109,7 +112,7 @@ class ShuffleMessages:
         )
 
     def heap(self, place: int, parts: Sequence[np.ndarray], seed: bytes) -> Iterator[Frame]:
-        """All nodes' parts, every coordinate in the order that both shufflers draw from one seed."""
+        """All nodes' parts, each coordinate in the order that both shufflers draw from one seed."""
         heap = mix(np.concatenate(parts, axis=1), Stream(derive(seed, "order")))
         return self._pieces(
             "heap", (place,), pack(heap.reshape(-1), self.protocol.width), heap.size
@@ -243,7 +246,7 @@ def pad_frame(node: int, seed: bytes) -> Frame:
 
 
 class Inbox:
-    """Frames that must come one after the other, as `ShuffleMessages` cuts them, and what they make up."""
+    """The frames of one message, which must come one after the other, and the whole message."""
 
     def __init__(self, step: str, owners: tuple[int, ...], count: int, width: int):
         self._due = [

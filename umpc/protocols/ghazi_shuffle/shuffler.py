@@ -1,8 +1,8 @@
-"""A shuffler's side of `ghazi-shuffle`: halves of messages come in, a heap in a secret order goes out.
+"""A shuffler's side of `ghazi-shuffle`: it turns halves of messages into a heap in secret order.
 
-Each of a study's two shufflers sees uniform numbers (`messages.py`). A shuffler gives nothing before
-all nodes of the attempt have delivered: fewer nodes would protect the sum by less noise than was
-promised.
+Each of a study's two shufflers sees uniform numbers (`messages.py`). A shuffler gives nothing
+before all nodes of the attempt have delivered: fewer nodes would protect the sum by less noise than
+was promised.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class ShufflerSession:
     def deliver(self, node: int, message: bytes) -> None:
         """A node's whole message; the same once more changes nothing.
 
-        Raises: RemoteProtocolError naming the node where it delivered another message in this attempt before, or one
-        that does not decode.
+        Raises: RemoteProtocolError naming the node, where it delivered another message in this
+        attempt before, or a message that does not decode.
         """
         name = self.attempt.members[node].name
         if self._seen.setdefault(node, digest(message)) != digest(message):

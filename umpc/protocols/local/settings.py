@@ -203,7 +203,7 @@ def _check_bins(bins: FieldBins, field: FieldSchema, rounding: str) -> None:
 
 
 def size_of(bins: FieldBins, rounding: str) -> int:
-    """The number of a field's bins; with randomised rounding, of points, its two bounds included."""
+    """The number of a field's bins; with randomised rounding, of points and both bounds."""
     return bins.count or len(bins.cuts) + (1 if rounding == "simple" else 2)
 
 

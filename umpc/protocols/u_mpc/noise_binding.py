@@ -1,6 +1,7 @@
 """The noise of each sum, and the attempt in a ring that holds sums and noise.
 
-Every process derives both for itself. `mpc` knows no noise and `dp` knows no shares; here they meet.
+Every process derives both for itself. `mpc` knows no noise and `dp` knows no shares; they meet
+here.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _skellam(
 
 
 def delta_of_sums(sizes: Sizes) -> Fraction:
-    """δ of a study: what it asks for, what finite bits cost, and a committee without honest member."""
+    """δ of a study: its own, that of finite bits, and that of a committee without honest member."""
     study = sizes.study
     laws = noise_of_sums(sizes)
     bits = sum((law.delta for law in laws if isinstance(law, CommitteeLaplace)), Fraction(0))
