@@ -1,27 +1,33 @@
-"""The same statistic by every protocol: what each is turned to, which is recommended, and what `umpc plan` prints."""
+"""The same statistic by every protocol: the studies, the recommendation, and the output of `plan`."""
 
 from __future__ import annotations
 
 import json
 from math import sqrt
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from umpc.protocols.kinds import PROTOCOLS
 
+from tests.support.protocols import OF_CELLS
 from tests.support.studies import generator
 from umpc.cli.main import umpc
-from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 from umpc.errors import StudyError
 from umpc.planning import seconds as planning
-from umpc.planning.alternatives import Alternative, Targets, recommended, trust_of, turned
+from umpc.planning.alternatives import Alternative, Targets, recommended, turned
 from umpc.planning.reference_table import PredictedError
 from umpc.planning.seconds import Seconds
+from umpc.protocols.base.protocol import Variant
+from umpc.protocols.local.settings import CellSettings
+from umpc.protocols.registry import PROTOCOLS, protocol_of
 from umpc.study.cost import Cost
+from umpc.study.document import Study
 from umpc.study.parts import FieldText
 
 FIELDS = (FieldText("age", "0", "99"), FieldText("wage", "0", "999"))
 RECORDS = "60,50,40"
+ADDRESS = "127.0.0.1:1"
 
 
 @pytest.fixture(autouse=True)
@@ -33,15 +39,19 @@ def short_trials(monkeypatch):
 @pytest.fixture
 def file(tmp_path):
     def write(**changes):
-        facts = {
+        """A study file of Kendall's tau with other entries; None leaves an entry out."""
+        entries = {
+            "name": "planned",
             "statistic": "kendall_tau",
             "columns": ["age", "wage"],
-            "fields": FIELDS,
+            "fields": [field_entry(field) for field in FIELDS],
             "epsilon": "1",
+            "identity": "coordinator",
+            "nodes": [{"name": name, "address": ADDRESS} for name in ("north", "south", "west")],
         }
-        facts |= {"dealer": ("dealer", "127.0.0.1:1") if "protocol" not in changes else None}
-        facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south", "west")]}
-        return write_study_file(tmp_path, name="planned", **(facts | changes))
+        if "protocol" not in changes:
+            entries["dealer"] = {"name": "dealer", "address": ADDRESS}
+        return write_study_file(tmp_path, entries | changes)
 
     return write
 
@@ -49,9 +59,8 @@ def file(tmp_path):
 def table(tmp_path, rows: int = 150):
     rng, path = generator("like"), tmp_path / "like.csv"
     age = rng.integers(0, 100, rows)
-    wage = (age * 8 + rng.integers(0, 200, rows)).clip(
-        0, 2000
-    )  # beyond the bounds, some: these are clipped
+    # Some wages are beyond the bounds; the planner clips them.
+    wage = (age * 8 + rng.integers(0, 200, rows)).clip(0, 2000)
     path.write_text(
         "age;wage\n" + "\n".join(f"{a};{w}" for a, w in zip(age, wage, strict=True)),
         encoding="utf-8",
@@ -65,41 +74,75 @@ def plan(*options: str) -> tuple[dict, str]:
     return json.loads(ended.stdout), ended.stderr
 
 
-def test_a_file_of_any_protocol_is_turned_to_any_other(file):
-    cells = {
-        "protocol": "bell-ldp",
-        "bins": {"age": 5, "wage": ["100", "500"]},
-        "rounding": "randomised",
-    }
-    study = turned(load_study_file(file(**cells, edges=None)), "u-mpc")
-    assert (study.protocol, study.bins, study.rounding, study.edges, study.delta) == (
+def turn(path: Path, protocol: str, **entries: str) -> Study:
+    """The study of a file, by a variant of a protocol with these entries."""
+    return turned(load_study_file(path), PROTOCOLS[protocol], Variant(protocol, entries))
+
+
+def grade(study: Study) -> str:
+    return protocol_of(study).trust(study).grade
+
+
+CELLS = {
+    "protocol": "bell-ldp",
+    "bins": {"age": 5, "wage": ["100", "500"]},
+    "rounding": "randomised",
+}
+
+
+def test_a_file_of_cells_is_turned_to_shared_edges(file):
+    study = turn(file(**CELLS), "u-mpc")
+    assert (study.protocol, study.edges, study.noise, study.delta) == (
         "u-mpc",
-        (),
-        "simple",
         "2n",
+        "in_mpc",
         "",
     )
-    assert study.dealer is not None and trust_of(study)[0] == "helpers"
-    other = turned(load_study_file(file(**cells, edges=None)), "ghazi-ldp")
-    assert [bins.count or len(bins.cuts) for bins in other.bins] == [
-        5,
-        2,
-    ] and other.rounding == "randomised"
-    noisy = load_study_file(file(noise="skellam", delta="1e-9", edges="3n"))
-    assert (
-        turned(noisy, "u-mpc").noise == "skellam"
-        and turned(noisy, "u-mpc", edges="all").edges == "all"
-    )
-    assert (turned(noisy, "bell-2pc").delta, turned(noisy, "bell-2pc").edges) == ("", "1p")
-    alone = turned(noisy, "u-mpc", backend="garbled", preprocessing="none")
-    assert (alone.dealer, alone.noise, alone.edges, trust_of(alone)[0]) == (
+    assert study.dealer is not None and grade(study) == "helpers"
+
+
+def test_bins_and_rounding_are_carried_over_between_protocols_of_cells(file):
+    for protocol in OF_CELLS:
+        settings = turn(file(**CELLS), protocol).settings_as(CellSettings)
+        assert [bins.count or len(bins.cuts) for bins in settings.bins] == [5, 2]
+        assert settings.rounding == "randomised"
+
+
+def test_a_shuffled_study_has_two_shufflers_even_if_the_file_names_none(file):
+    study = turn(file(**CELLS), "ghazi-shuffle")
+    assert [each.name for each in study.shufflers] == ["shuffler-1", "shuffler-2"]
+    named = [{"name": name, "address": ADDRESS} for name in ("left", "right")]
+    path = file(protocol="ghazi-shuffle", shufflers=named)
+    assert [each.name for each in turn(path, "ghazi-shuffle").shufflers] == ["left", "right"]
+    assert grade(study) == "helpers"
+
+
+def test_a_file_keeps_its_own_settings_and_another_protocol_takes_its_usual_ones(file):
+    noisy = file(noise="skellam", delta="1e-9", edges="3n")
+    own = turn(noisy, "u-mpc")
+    assert (own.noise, own.delta, own.edges) == ("skellam", "1e-9", "3n")
+    pairs = turn(noisy, "bell-2pc")
+    assert (pairs.delta, pairs.edges) == ("", "1p")
+    curator = turn(noisy, "central", noise="hajek_subsampled")
+    assert (curator.delta, curator.edges, grade(curator)) == ("", "2n", "curator")
+    with pytest.raises(StudyError, match="auc"):
+        turn(noisy, "bell-auc")
+
+
+def test_a_mean_is_turned_to_gopa_with_the_usual_delta(file):
+    study = turn(file(statistic="mean", columns=["age"]), "gopa")
+    assert (study.delta, study.edges, study.dealer) == ("1e-9", "all", None)
+
+
+def test_a_variant_without_a_dealer_keeps_the_edges_and_takes_the_usual_noise(file):
+    noisy = file(noise="skellam", delta="1e-9", edges="3n")
+    alone = turn(noisy, "u-mpc", backend="garbled", preprocessing="none")
+    assert (alone.dealer, alone.noise, alone.edges, grade(alone)) == (
         None,
         "in_mpc",
         "3n",
         "nobody",
     )
-    with pytest.raises(StudyError, match="auc"):
-        turned(noisy, "bell-auc")
 
 
 def alternative(label: str, error: float, megabytes: float, trust: str = "nobody") -> Alternative:
