@@ -1,4 +1,4 @@
-"""umpc budget: shows and verifies what the ledger says, beside a running node, and accepts on request only."""
+"""umpc budget: it shows and verifies a ledger while the node runs, and accepts only on request."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ def participants(*names: str) -> list[dict[str, str]]:
     return [{"name": name, "address": ADDRESS} for name in names]
 
 
-def planned_file(folder: Path, nodes: Sequence[str], **changes: Any) -> Path:
-    """study.toml of Kendall's tau of age and balance. Args: changes: entries; None leaves one out."""
+def planned_file(folder: Path, nodes: Sequence[str], /, **changes: Any) -> Path:
+    """study.toml of Kendall's tau of age and balance. Args: changes: entries; None removes one."""
     entries = {
         "name": "planned",
         "statistic": "kendall_tau",
