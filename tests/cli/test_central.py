@@ -1,4 +1,4 @@
-"""What people are told of a study with a trusted curator: beforehand, at a site, and in its report."""
+"""A study with a trusted curator, as people see it: beforehand, at a site, and in its report."""
 
 from __future__ import annotations
 
@@ -7,39 +7,32 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from umpc.protocols.kinds import NOISES
 
 from tests.cli.test_approve import Site, digits
 from tests.support.central import MECHANISMS, central_study, central_tables
 from tests.support.studies import Entropy
+from tests.support.studyfiles import planned_file
 from umpc.cli.main import umpc
 from umpc.cli.page import page
-from umpc.cli.show import NOISE, print_report
+from umpc.cli.show import print_report
 from umpc.cli.study import _predict
 from umpc.coordinator.client import prepare_study
-from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.planning.prediction import attempt_over
+from umpc.protocols.base.protocol import Protocol
 from umpc.protocols.central.central_mechanisms import Choice
+from umpc.protocols.registry import PROTOCOLS, possible_values
 from umpc.simulation import simulate
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
 from umpc.study.report import Report
-
-FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
+from umpc.study.settings import keys_of
 
 
 @pytest.fixture
 def file(tmp_path):
     def write(**changes):
-        facts = {
-            "statistic": "kendall_tau",
-            "columns": ["age", "balance"],
-            "fields": FIELDS,
-            "epsilon": "1",
-        }
-        facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south")], "dealer": None}
-        return write_study_file(tmp_path, name="planned", protocol="central", **(facts | changes))
+        return planned_file(tmp_path, ("north", "south"), protocol="central", **changes)
 
     return write
 
@@ -50,16 +43,10 @@ def study_of(path) -> Study:
 
 def test_a_file_needs_no_more_than_the_protocol_and_a_mechanism(file):
     study = study_of(file())
-    assert (study.edges, study.noise, study.backend, study.preprocessing) == (
-        "all",
-        "laplace",
-        "none",
-        "none",
-    )
-    assert [study_of(file(noise=noise)).edges for noise in ("hajek", "hajek_subsampled")] == [
-        "all",
-        "2n",
-    ]
+    assert (study.edges, study.noise) == ("all", "laplace")
+    assert (study.backend, study.preprocessing) == ("none", "none")
+    assert study_of(file(noise="hajek")).edges == "all"
+    assert study_of(file(noise="hajek_subsampled")).edges == "2n"
     assert study_of(file(noise="coinpress_subsampled", edges="500")).edges == "500"
 
 
@@ -78,10 +65,8 @@ def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
         assert values["noise_std"] == choice.noise_std(70, choice.family(70, lambda count: 0))
     _predict(study, "30,40")
     said = capsys.readouterr().out
-    assert (
-        "the records were uniform" not in said
-        and f"standard deviation {values['noise_std']:.4g}" in said
-    )
+    assert "the records were uniform" not in said
+    assert f"standard deviation {values['noise_std']:.4g}" in said
     sets = "140 of 2,415 pairs" if noise.endswith("subsampled") else "all 2,415 pairs"
     assert f"sets         {sets} of 70 records" in said
 
@@ -89,21 +74,17 @@ def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
 def test_too_few_records_are_said_beforehand(file):
     with pytest.raises(TooFewRecords, match="at least 8 records, 7 came"):
         _predict(study_of(file(noise="hajek_split")), "3,4")
-    assert attempt_over(study_of(file()), "3,4").ring.bits == 32
+    assert attempt_over(study_of(file()), "3,4").sizes.records == 7
 
 
 def test_an_administrator_reads_first_what_would_be_shown(tmp_path):
     site, study = Site(tmp_path), central_study("hajek")
     site.ask(study)
     lines = site.said("show", digits(study))
-    assert (
-        lines[1]
-        == "WARNING       RAW RECORDS: shows x, y of all records to 'coordinator', as a trusted curator"
-    )
-    assert (
-        "noise         hajek, added by the trusted coordinator" in lines
-        and "protocol      central" in lines
-    )
+    told = "shows x, y of all records to 'coordinator', as a trusted curator"
+    assert lines[1] == f"WARNING       RAW RECORDS: {told}"
+    assert "noise         hajek, added by the trusted coordinator" in lines
+    assert "protocol      central" in lines
 
 
 @pytest.mark.parametrize("noise", MECHANISMS)
@@ -119,16 +100,32 @@ def test_the_report_says_who_saw_what(noise, capsys):
     ):
         assert words in said
     text = page(report)
-    assert (
-        "none: it is a trusted curator and has seen all records" in text
-        and "added by the curator" in text
-    )
+    for words in (
+        "the coordinator has seen all their records",
+        "central, by the coordinator, a trusted curator",
+        "added by the curator",
+    ):
+        assert words in text
+
+
+def noises_of(protocol: Protocol) -> tuple[str, ...]:
+    """The values of `noise` that a study of the protocol may have."""
+    described = keys_of(protocol.settings).get("noise")
+    return described.extra["choices"] if described else (protocol.settings().noise,)
 
 
 def test_every_mechanism_has_words():
-    assert set(MECHANISMS) <= set(NOISES) == set(NOISE)
+    """The words are the protocol's own: the fallback repeats the setting."""
+    shown = []
+    for protocol in PROTOCOLS.values():
+        for noise in noises_of(protocol):
+            words = protocol.describe_noise(noise)
+            assert words and repr(noise) not in words, (protocol.name, noise)
+            shown.append(noise)
+    assert set(MECHANISMS) <= set(shown) == set(possible_values("noise"))
+    assert noises_of(PROTOCOLS["central"]) == MECHANISMS
 
 
 def test_there_is_nothing_to_prepare():
-    with pytest.raises(StudyError, match='"central" has nothing to prepare ahead'):
+    with pytest.raises(StudyError, match="'central' has nothing to prepare ahead"):
         asyncio.run(prepare_study(central_study(), None))

@@ -1,4 +1,7 @@
-"""umpc plan: what it prints is the plan's own cost; delays and bytes count as the table in umpc/planning/seconds.py says."""
+"""`umpc plan` prints the plan's own cost, and counts delays and bytes by its documented table.
+
+The table is in the docstring of `umpc/planning/seconds.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,29 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.studies import Entropy
+from tests.support.studyfiles import participants, planned_file
 from umpc.cli.main import umpc
-from umpc.cli.study import _cells, _predict
-from umpc.coordinator.studyfile import load_study_file, write_study_file
+from umpc.cli.study import _predict
+from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
 from umpc.planning import seconds as planning
-from umpc.planning.prediction import attempt_over, cost_of, reference_table_of
+from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.seconds import (
     FIXED,
     LINK_SECONDS,
     Machine,
     Network,
+    Seconds,
     predict_memory,
     predict_seconds,
+    predict_trial_seconds,
 )
-from umpc.study.parts import FieldText
+from umpc.protocols.registry import protocol_of
+from umpc.study.attempt import Attempt
+from umpc.study.document import Study
 from umpc.study.sizes import Sizes
 
-FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
 NOTHING = Machine(0.0, 0.0)
 STAR = "bergsma_dassios_tau_star"
 
@@ -35,15 +42,12 @@ STAR = "bergsma_dassios_tau_star"
 @pytest.fixture
 def file(tmp_path):
     def write(**changes):
-        facts = {
-            "statistic": "kendall_tau",
-            "columns": ["age", "balance"],
-            "fields": FIELDS,
-            "epsilon": "1",
-        }
-        facts |= {"edges": "2n", "dealer": ("dealer", "127.0.0.1:1"), "noise": "distributed"}
-        facts |= {"nodes": [(name, "127.0.0.1:1") for name in ("north", "south", "west")]}
-        return write_study_file(tmp_path, name="planned", **(facts | changes))
+        """u-mpc over three sites; a study of another protocol has no settings but its own."""
+        usual = {}
+        if "protocol" not in changes:
+            (dealer,) = participants("dealer")
+            usual = {"edges": "2n", "dealer": dealer, "noise": "distributed"}
+        return planned_file(tmp_path, ("north", "south", "west"), **(usual | changes))
 
     return write
 
@@ -56,9 +60,13 @@ def planned(file, *options: str) -> dict:
     return json.loads(ended.output)
 
 
+def study_of(file) -> Study:
+    return load_study_file(file).study("coordinator")
+
+
 def test_rounds_and_bytes_are_those_of_the_plan(file):
     path = file()
-    attempt = attempt_over(load_study_file(path).study("coordinator"), "30,40,50")
+    attempt = attempt_over(study_of(path), "30,40,50")
     cost, values = predict(attempt), planned(path)
     assert (values["rounds"], values["bytes_online"], values["bytes_offline"]) == (
         cost.rounds,
@@ -70,7 +78,7 @@ def test_rounds_and_bytes_are_those_of_the_plan(file):
 
 
 def seconds(file, network: Network, **changes):
-    attempt = attempt_over(load_study_file(file(**changes)).study("coordinator"), "30,40,50")
+    attempt = attempt_over(study_of(file(**changes)), "30,40,50")
     return attempt, predict(attempt), predict_seconds(attempt, predict(attempt), NOTHING, network)
 
 
@@ -81,9 +89,9 @@ def test_delays_are_counted_as_the_table_says(file):
     assert once.total == pytest.approx(FIXED[0] + 10 + once.offline + once.online)
     drawn, _, committee = seconds(file, Network(1.0), noise="in_mpc")
     assert committee.offline == pytest.approx(once.offline + drawn.noise_plan.rounds)
-    _, _, alone = seconds(file, Network(1.0), dealer=None, backend="garbled", preprocessing="none")
-    assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 2 * LINK_SECONDS / 2 + 1)
     garbled = {"dealer": None, "backend": "garbled", "preprocessing": "none"}
+    _, _, alone = seconds(file, Network(1.0), **garbled)
+    assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 2 * LINK_SECONDS / 2 + 1)
     tossing, _, together = seconds(file, Network(1.0), **garbled, noise="in_mpc")
     assert together.offline == pytest.approx(alone.offline + tossing.toss_plan.rounds)
     slow = predict_seconds(tossing, predict(tossing), NOTHING, Network(), processes_a_core=3 / 2)
@@ -98,7 +106,7 @@ def test_bytes_pass_a_line(file):
 
 def test_work_is_shared_by_the_cores(file):
     path = file()
-    attempt = attempt_over(load_study_file(path).study("coordinator"), "30,40,50")
+    attempt = attempt_over(study_of(path), "30,40,50")
     shared = sum(cell.count for cell in attempt.hypergraph.shared_cells.values())
     machine, cost = Machine(1.0, 3.0), predict(attempt)
     apart = predict_seconds(attempt, cost, machine, Network())
@@ -113,58 +121,52 @@ def test_work_is_shared_by_the_cores(file):
 def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
     monkeypatch.setattr(planning, "TRIAL_EDGES", (64, 128))
     monkeypatch.setattr(planning, "TRIAL_RECORDS", 40)
-    changes = (
-        {"protocol": protocol, "dealer": None, "noise": None, "edges": None}
-        if protocol != "u-mpc"
-        else {}
-    )
-    machine = planning.measure_machine(load_study_file(file(**changes)).study("coordinator"))
+    changes = {"protocol": protocol} if protocol != "u-mpc" else {}
+    machine = planning.measure_machine(study_of(file(**changes)))
     assert machine.evaluating >= 0 and (machine.dealing == 0) >= (protocol == "bell-2pc")
 
 
 def test_a_statistic_of_single_records_is_planned_too(file):
     """Its trial has as many records as sets: 400 would be too few."""
     values = planned(file(statistic="mean", columns=["age"], edges="all"))
-    assert (values["sets"], values["edges"], values["rounds"]) == (120, 120, 1) and values[
-        "seconds_total"
-    ] > 0
-
-
-LOCAL = {"dealer": None, "noise": None, "edges": None}
+    assert (values["sets"], values["edges"], values["rounds"]) == (120, 120, 1)
+    assert values["seconds_total"] > 0
 
 
 @pytest.mark.parametrize(
     ("protocol", "sent"), [("bell-ldp", 15 + 20 + 25), ("ghazi-ldp", 3 * 32 + 4 + 5 + 7)]
 )
 def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent, capsys):
-    values = planned(file(protocol=protocol, **LOCAL))
+    values = planned(file(protocol=protocol))
     assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (
         1,
         sent,
         0,
         7140,
     )
-    assert (
-        0.1 < values["noise_std"] < 5
-        and values["sampling_std"] == 0
-        and values["seconds_total"] > 0.1
-    )
-    finer = planned(file(protocol=protocol, **LOCAL, bins={"age": 8, "balance": ["0", "500"]}))
+    assert 0.1 < values["noise_std"] < 5 and values["sampling_std"] == 0
+    assert values["seconds_total"] > 0.1
+    finer = planned(file(protocol=protocol, bins={"age": 8, "balance": ["0", "500"]}))
     assert finer["noise_std"] > values["noise_std"]
-    study = load_study_file(file(protocol=protocol, **LOCAL)).study("coordinator")
+    study = study_of(file(protocol=protocol))
     _predict(study, "30,40,50")
     said = capsys.readouterr().out
     assert f"{sent} to the coordinator" in said and "all 7,140 pairs of 120 records" in said
-    assert _cells(study) == ", simple rounding to bins: 4 of 'age', 4 of 'balance'"
+    bins = "simple rounding to bins: 4 of 'age', 4 of 'balance'"
+    assert ("bins", bins) in protocol_of(study).describe(study)
     ended = CliRunner().invoke(
-        umpc, ["plan", str(file(protocol=protocol, **LOCAL)), "--records", "30,40,50"]
+        umpc, ["plan", str(file(protocol=protocol)), "--records", "30,40,50"]
     )
     assert ended.exit_code == 0 and "bins bias (over uniform records)" in ended.output
 
 
 def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):
-    """Three times 16 cells of eight bytes, and a byte a node more than its records' bits and its seed."""
-    values, sent = planned(file(protocol="ghazi-rounds", **LOCAL)), 3 * (32 + 1 + 128) + 4 + 5 + 7
+    """The questions are three times 16 cells of eight bytes.
+
+    A node sends one byte beside its records' bits and its seed.
+    """
+    values = planned(file(protocol="ghazi-rounds"))
+    sent = 3 * (32 + 1 + 128) + 4 + 5 + 7
     assert (values["rounds"], values["bytes_online"], values["bytes_offline"], values["sets"]) == (
         2,
         sent,
@@ -172,9 +174,7 @@ def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):
         7140,
     )
     assert values["noise_std"] > 0.1
-    _predict(
-        load_study_file(file(protocol="ghazi-rounds", **LOCAL)).study("coordinator"), "30,40,50"
-    )
+    _predict(study_of(file(protocol="ghazi-rounds")), "30,40,50")
     said = capsys.readouterr().out
     assert "2: one message of every node, a question, and an answer" in said
     assert f"{sent} to and from the coordinator" in said
@@ -188,7 +188,7 @@ def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
         "max_colluding": 1,
         "protocol": "gopa",
     }
-    values = planned(file(**LOCAL, **options))
+    values = planned(file(**options))
     assert (values["rounds"], values["bytes_offline"], values["sets"], values["edges"]) == (
         1,
         0,
@@ -196,22 +196,18 @@ def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
         120,
     )
     assert values["bytes_online"] in (12, 15, 18) and values["sampling_std"] == 0
-    assert values["bins_bias"] == pytest.approx(0, abs=1e-9) and values["mse"] == pytest.approx(
-        values["noise_std"] ** 2
-    )
-    _predict(load_study_file(file(**LOCAL, **options)).study("coordinator"), "30,40,50")
+    assert values["bins_bias"] == pytest.approx(0, abs=1e-9)
+    assert values["mse"] == pytest.approx(values["noise_std"] ** 2)
+    _predict(study_of(file(**options)), "30,40,50")
     said = capsys.readouterr().out
     assert f"standard deviation {values['noise_std']:.4g}\n" in said and "all 120 records" in said
-    assert (
-        "1: one message of every node\n" in said
-        and f"{values['bytes_online']} to the coordinator" in said
-    )
+    assert "1: one message of every node\n" in said
+    assert f"{values['bytes_online']} to the coordinator" in said
 
 
 def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(file, capsys):
-    shufflers = [("one", "127.0.0.1:1"), ("two", "127.0.0.1:1")]
-    path = file(protocol="ghazi-shuffle", shufflers=shufflers, **LOCAL)
-    values, study = planned(path), load_study_file(path).study("coordinator")
+    path = file(protocol="ghazi-shuffle", shufflers=participants("one", "two"))
+    values, study = planned(path), study_of(path)
     assert (values["rounds"], values["bytes_offline"], values["sets"]) == (2, 0, 7140)
     assert 0.01 < values["noise_std"] < 0.5
     _predict(study, "30,40,50")
@@ -236,17 +232,23 @@ def test_what_cannot_be_planned_is_refused(file, options, said):
     assert isinstance(ended.exception, StudyError) and said in ended.exception.message
 
 
+def predicted_from_a_trial(path, records: str) -> tuple[Attempt, Seconds]:
+    """The attempt of a study whose nodes work alone, and the seconds that follow from its trial."""
+    attempt = attempt_over(study_of(path), records)
+    protocol = protocol_of(attempt.study)
+    trial = protocol.trial(attempt.study, attempt.sizes.records)
+    columns = reference_table_of(attempt, None, ",").columns
+    cost = protocol.cost(attempt)
+    return attempt, predict_trial_seconds(attempt, cost, trial, columns, Network())
+
+
 def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monkeypatch):
-    """Disjoint sets are half as many as records, all sets half the square: from one and the same trial."""
+    """Disjoint sets: half as many as records. All sets: half the square. Both from one trial."""
     monkeypatch.setattr(planning.time, "process_time", iter([0.0, 1.0] * 2).__next__)
     online = {}
     for noise in ("coinpress_naive", "laplace"):
-        path = file(protocol="central", noise=noise, edges=None, dealer=None)
-        attempt = attempt_over(load_study_file(path).study("coordinator"), "3000,3000,4000")
-        like = reference_table_of(attempt, None, ",")
-        online[noise] = planning.predict_local_seconds(
-            attempt, cost_of(attempt), like.columns, Network()
-        ).online
+        path = file(protocol="central", noise=noise)
+        online[noise] = predicted_from_a_trial(path, "3000,3000,4000")[1].online
     assert online["coinpress_naive"] - FIXED[2] == pytest.approx(10)
     assert online["laplace"] - FIXED[2] == pytest.approx(100, rel=0.01)
 
@@ -259,39 +261,37 @@ def test_a_line_is_described_by_numbers(file, option):
         )
 
 
-def test_a_trial_is_small_and_as_large_as_the_study_needs(file, monkeypatch):
-    """All sets of three of a thousand records took half a minute; of 60 nodes' thousand records none had 19."""
+CURATED = {"protocol": "central"}
+SHUFFLED = {"protocol": "ghazi-shuffle", "shufflers": participants("one", "two")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "records", "tried"),
+    [
+        ({**CURATED, "noise": "laplace", "statistic": "spearman_rho"}, ["400"] * 3, (150, 185)),
+        ({**CURATED, "noise": "hajek_split", "statistic": STAR}, ["80"] * 3, (110, 145)),
+        ({**CURATED, "noise": "coinpress_naive"}, ["400"] * 3, (1000, 1001)),
+        (SHUFFLED, ["40"] * 60, (1140, 1141)),
+    ],
+    ids=["triples", "quadruples", "disjoint", "shuffled"],
+)
+def test_a_trial_is_small_and_as_large_as_the_study_needs(
+    file, monkeypatch, changes, records, tried
+):
+    """A trial over all triples of 1,000 records took half a minute.
+
+    Shuffling needs 19 records of each node, which 1,000 records of 60 nodes do not have.
+    """
     simulated, simulate = [], planning.simulate
     monkeypatch.setattr(
         planning, "simulate", lambda study, tables, entropy: simulated.append((study, tables))
     )
-    for changes, records, tried in (
-        (
-            {"protocol": "central", "noise": "laplace", "statistic": "spearman_rho"},
-            ["400"] * 3,
-            (150, 185),
-        ),
-        (
-            {"protocol": "central", "noise": "hajek_split", "statistic": STAR},
-            ["80"] * 3,
-            (110, 145),
-        ),
-        ({"protocol": "central", "noise": "coinpress_naive"}, ["400"] * 3, (1000, 1001)),
-        (
-            {"protocol": "ghazi-shuffle", "shufflers": [("one", ""), ("two", "")]},
-            ["40"] * 60,
-            (1140, 1141),
-        ),
-    ):
-        nodes = [(f"node-{number}", "") for number in range(len(records))]
-        path = file(**{"noise": None, "edges": None, "dealer": None, "nodes": nodes, **changes})
-        attempt = attempt_over(load_study_file(path).study("coordinator"), ",".join(records))
-        like = reference_table_of(attempt, None, ",")
-        planning.predict_local_seconds(attempt, cost_of(attempt), like.columns, Network())
-        study, tables = simulated.pop()
-        sizes = [len(next(iter(table.values()))) for table in tables]
-        assert Sizes(study, sum(sizes)).edges <= 1 << 20 or study.edges == "all"
-        assert tried[0] <= sum(sizes) < tried[1] and max(sizes) <= min(sizes) + 1, (changes, sizes)
-    assert simulate(
-        attempt.study, [{name: c[:19] for name, c in like.columns.items()}] * 60, Entropy("trial")
-    )
+    nodes = participants(*(f"node-{number}" for number in range(len(records))))
+    attempt, _ = predicted_from_a_trial(file(nodes=nodes, **changes), ",".join(records))
+    ((study, tables),) = simulated
+    sizes = [len(next(iter(table.values()))) for table in tables]
+    assert Sizes(study, sum(sizes)).edges <= 1 << 20 or study.edges == "all"
+    assert tried[0] <= sum(sizes) < tried[1] and max(sizes) <= min(sizes) + 1, sizes
+    if study.shufflers:
+        few = [{name: column[:19] for name, column in table.items()} for table in tables]
+        assert simulate(attempt.study, few, Entropy("trial"))
