@@ -33,8 +33,7 @@ from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.mpc import attempt
 from umpc.mpc.masked.committee_coins import noise_plan
 from umpc.protocols.registry import checked, delta_of
-from umpc.protocols.u_mpc.sums import noisy_sums
-from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.u_mpc.sums import Law, noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 

@@ -20,7 +20,7 @@ from umpc.coordinator.client import prepare_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.planning.prediction import attempt_over
-from umpc.protocols.base.protocol import Protocol
+from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.registry import PROTOCOLS, possible_values
 from umpc.simulation import simulate
@@ -108,7 +108,7 @@ def test_the_report_says_who_saw_what(noise, capsys):
         assert words in text
 
 
-def noises_of(protocol: Protocol) -> tuple[str, ...]:
+def noises_of(protocol: StudyProtocol) -> tuple[str, ...]:
     """The values of `noise` that a study of the protocol may have."""
     described = keys_of(protocol.settings).get("noise")
     return described.extra["choices"] if described else (protocol.settings().noise,)

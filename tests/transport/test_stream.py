@@ -19,12 +19,12 @@ from umpc.errors import (
 )
 from umpc.transport.channels import bind, make_server
 from umpc.transport.status import status_of
-from umpc.transport.stream import Stream, as_received
+from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 
 TALK = "/umpc.test.Talk/Talk"
 Handler = Callable[[grpc.aio.ServicerContext], Awaitable[None]]
-Bytes = Stream[bytes, bytes]
+Bytes = RpcStream[bytes, bytes]
 
 
 def decode_small(message: bytes) -> int:
@@ -64,7 +64,7 @@ def run(identity, handler: Handler, scenario: Callable[..., Awaitable[None]], **
     async def main() -> None:
         async with asyncio.timeout(30), serving(identity, handler) as (address, server):
             decode = options.pop("decode", as_received)
-            stream: Bytes = Stream("north", "connect", decode, **options)
+            stream: Bytes = RpcStream("north", "connect", decode, **options)
             try:
                 await stream.connect(identity, "node", address)
                 stream.begin(stream.channel.stream_stream(TALK)())
@@ -95,7 +95,7 @@ def test_a_stream_writes_and_reads_messages_in_order(identity):
 
 
 def test_messages_are_decoded_before_they_are_handed_out(identity):
-    async def scenario(stream: Stream[bytes, int], server) -> None:
+    async def scenario(stream: RpcStream[bytes, int], server) -> None:
         await stream.write(b"\x07")
         assert await stream.next("talk", 5) == 7
 
@@ -194,7 +194,7 @@ def test_a_failure_of_the_peer_arrives_as_its_own_class(identity):
 
 
 def test_a_message_that_does_not_decode_is_a_violation_after_those_before_it(identity):
-    async def scenario(stream: Stream[bytes, int], server) -> None:
+    async def scenario(stream: RpcStream[bytes, int], server) -> None:
         for message in (b"\x01", b"too long", b"\x02"):
             await stream.write(message)
         assert await stream.next("talk", 5) == 1
@@ -368,7 +368,7 @@ def test_the_called_side_has_the_same_stream(identity):
     failures: list[Exception] = []
 
     async def listen(context) -> None:
-        stream: Bytes = Stream("south", "listen", as_received, ahead=0)
+        stream: Bytes = RpcStream("south", "listen", as_received, ahead=0)
         stream.accept(context)
         try:
             while True:
@@ -394,7 +394,7 @@ def test_a_stream_that_was_not_opened_says_so(identity, monkeypatch):
     monkeypatch.setattr("umpc.transport.stream.CONNECT_SECONDS", 0.3)
 
     async def scenario() -> None:
-        stream: Bytes = Stream("north", "connect", as_received)
+        stream: Bytes = RpcStream("north", "connect", as_received)
         with pytest.raises(LocalProtocolError, match="north was used before it was connected"):
             _ = stream.channel
         with pytest.raises(LocalProtocolError, match="north was used before it began"):

@@ -19,7 +19,7 @@ from umpc.study.report import Measured, Moment, Report, count_online
 ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
 
-Answer = TypeVar("Answer")
+Expected = TypeVar("Expected")
 PROPOSED: tuple[type[m.Accepted | m.Released], ...] = (m.Accepted, m.Released)
 """The answers to a proposal."""
 Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
@@ -154,12 +154,12 @@ class Conductor:
         self,
         step: str,
         message: m.CoordinatorMessage,
-        kinds: tuple[type[Answer], ...],
+        kinds: tuple[type[Expected], ...],
         beside: Beside | None = None,
-    ) -> list[Answer]:
+    ) -> list[Expected]:
         """Send to all nodes, and wait for everybody's answer of one of these kinds."""
         self.tell(step, 0, len(self.links))
-        found: dict[str, Answer] = {}
+        found: dict[str, Expected] = {}
 
         async def ask(link: NodeLink | ShufflerLink) -> None:
             if isinstance(link, ShufflerLink):

@@ -18,7 +18,7 @@ from umpc.study import messages as m
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import node_stub
-from umpc.transport.stream import Stream
+from umpc.transport.stream import RpcStream
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class NodeLink:
     def __init__(self, node: Participant, tell: Tell):
         self.node = node
         self.tell = tell
-        self._stream: Stream[pb.CoordinatorMessage, m.NodeMessage] = Stream(
+        self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
             node.name, "connect", codec.decode_node
         )
 
@@ -96,14 +96,14 @@ class NodeLink:
         await self._stream.close()
 
 
-class Link(Protocol):
+class AskedLink(Protocol):
     """A stream to one participant, as `each` needs it."""
 
     @property
     def node(self) -> Participant: ...
 
 
-AnyLink = TypeVar("AnyLink", bound=Link)
+AnyLink = TypeVar("AnyLink", bound=AskedLink)
 
 
 async def each(
@@ -130,7 +130,9 @@ async def each(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _failures(links: Sequence[Link], tasks: Sequence[asyncio.Task[T]]) -> dict[str, BaseException]:
+def _failures(
+    links: Sequence[AskedLink], tasks: Sequence[asyncio.Task[T]]
+) -> dict[str, BaseException]:
     """Return the failures of the tasks that have ended, by the participant's name."""
     failures = {}
     for link, task in zip(links, tasks, strict=True):

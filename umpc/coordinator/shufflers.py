@@ -14,7 +14,7 @@ from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import grpc, shuffler_stub
 from umpc.transport.status import error_of, lost
-from umpc.transport.stream import CONNECT_SECONDS, Stream, as_received
+from umpc.transport.stream import CONNECT_SECONDS, RpcStream, as_received
 
 FRAMES_AHEAD = 4
 """Frames that may wait unread; gRPC's flow control then holds the shuffler back."""
@@ -27,7 +27,7 @@ class ShufflerLink:
         self.node: Participant = study.shufflers[place]
         self.study = study
         self.place = place
-        self._stream: Stream[Never, pb.CollectReply] = Stream(
+        self._stream: RpcStream[Never, pb.CollectReply] = RpcStream(
             self.node.name, "connect", as_received, ahead=FRAMES_AHEAD
         )
 

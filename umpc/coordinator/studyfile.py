@@ -19,7 +19,7 @@ import msgspec
 
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
-from umpc.protocols.base.protocol import Protocol
+from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, find_protocol
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -94,7 +94,7 @@ class StudyFile:
     path: Path
     identity: Path
     entries: _StudyFile
-    protocol: Protocol
+    protocol: StudyProtocol
     settings: Mapping[str, Any]
 
     def study(self, coordinator: str) -> Study:
@@ -127,7 +127,7 @@ class StudyFile:
         except StudyError as error:
             raise StudyError(f"{self.path}: {error.message}") from error
 
-    def turned_to(self, protocol: Protocol, settings: Mapping[str, Any]) -> StudyFile:
+    def turned_to(self, protocol: StudyProtocol, settings: Mapping[str, Any]) -> StudyFile:
         """The same statistic over the same nodes, by another protocol or with other settings."""
         return replace(self, protocol=protocol, settings=settings)
 
@@ -187,7 +187,7 @@ def load_study_file(path: Path) -> StudyFile:
     return file
 
 
-def _check_keys(path: Path, settings: Mapping[str, Any], protocol: Protocol) -> None:
+def _check_keys(path: Path, settings: Mapping[str, Any], protocol: StudyProtocol) -> None:
     """Raises: StudyError naming a key that neither every study nor this protocol has."""
     known = keys_of(protocol.settings)
     for key in settings:

@@ -16,7 +16,7 @@ from umpc.errors import UmpcError
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.planning.seconds import Machine, Network, Seconds, seconds_of
-from umpc.protocols.base.protocol import Protocol, Variant
+from umpc.protocols.base.protocol import StudyProtocol, Variant
 from umpc.protocols.base.trust import GRADES
 from umpc.protocols.registry import PROTOCOLS, checked, delta_of, protocol_of
 from umpc.study.attempt import Attempt
@@ -127,7 +127,7 @@ def alternatives(
 
 
 def _study_of(
-    file: StudyFile, protocol: Protocol, variant: Variant, records: str, table: ReferenceTable
+    file: StudyFile, protocol: StudyProtocol, variant: Variant, records: str, table: ReferenceTable
 ) -> Study:
     """The study of one variant. Raises: UmpcError where it cannot be."""
     study = turned(file, protocol, variant)
@@ -140,7 +140,7 @@ def _study_of(
     return checked(study.replaced(edges="all" if edges >= sizes.sets else str(edges)))
 
 
-def turned(file: StudyFile, protocol: Protocol, variant: Variant) -> Study:
+def turned(file: StudyFile, protocol: StudyProtocol, variant: Variant) -> Study:
     """The file's study by a variant of a protocol. Raises: StudyError where it cannot be.
 
     The file's own protocol keeps all of the file's settings, unless the variant changes some.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from umpc.errors import StudyError
-from umpc.protocols.base.protocol import Protocol
+from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.bell_2pc.protocol import BellTwoPc
 from umpc.protocols.central.protocol import CentralProtocol
 from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
@@ -24,13 +24,13 @@ from umpc.study.rules import check_common, check_rest
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
 
-PROTOCOLS: dict[str, Protocol] = {}
+PROTOCOLS: dict[str, StudyProtocol] = {}
 """The protocols by name, in the order in which a planner shows them."""
 USUAL = "u-mpc"
 """The protocol of a study file that names none."""
 
 
-def register(protocol: Protocol) -> Protocol:
+def register(protocol: StudyProtocol) -> StudyProtocol:
     """Add a protocol. Raises: StudyError where its name is taken."""
     if protocol.name in PROTOCOLS:
         raise StudyError(f"a protocol named {protocol.name!r} is registered already")
@@ -49,14 +49,14 @@ register(GopaProtocol())
 register(CentralProtocol())
 
 
-def find_protocol(name: str) -> Protocol:
+def find_protocol(name: str) -> StudyProtocol:
     """The protocol of this name. Raises: StudyError."""
     if name not in PROTOCOLS:
         raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {name!r}")
     return PROTOCOLS[name]
 
 
-def protocol_of(study: Study) -> Protocol:
+def protocol_of(study: Study) -> StudyProtocol:
     """The protocol that a study runs."""
     return find_protocol(study.protocol)
 

@@ -1,6 +1,6 @@
 """One gRPC stream to a peer: open, read, write, time limit, loss, violation and end.
 
-A `Stream` owns its channel, its call and the task that reads the call. Cancelling a gRPC read
+A `RpcStream` owns its channel, its call and the task that reads the call. Cancelling a gRPC read
 cancels the whole call, and a cancelled call can no longer say why it failed. The reads therefore
 run in a task of their own, and a caller that stops waiting cancels no read.
 
@@ -51,7 +51,7 @@ def as_received(message: Message) -> Message:
     return message
 
 
-class Stream(Generic[Request, Reply]):
+class RpcStream(Generic[Request, Reply]):
     """A stream to one peer. `Request` is what this side writes, `Reply` what `next` returns.
 
     Use `connect` and `begin` on the side that calls, `accept` on the side that was called.

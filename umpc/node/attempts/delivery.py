@@ -17,7 +17,7 @@ from umpc.study.parts import Participant
 from umpc.study.sizes import Member
 from umpc.transport.authority import Identity
 from umpc.transport.services import shuffler_stub
-from umpc.transport.stream import Stream, as_received
+from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.structured_concurrency import together
 
 REPLIES_AHEAD = 1
@@ -32,7 +32,7 @@ class ShufflerStream:
         self._address = shuffler.address
         self._attempt = attempt
         self._seconds = seconds
-        self._stream: Stream[pb.ShuffleRequest, pb.ShuffleReply] = Stream(
+        self._stream: RpcStream[pb.ShuffleRequest, pb.ShuffleReply] = RpcStream(
             shuffler.name, "prepare", as_received, ahead=REPLIES_AHEAD
         )
 

@@ -19,7 +19,7 @@ from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import dealer_stub
-from umpc.transport.stream import Stream
+from umpc.transport.stream import RpcStream
 
 WINDOW_BYTES = 32 << 20
 """Material that a node holds at most, for any number of edges."""
@@ -59,7 +59,7 @@ class MaterialReader:
             openings=list(openings),
         )
         # It reads on demand, so that the window is all that this node holds.
-        self._stream: Stream[Never, Frame] = Stream(
+        self._stream: RpcStream[Never, Frame] = RpcStream(
             dealer.name,
             "prepare",
             codec.decode_frame,

@@ -16,19 +16,19 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key
 from umpc.transport.status import lost
-from umpc.transport.stream import Stream, as_received
+from umpc.transport.stream import RpcStream, as_received
 
 MAX_WAITING = 96 << 20
 """Bytes that may wait in a mailbox before they are asked for. An honest peer stays far below."""
 FRAME_BYTES = 1024
 """Bytes that a waiting frame takes in addition to its payload."""
 
-PeerStream = Stream[pb.PeerMessage, pb.PeerMessage]
+PeerStream = RpcStream[pb.PeerMessage, pb.PeerMessage]
 
 
 def peer_stream(peer: str) -> PeerStream:
     """Return a stream to a peer. It reads a message only when the link asks for one."""
-    return Stream(peer, "prepare", as_received, ahead=0)
+    return RpcStream(peer, "prepare", as_received, ahead=0)
 
 
 class Mailbox:

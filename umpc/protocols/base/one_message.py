@@ -21,7 +21,7 @@ from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 
 
-class Estimate(Protocol):
+class MessageEstimate(Protocol):
     """An estimate, and the standard deviation of its noise."""
 
     @property
@@ -67,7 +67,9 @@ class OneMessage(ABC):
         """Raises: EncodingError where a message does not decode."""
 
     @abstractmethod
-    def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Estimate:
+    def aggregate(
+        self, messages: Sequence[bytes], counts: Sequence[ClassCounts]
+    ) -> MessageEstimate:
         """The estimate from all nodes' messages."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
 from umpc.protocols.base.coordinator import CoordinatorSide, counts_of
-from umpc.protocols.base.one_message import Estimate, OneMessage, check_size
+from umpc.protocols.base.one_message import MessageEstimate, OneMessage, check_size
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
@@ -57,7 +57,9 @@ class OneMessageCoordinator(CoordinatorSide):
         one = sum_report(self.study, estimate)
         return report_of(self.study, [one], run, self.study.exact_delta, measured, cost)
 
-    def _estimate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Estimate:
+    def _estimate(
+        self, messages: Sequence[bytes], counts: Sequence[ClassCounts]
+    ) -> MessageEstimate:
         return self._messages.aggregate(messages, counts)
 
     def _check_messages(
@@ -94,7 +96,7 @@ class OneMessageCoordinator(CoordinatorSide):
             )
 
 
-def sum_report(study: Study, estimate: Estimate, sampling: float = 0.0) -> SumReport:
+def sum_report(study: Study, estimate: MessageEstimate, sampling: float = 0.0) -> SumReport:
     """The one sum of a study that estimates a mean."""
     return SumReport(
         kernel=study.parsed_kernels[0].text,

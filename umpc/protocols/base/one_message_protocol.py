@@ -13,7 +13,7 @@ from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import OneMessage, uniform_std
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
 from umpc.protocols.base.one_message_node import OneMessageNode
-from umpc.protocols.base.protocol import Exact, Line, Protocol, Trial
+from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Trial
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -24,7 +24,7 @@ TRIAL_RECORDS = 1000
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
-class OneMessageProtocol(Protocol):
+class OneMessageProtocol(StudyProtocol):
     """Every node sends one message of its own records."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class OneMessageProtocol(Protocol):
         tried = min(records, TRIAL_RECORDS)
         return Trial(study, tried, records / tried)
 
-    def exact_over_edges(self) -> Exact:
+    def exact_over_edges(self) -> ExactKind:
         return "all"
 
 

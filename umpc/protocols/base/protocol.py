@@ -1,7 +1,7 @@
 """The protocol object: everything that the rest of umpc asks of a protocol.
 
 One instance a protocol, in `protocols/registry.py`. The node, the coordinator, the planner and the
-commands ask it and never look at its name. To add a protocol: derive from `Protocol` in a folder of
+commands ask it and never look at its name. To add a protocol: derive from `StudyProtocol` in a folder of
 its own, and register it with one line.
 
 | question | method |
@@ -42,7 +42,7 @@ EVALUATED = {
 }
 Line = tuple[str, str]
 """A label, and what a person reads beside it."""
-Exact = Literal["edges", "bins", "all", "none"]
+ExactKind = Literal["edges", "bins", "all", "none"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Variant:
     edges: Callable[[Sizes, ReferenceTable], int | None] | None = None
 
 
-class Protocol(ABC):
+class StudyProtocol(ABC):
     """One protocol."""
 
     settings: type[Settings]
@@ -229,7 +229,7 @@ class Protocol(ABC):
         """
         return None
 
-    def exact_over_edges(self) -> Exact:
+    def exact_over_edges(self) -> ExactKind:
         """Which value without noise the estimate is compared with, where all records are known.
 
         "edges": that over E. "bins": that of the records' bins. "all": that over all sets.

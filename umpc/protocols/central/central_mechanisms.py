@@ -67,7 +67,7 @@ MOST_VALUES = 1 << 27
 MOST_BITS = SUM_BITS
 """The largest number of bits of a sum, as in `terms`."""
 
-CentralProtocol = GlobalSensitivity | PrivateTuples | LocalHajek | SplitHajek
+CentralMechanism = GlobalSensitivity | PrivateTuples | LocalHajek | SplitHajek
 """The protocols behind the names."""
 
 
@@ -97,13 +97,13 @@ class Choice:
         _ = self.protocol
 
     @cached_property
-    def protocol(self) -> CentralProtocol:
+    def protocol(self) -> CentralMechanism:
         """The protocol, with the parameters of the module's table."""
         kernel = self.kernel
         epsilon = self.epsilon
         width = kernel.interval.width
         spread = max(width, kernel.unit) / 2
-        makers: dict[str, Callable[[], CentralProtocol]] = {
+        makers: dict[str, Callable[[], CentralMechanism]] = {
             "laplace": lambda: GlobalSensitivity(kernel, epsilon),
             "coinpress_naive": lambda: naive(kernel, epsilon, spread),
             "coinpress_all": lambda: all_tuples(kernel, epsilon, spread),

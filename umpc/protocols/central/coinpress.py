@@ -35,7 +35,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 
 ClippedMean = Callable[[Fraction, Fraction], Fraction]
-"""Exact mean of the terms after clipping to [low, high]."""
+"""ExactKind mean of the terms after clipping to [low, high]."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
-from umpc.protocols.base.protocol import Exact, Line, Trial, Variant
+from umpc.protocols.base.protocol import ExactKind, Line, Trial, Variant
 from umpc.protocols.base.trust import CURATOR, Trust
 from umpc.protocols.central.coordinator import CuratorCoordinator
 from umpc.protocols.central.messages import CuratorMessages
@@ -115,5 +115,5 @@ class CentralProtocol(OneMessageProtocol):
         for noise in MECHANISMS:
             yield Variant(f"{self.name}, {noise}", {"noise": noise})
 
-    def exact_over_edges(self) -> Exact:
+    def exact_over_edges(self) -> ExactKind:
         return "none"

@@ -70,7 +70,7 @@ from umpc.errors import StudyError
 from umpc.protocols.arrays import Floats
 
 Number = TypeVar("Number", Fraction, Floats)
-"""Exact numbers for the bound itself, arrays of floats for the choice of its parameters."""
+"""ExactKind numbers for the bound itself, arrays of floats for the choice of its parameters."""
 
 ROUNDED = 1 << 60
 """Discounted values are rounded up to multiples of bound(0)/2^60, which are short fractions."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.coordinator import counts_of
-from umpc.protocols.base.one_message import Estimate
+from umpc.protocols.base.one_message import MessageEstimate
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
 from umpc.protocols.ghazi_rounds.messages import RoundsMessages, check_records
 from umpc.study import messages as m
@@ -70,7 +70,9 @@ class RoundsCoordinator(OneMessageCoordinator):
     def _check_share(self, share: bytes, counts: ClassCounts) -> None:
         self._messages.check(share, counts)
 
-    def _estimate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Estimate:
+    def _estimate(
+        self, messages: Sequence[bytes], counts: Sequence[ClassCounts]
+    ) -> MessageEstimate:
         if not self._answers or list(messages) != self._asked_of:
             raise LocalProtocolError(
                 "an estimate follows from the messages that led to the question, and its answers"

@@ -13,7 +13,7 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, describe_sets
-from umpc.protocols.base.protocol import Exact, Line, Protocol, Trial
+from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Trial
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import SHUFFLERS, Trust
 from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator, cost_of_shuffling
@@ -32,7 +32,7 @@ from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.clear import Columns
 
 
-class GhaziShuffleProtocol(Protocol):
+class GhaziShuffleProtocol(StudyProtocol):
     """Noisy counts of cells, through two shufflers."""
 
     settings: type[Settings] = GhaziShuffleSettings
@@ -131,5 +131,5 @@ class GhaziShuffleProtocol(Protocol):
     ) -> float | None:
         return shuffle_messages(study, counts).quantised(columns, first)
 
-    def exact_over_edges(self) -> Exact:
+    def exact_over_edges(self) -> ExactKind:
         return "bins"

@@ -9,7 +9,7 @@ from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
-from umpc.protocols.base.protocol import Exact, Line
+from umpc.protocols.base.protocol import ExactKind, Line
 from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
@@ -64,7 +64,7 @@ class LocalProtocol(OneMessageProtocol):
     ) -> float | None:
         return self.messages(study).quantised(columns, first)
 
-    def exact_over_edges(self) -> Exact:
+    def exact_over_edges(self) -> ExactKind:
         return "bins"
 
 

@@ -15,7 +15,7 @@ from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.protocol import Line, Protocol, Variant
+from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
@@ -42,7 +42,7 @@ NOISE_IN_WORDS = {
 }
 
 
-class UMpc(Protocol):
+class UMpc(StudyProtocol):
     """Noisy sums over E, under secret sharing."""
 
     settings: type[Settings] = UMpcSettings
