@@ -200,7 +200,7 @@ def _kernels(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _privacy(study: Study) -> Iterator[tuple[str, str]]:
-    """What the release costs. The δ that finite bits add depends on the numbers of records."""
+    """The cost of the release. The δ that finite bits add depends on the numbers of records."""
     from umpc.protocols.registry import protocol_of
 
     protocol = protocol_of(study)

@@ -128,7 +128,7 @@ class StudyFile:
             raise StudyError(f"{self.path}: {error.message}") from error
 
     def turned_to(self, protocol: StudyProtocol, settings: Mapping[str, Any]) -> StudyFile:
-        """The same statistic over the same nodes, by another protocol or with other settings."""
+        """This file with another protocol or other settings, for the same statistic and nodes."""
         return replace(self, protocol=protocol, settings=settings)
 
     def _statistic(self) -> _Statistic:

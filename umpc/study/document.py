@@ -36,7 +36,7 @@ Kind = TypeVar("Kind", bound=Settings)
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
-    """What is computed, by whom, at what price.
+    """One computation: the statistic, the participants, the privacy, and the protocol.
 
     name: a new name is a new study, with new noise and a new charge.
     kernels: the text of one kernel for each released sum, over `degree` records.
@@ -126,7 +126,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.settings
 
     def replaced(self, **changes: Any) -> Self:
-        """The same study with other values, given by key: its own keys and its settings'.
+        """This study with other values, given by key: its own keys and its settings'.
 
         Raises: StudyError for a key that neither the study nor its protocol has.
         """

@@ -28,7 +28,7 @@ TAG_FIELD = "protocol"
 
 
 class Settings:
-    """What a study says of its protocol."""
+    """The settings of a study's own protocol."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class Settings:
 
     @property
     def preprocessing(self) -> str:
-        """Who makes correlated randomness: "dealer" or "none"."""
+        """The maker of correlated randomness: "dealer" or "none"."""
         return "none"
 
     @property
@@ -116,7 +116,7 @@ def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
 
 
 def without_addresses(settings: Kind) -> Kind:
-    """The same settings, with participants that have names only."""
+    """These settings, with participants that have names only."""
     changed: dict[str, Any] = {}
     for key in keys_of(type(settings)):
         value = getattr(settings, key)

@@ -46,7 +46,7 @@ class Exact:
         return self.units if is_narrow else np.asarray(self.units).astype(object)
 
     def rescaled(self, unit: Fraction) -> Units:
-        """The same values counted in another unit, of which all of them are multiples.
+        """Equal values counted in another unit, of which all of them are multiples.
 
         Raises: LocalProtocolError where one is no multiple of the other unit.
         """

@@ -159,7 +159,7 @@ class BitSumGates:
         return weighted(bits, bound.constant, bound.low, number.high)
 
     def digits(self, number: BitSum, always: bool = False) -> BitSum:
-        """The same number with no more bits than its width needs."""
+        """An equal number with no more bits than its width needs."""
         if not number.terms or not (always or self._is_long(number)):
             return number
         bits = self.add_up(number).weighted_bits

@@ -106,7 +106,7 @@ class CircuitBuilder:
         return self.xor(q, self.conjunction(self.xor(p, q), self.xor(pivot, same)))
 
     def split(self, terms: Mapping[int, int]) -> dict[int, int]:
-        """The same sum with x(1 ⊕ y) as x − xy, and x ∨ y as x + y − xy.
+        """An equal sum with x(1 ⊕ y) as x − xy, and x ∨ y as x + y − xy.
 
         Then xy is an AND that no gate reads.
         """

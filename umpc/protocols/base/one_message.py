@@ -74,11 +74,11 @@ class OneMessage(ABC):
 
     @abstractmethod
     def predicted_std(self, columns: Columns, first: int) -> float:
-        """As `Predictable.predicted_std`."""
+        """The standard deviation of the randomisation, see `Predictable.predicted_std`."""
 
     @abstractmethod
     def quantised(self, columns: Columns, first: int) -> float:
-        """As `Predictable.quantised`."""
+        """The statistic of the records' cells, see `Predictable.quantised`."""
 
 
 def check_size(messages: OneMessage, name: str, counts: ClassCounts) -> None:

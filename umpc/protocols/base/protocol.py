@@ -132,7 +132,7 @@ class StudyProtocol(ABC):
         return f"noise {noise!r}"
 
     def describe_collusion(self, max_colluding: int) -> str:
-        """Who may collude without learning more, for the report."""
+        """The nodes that may collude without learning more, for the report."""
         return f"up to {max_colluding} may collude"
 
     def describe_evaluation(self, backend: str) -> str:

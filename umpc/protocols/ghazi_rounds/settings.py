@@ -6,4 +6,4 @@ from umpc.protocols.local.settings import CellSettings
 
 
 class GhaziRoundsSettings(CellSettings, frozen=True, kw_only=True, tag="ghazi-rounds"):
-    """As for "ghazi-ldp", but a third of the records answers after a first look at the others."""
+    """A third of the records answers after a first look at the others; the rest is "ghazi-ldp"."""
