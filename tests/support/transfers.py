@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
@@ -92,6 +93,13 @@ WRONG_SHAPES: dict[str, Change] = {
     "another step": lambda message: replace(message, step="open"),
     "another round": lambda message: replace(message, round=message.round + 1),
 }
+
+
+changes = st.one_of(
+    st.builds(flip, st.integers(0, 1 << 20), st.integers(1, 255)),
+    st.builds(cut, st.integers(0, 1 << 20)),
+    st.sampled_from(list(WRONG_SHAPES.values())),
+)
 
 
 class Damage(NamedTuple):

@@ -162,7 +162,7 @@ def test_no_transfer_of_coins_is_hashed_twice(monkeypatch):
         hashed.append((session, range(blocks.start, blocks.start + len(blocks.blocks))))
         return hash_blocks(blocks, session)
 
-    monkeypatch.setattr("umpc.mpc.transfers.coins_from_transfers.MAX_PAYLOAD", 1 << 14)
+    monkeypatch.setattr("umpc.mpc.transfers.toss_plan.MAX_PAYLOAD", 1 << 14)
     monkeypatch.setattr("umpc.mpc.transfers.ot_products.hash_blocks", watched)
     run = check(
         garbled_study((KENDALL, GINI), 2, noise="in_mpc", estimator="ratio"), [30, 40], "numbers"
