@@ -219,7 +219,7 @@ import sys
 from pathlib import Path
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals
-from umpc.study.document import decode_study
+from umpc.protocols.registry import decode_study
 approvals = Approvals(Path(sys.argv[1]))
 for line in sys.stdin.buffer:
     try:
@@ -242,6 +242,7 @@ def test_a_node_asks_while_another_process_decides_and_nothing_is_lost(approvals
         asker.stdin.close()
     accepted = 0
     while accepted < len(studies):
+        assert all(asker.poll() in (None, 0) for asker in askers)
         for entry in approvals.entries():
             if entry.state == PENDING:
                 approvals.decide(entry.hash, ACCEPTED)

@@ -1,4 +1,4 @@
-"""The same statistic by every protocol: its studies, the best one, and the output of `umpc plan`."""
+"""The same statistic by every protocol: its studies, the best one, and what `umpc plan` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""umpc.planning.error: predicted errors against the samplers and the noise themselves."""
+"""umpc.planning.reference_table: predicted errors against the samplers and the noise themselves."""
 
 from __future__ import annotations
 

@@ -86,3 +86,21 @@ def test_noise_that_no_ring_holds_is_refused_by_a_study_error():
     )
     with pytest.raises(StudyError, match="epsilon"):
         begin(quiet)
+
+
+SQUARE = make_study("a.x * b.x", x=("0", "10"))
+"""10 records have 45 pairs, and a sum of at most 4500."""
+
+
+def test_the_ring_holds_a_sum_with_its_noise():
+    sizes = Sizes(SQUARE, 10)
+    assert ring_for(sizes, [2**31 - 1 - 4500]).bits == 32
+    assert ring_for(sizes, [2**31 - 4500]).bits == 64
+
+
+def test_the_ring_holds_every_sum_with_its_noise():
+    study = make_study(["a.x * b.x", "a.x + b.x"], x=("0", "10"), estimator="ratio")
+    sizes = Sizes(study, 10)
+    assert ring_for(sizes, [2**31 - 1 - 4500, 2**31 - 1 - 900]).bits == 32
+    assert ring_for(sizes, [2**31 - 4500, 0]).bits == 64
+    assert ring_for(sizes, [0, 2**31 - 900]).bits == 64
