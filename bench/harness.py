@@ -20,7 +20,7 @@ from typing import Any
 from bench.jobs import JobFailed
 from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
-from umpc.coordinator.studyfile import write_study_file
+from umpc.coordinator.studyfile import field_entry, write_study_file
 from umpc.study.parts import FieldText
 
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"
@@ -76,17 +76,19 @@ class Site:
         """
         self.runs += 1
         at = addresses or {name: served.address for name, served in self.served.items()}
-        facts: dict[str, Any] = {
+        dealer = {"name": "dealer", "address": at["dealer"]} if "dealer" in at else None
+        entries: dict[str, Any] = {
+            "name": f"bench-{self.runs}",
             "statistic": "kendall_tau",
             "columns": [each.name for each in self.fields],
+            "fields": [field_entry(each) for each in self.fields],
             "edges": "2n",
             "epsilon": "1",
-            "dealer": ("dealer", at["dealer"]) if "dealer" in at else None,
-            "nodes": [(name, at[name]) for name in self.names],
+            "identity": "coordinator",
+            "dealer": dealer,
+            "nodes": [{"name": name, "address": at[name]} for name in self.names],
         }
-        file = write_study_file(
-            self.folder, name=f"bench-{self.runs}", fields=self.fields, **(facts | changes)
-        )
+        file = write_study_file(self.folder, entries | changes)
         if prepare:
             self._command("prepare", file)
         started = time.perf_counter()

@@ -187,22 +187,23 @@ def enrol(me: Member) -> Path:
 
 def write_study(servers: list[Member]) -> Path:
     from umpc.cli.table import breast_cancer
-    from umpc.coordinator.studyfile import write_study_file
+    from umpc.coordinator.studyfile import field_entry, write_study_file
 
     table = breast_cancer(None)
     at = {member.name: f"{member.address}:{PORT}" for member in servers}
-    return write_study_file(
-        SITE,
-        name="demo",
-        statistic=STATISTIC,
-        columns=table.columns,
+    entries = {
+        "name": "demo",
+        "statistic": STATISTIC,
+        "columns": table.columns,
         # Bounds and resolution: in a real study these are public, and agreed beforehand.
-        fields=table.fields(),
-        epsilon=EPSILON,
-        edges=EDGES,
-        dealer=("dealer", at.pop("dealer")),
-        nodes=list(at.items()),
-    )
+        "fields": [field_entry(field) for field in table.fields()],
+        "epsilon": EPSILON,
+        "edges": EDGES,
+        "identity": "coordinator",
+        "dealer": {"name": "dealer", "address": at.pop("dealer")},
+        "nodes": [{"name": name, "address": address} for name, address in at.items()],
+    }
+    return write_study_file(SITE, entries)
 
 
 def own_rows(index: int, nodes: int) -> Path:

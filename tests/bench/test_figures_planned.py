@@ -6,12 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from umpc.protocols.kinds import PROTOCOLS
 
 from bench.figures.figure import Row
 from bench.figures.planned import figure
 from bench.figures.planned.cases import case_of, sums_of_all_pairs_once
-from umpc.planning.alternatives import NOISES
+from umpc.protocols.registry import PROTOCOLS
 from umpc.simulation import simulate
 
 POINTS = {point.series: point for point in figure.points(True)}
@@ -20,7 +19,17 @@ POINTS = {point.series: point for point in figure.points(True)}
 def test_every_protocol_is_there_and_every_kind_of_its_noise():
     there = Counter(point.facts["protocol"] for point in POINTS.values())
     assert set(there) == set(PROTOCOLS)
-    assert all(there[protocol] == len(noises) for protocol, noises in NOISES.items())
+    several = {}
+    for protocol in PROTOCOLS.values():
+        noises = [
+            each.entries["noise"] for each in protocol.variants(None) if "noise" in each.entries
+        ]
+        if noises:
+            several[protocol.name] = noises
+    assert set(several) == {"bell-2pc", "central"}
+    for protocol, noises in several.items():
+        facts = [point.facts for point in POINTS.values() if point.facts["protocol"] == protocol]
+        assert [each["changes"]["noise"] for each in facts] == noises
 
 
 @pytest.mark.parametrize("series", ["bell-ldp", "u-mpc, mean", "curator, coinpress subsampled"])

@@ -14,15 +14,23 @@ import numpy as np
 
 from bench.harness import BANK, made_up
 from umpc.cli.table import DemoTable, pooled, read_csv
-from umpc.coordinator.studyfile import StudyFile, load_study_file, write_study_file
-from umpc.planning.alternatives import error_of, turned
+from umpc.coordinator.studyfile import (
+    StudyFile,
+    field_entry,
+    load_study_file,
+    write_study_file,
+)
+from umpc.planning.alternatives import turned
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import ReferenceTable
+from umpc.protocols.base.protocol import Variant
 from umpc.protocols.central.terms import CompleteFamily, Family, Terms, sums, total, values
+from umpc.protocols.registry import find_protocol, protocol_of
 from umpc.study.document import Study
 
 NODES = 4
 RECORDS = 4521
+NOWHERE = "127.0.0.1:1"
 STATISTICS = {
     "kendall_tau": (["age", "balance"], None),
     "auc": (["balance"], ("y", "yes")),
@@ -42,11 +50,12 @@ class Case:
 
     def study(self, protocol: str, changes: Mapping[str, str]) -> Study:
         """A study at ε = 1 with the protocol's usual settings, except these changes."""
-        return turned(self.file, protocol, **changes)
+        return turned(self.file, find_protocol(protocol), Variant(protocol, changes))
 
     def predicted(self, study: Study) -> float:
         """The mean squared error that `umpc plan --like` predicts."""
-        return error_of(attempt_over(study, self.records), replace(self.like, study=study)).mse
+        attempt = attempt_over(study, self.records)
+        return protocol_of(study).error(attempt, replace(self.like, study=study)).mse
 
 
 @lru_cache(maxsize=4)
@@ -60,23 +69,23 @@ def case_of(statistic: str) -> Case:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = table.split(folder, NODES)
-        nodes = [(path.stem, "127.0.0.1:1") for path in paths]
-        facts = {
+        entries = {
+            "name": "planned",
             "statistic": statistic,
             "columns": columns,
-            "fields": table.fields(),
-            "nodes": nodes,
+            "fields": [field_entry(field) for field in table.fields()],
+            "epsilon": "1",
+            "identity": "coordinator",
+            "dealer": {"name": "dealer", "address": NOWHERE},
+            "nodes": [{"name": path.stem, "address": NOWHERE} for path in paths],
         }
-        file = write_study_file(
-            folder, name="planned", epsilon="1", dealer=("dealer", "127.0.0.1:1"), **facts
-        )
-        entries = load_study_file(file)
-        study = entries.study("coordinator")
+        file = load_study_file(write_study_file(folder, entries))
+        study = file.study("coordinator")
         tables = pooled(study, paths)
         records = ",".join(_counted(study, each) for each in tables)
         whole = table.part(0, 1, folder / "all.csv")
         like = reference_table_of(attempt_over(study, records), whole, ",")
-    return Case(entries, tables, records, like)
+    return Case(file, tables, records, like)
 
 
 def _table(columns: list[str], label: tuple[str, str] | None) -> DemoTable:
