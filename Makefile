@@ -10,7 +10,7 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 .PHONY: help demo test compose-test audit bench pictures figures profile native oracles lint docs architecture \
-        proto install clean
+        settings proto install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -78,6 +78,9 @@ docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warni
 
 architecture:  ## draw docs/architecture.svg again
 	$(PYTHON) docs/architecture.py
+
+settings: $(VENV)/.demo  ## write the tables of a study's keys into docs/study.md again
+	$(BIN)/python docs/settings_table.py
 
 proto: $(VENV)/.dev  ## generate Python from umpc/proto/v1/umpc.proto
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. umpc/proto/v1/umpc.proto

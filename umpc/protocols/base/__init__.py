@@ -2,7 +2,7 @@
 
 | file | what it holds |
 |---|---|
-| `protocol.py` | `Protocol`: what every protocol answers |
+| `protocol.py` | `StudyProtocol`: what every protocol answers |
 | `trust.py` | who must be trusted, in three grades |
 | `seed_agreement.py` | the steps by which a node joins an attempt |
 | `node.py` | `NodeSide`: one node's part of one attempt |

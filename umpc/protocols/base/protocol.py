@@ -1,8 +1,8 @@
 """The protocol object: everything that the rest of umpc asks of a protocol.
 
 One instance a protocol, in `protocols/registry.py`. The node, the coordinator, the planner and the
-commands ask it and never look at its name. To add a protocol: derive from `StudyProtocol` in a folder of
-its own, and register it with one line.
+commands ask it and never look at its name. To add a protocol: derive from `StudyProtocol` in a
+folder of its own, and register it with one line.
 
 | question | method |
 |---|---|

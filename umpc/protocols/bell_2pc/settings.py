@@ -34,7 +34,11 @@ class BellTwoPcSettings(
     """
 
     edges: Annotated[
-        str, describe("Pairs to average over: 1p for one pairing of all records, 2n, a number.")
+        str,
+        describe(
+            "Pairs to average over: 1p for one pairing of all records, 2n, a number, or all. The "
+            "default is 1p, or 2n between two classes."
+        ),
     ] = ""
     noise: Annotated[str, describe("The noise of every pair's value.", *NOISES)] = "pair_laplace"
     delta: Annotated[str, describe("δ of advanced composition, such as 1e-9.")] = ""

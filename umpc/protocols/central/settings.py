@@ -42,7 +42,13 @@ class CentralSettings(
     """The coordinator is shown all records, and adds the noise. All mechanisms have δ = 0."""
 
     noise: Annotated[str, describe("The curator's mechanism.", *MECHANISMS)] = "laplace"
-    edges: Annotated[str, describe("Sets of a subsampled mechanism: 2n or a number.")] = "all"
+    edges: Annotated[
+        str,
+        describe(
+            "Sets of a subsampled mechanism: a number, or a multiple of n; the default is then 2n. "
+            "Other mechanisms take all."
+        ),
+    ] = "all"
 
 
 def usual_settings(entries: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,10 +45,19 @@ class UMpcSettings(
     """
 
     edges: Annotated[
-        str, describe("Sets to average over: a number, a multiple of n such as 2n, or all.")
+        str,
+        describe(
+            "Sets to average over: a number, a multiple of n such as 2n, 1p for one pairing of "
+            "all records, or all."
+        ),
     ] = "2n"
     noise: Annotated[
-        str, describe("How the noise is drawn. The default is in_mpc up to 16 nodes.", *NOISES)
+        str,
+        describe(
+            "How the noise is drawn. The default is in_mpc for 2 to 16 nodes and an ε of at most "
+            "16, and distributed otherwise.",
+            *NOISES,
+        ),
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
     backend: Annotated[str, describe("How edges of several owners are evaluated.", *BACKENDS)] = (
@@ -57,7 +66,9 @@ class UMpcSettings(
     preprocessing: Annotated[str, describe("Who makes correlated randomness.", *PREPROCESSINGS)] = (
         "dealer"
     )
-    dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
+    dealer: Annotated[
+        Participant | None, describe("Name and address of the dealer, if there is one.")
+    ] = None
 
 
 def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict[str, Any]:
