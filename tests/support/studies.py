@@ -10,15 +10,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.support.protocols import flat_study, noise_of, with_facts
+from tests.support.protocols import flat_study, with_facts
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.mpc import attempt
 from umpc.mpc.attempt import Attempt, edges_of
 from umpc.mpc.masked.compiler import compile_program
 from umpc.protocols.registry import attempt_of
-from umpc.protocols.u_mpc import node, noise_binding
-from umpc.study import report
+from umpc.protocols.u_mpc import coordinator, node, noise_binding
 from umpc.study.attempt import commit
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -53,7 +52,7 @@ def compiled_once() -> Iterator[None]:
     holds all sets of records.
     """
     programs, graphs, sizes = {}, {}, {}
-    sizes_of, laws = Sizes.of, cache(noise_of)
+    sizes_of, laws = Sizes.of, cache(noise_binding.noise_of_sums)
 
     def compile_once(kernels, ring, patterns):
         key = tuple(kernel.hash for kernel in kernels), ring, frozenset(patterns)
@@ -77,8 +76,8 @@ def compiled_once() -> Iterator[None]:
         patch.setattr(attempt, "compile_program", compile_once)
         patch.setattr(attempt, "edges_of", edges_once)
         patch.setattr(Sizes, "of", sizes_once)
-        for module in (noise_binding, node, report):
-            patch.setattr(module, "noise_of", laws)
+        for module in (noise_binding, node, coordinator):
+            patch.setattr(module, "noise_of_sums", laws)
         yield
 
 

@@ -16,9 +16,11 @@ import pytest
 from tests.support import tables
 from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
-from umpc.coordinator.studyfile import write_study_file
+from umpc.coordinator.studyfile import field_entry, write_study_file
 from umpc.node.budget.ledger import Ledger
+from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.parts import FieldText
+from umpc.study.settings import keys_of
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Otherwise each process of these tests compiles all of umpc, which doubles its start."""
@@ -33,6 +35,10 @@ collect_ignore = [] if tables.HEART.exists() else ["test_heart_data.py"]
 def bank(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tables.Table:
     """Provide a made table like the bank data; where they are at hand, also the data themselves."""
     return request.param.place(tmp_path_factory.mktemp("table"))
+
+
+def _participant(pair: tuple[str, str]) -> dict[str, str]:
+    return dict(zip(("name", "address"), pair, strict=True))
 
 
 @dataclass(frozen=True)
@@ -115,20 +121,32 @@ class Lab:
     def study_file(self, **changes) -> Path:
         """Write study.toml over all processes.
 
-        The changes replace arguments of `write_study_file`.
+        The changes replace entries; None leaves one out. Participants are given as (name, address)
+        and fields as FieldText. Of the usual entries a protocol gets those that it has.
         """
         address = {name: served.address for name, served in self.served.items()}
+        settings = {
+            "edges": "2n",
+            "dealer": ("dealer", address.get("dealer", "127.0.0.1:1")),
+        }
+        known = keys_of(PROTOCOLS[changes.get("protocol") or USUAL].settings)
         values = {
             "name": "lab",
+            "identity": "coordinator",
             "statistic": "kendall_tau",
             "columns": ["age", "balance"],
             "fields": FIELDS,
             "epsilon": "1",
-            "edges": "2n",
-            "dealer": ("dealer", address.get("dealer", "127.0.0.1:1")),
             "nodes": [(name, address[name]) for name in self.names],
+            **{key: value for key, value in settings.items() if key in known},
+            **changes,
         }
-        return write_study_file(self.folder, **{**values, **changes})
+        values["fields"] = [field_entry(field) for field in values["fields"]]
+        for key in ("nodes", "shufflers"):
+            values[key] = [_participant(each) for each in values.get(key) or ()]
+        if values.get("dealer"):
+            values["dealer"] = _participant(values["dealer"])
+        return write_study_file(self.folder, values)
 
     def coordinate(self, file: Path, command: str = "run") -> subprocess.Popen:
         """Start the coordinator's process. The command is run or prepare."""

@@ -60,9 +60,8 @@ async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -
     Raises: UmpcError naming who failed; then nothing waits anywhere, or what waits is of no use and
     lapses. StudyError where there is nothing to prepare.
     """
-    side = _side(study)
-    side.check_ahead()
-    return await _lead(side, identity, tell, Conductor.park)
+    protocol_of(study).check_ahead(study)
+    return await _lead(_side(study), identity, tell, Conductor.park)
 
 
 def _side(study: Study) -> CoordinatorSide:

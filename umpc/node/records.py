@@ -227,7 +227,8 @@ def _open_csv(source: TableSource, site: _Site) -> _Table:
     """
     headers: dict[str, list[str]] = {}
     reason = ""
-    for delimiter in source.delimiter or DELIMITERS:
+    candidates = [source.delimiter] if source.delimiter else list(DELIMITERS)
+    for delimiter in candidates:
         try:
             headers[delimiter] = _header(source.path, delimiter)
         except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -108,7 +108,7 @@ def test_a_chunk_is_evaluated_once(parties):
 def test_the_inner_edges_are_evaluated_once(shape):
     run = Run(**shape).agree().begin().seed().fields().evaluate()
     with pytest.raises(LocalProtocolError, match="before"):
-        run.run_own_steps(nodes[0])
+        run_own_steps(run.nodes[0])
 
 
 @both_degrees
@@ -118,7 +118,7 @@ def test_an_incomplete_share_is_not_released(shape):
         steps()
         with pytest.raises(LocalProtocolError, match="not complete"):
             run.nodes[0].release()
-    run.run_own_steps(nodes[0])
+    run_own_steps(run.nodes[0])
     due = sum(0 in chunk.owners for chunk in run.attempt.chunks())
     with pytest.raises(LocalProtocolError, match=f"0 of {due} chunks"):
         run.nodes[0].release()
@@ -130,7 +130,7 @@ def test_a_share_that_lacks_one_chunk_or_its_inner_edges_is_not_released():
     for chunk in chunks[:-1]:
         run.finish(chunk)
     for node in chunks[-1].parties:
-        run.run_own_steps(nodes[node])
+        run_own_steps(run.nodes[node])
         with pytest.raises(LocalProtocolError, match="not complete"):
             run.nodes[node].release()
     run.finish(chunks[-1])

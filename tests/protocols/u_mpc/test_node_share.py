@@ -53,7 +53,7 @@ def test_shares_are_parts_of_the_sums_plus_noise_plus_zero_shares(shape, counts)
         ]
         names, keys = [m.name for m in run.members], [m.public_key for m in run.members]
         zeros = zero_shares(index, names, keys, key, attempt.id, ring, sums)
-        share = node.release()
+        share = node.release().share
         assert len(share) == sums * ring.bytes
         for number in range(sums):
             part = int.from_bytes(share[number * ring.bytes : (number + 1) * ring.bytes], "little")

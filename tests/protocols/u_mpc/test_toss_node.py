@@ -35,7 +35,7 @@ def test_nothing_is_tossed_before_the_set_up_and_a_failed_call_uses_nothing_up()
     with pytest.raises(LocalProtocolError, match="nothing is set up with node-1"):
         run.nodes[0].toss()
     run.set_up().toss().fields().evaluate()
-    assert len({node.release() for node in run.nodes}) == 2
+    assert len({node.release().share for node in run.nodes}) == 2
 
 
 def test_coins_are_tossed_once():

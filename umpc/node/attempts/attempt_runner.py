@@ -247,6 +247,17 @@ class AttemptRunner:
         self.delivery = ShufflerStreams(study, attempt, members, openings)
         await self.site.open_delivery(self.delivery)
 
+    def check_delivery(self, kept: m.Released | m.Delivery) -> None:
+        """Whether what goes to shufflers can go there, before it is charged.
+
+        Raises: PeerLost where a shuffler is gone.
+        """
+        if isinstance(kept, m.Released):
+            return
+        if self.delivery is None:
+            raise LocalProtocolError("the shufflers were not reached before the charge")
+        self.delivery.check()
+
     async def deliver(self, study: Study, kept: m.Delivery) -> tuple[m.StepBytes, ...]:
         """The kept message to all shufflers, until each has its part."""
         if self.delivery is None:

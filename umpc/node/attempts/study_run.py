@@ -105,7 +105,9 @@ class StudyRun(CoordinatorStream):
     async def _run_attempt(self, ahead: bool) -> None:
         study = self.study
         ledger = self.site.ledger
+        protocol = protocol_of(study)
         if ahead:
+            protocol.check_ahead(study)
             self.site.parking.check_room()
         failpoint("before-reserve")
         records = await asyncio.to_thread(self.site.load, study)
@@ -113,7 +115,6 @@ class StudyRun(CoordinatorStream):
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
-            protocol = protocol_of(study)
             side = protocol.node(self.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self.send(m.Accepted(study.hash, side.accept()))
@@ -235,8 +236,7 @@ class StudyRun(CoordinatorStream):
         questions = protocol_of(study).questions
         kept = side.release()
         stored = codec.encode_kept(kept)
-        if self._runner.delivery is not None:
-            self._runner.delivery.check()
+        self._runner.check_delivery(kept)
         failpoint("before-charge")
         ledger = self.site.ledger
         await asyncio.to_thread(ledger.charge, study.hash, side.attempt.id, stored)

@@ -21,7 +21,6 @@ from umpc.errors import (
     AlreadyReleased,
     LocalProtocolError,
     RemoteProtocolError,
-    StudyError,
 )
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -65,12 +64,6 @@ class CoordinatorSide(ABC):
     def heaps(self) -> HeapSide | None:
         """The part that collects heaps; None where the nodes' messages come to the coordinator."""
         return None
-
-    def check_ahead(self) -> None:
-        """Raises: StudyError where there is nothing to prepare ahead of the run."""
-        raise StudyError(
-            f"a study of protocol = {self.study.protocol!r} has nothing to prepare ahead; run it"
-        )
 
     def propose(self, *, ahead: bool = False) -> m.Propose:
         """ahead: to prepare the study now, and to run it later."""

@@ -101,10 +101,12 @@ class NodeSide(SeedAgreement, ABC):
         """
 
     def _begin(self, openings: Sequence[bytes]) -> Attempt:
-        """The attempt, once."""
+        """The attempt, once. Raises: also TooFewRecords, RangeError."""
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
-        return self._make_attempt(openings)
+        attempt = self._make_attempt(openings)
+        _ = attempt.sizes.edges  # too few records are refused before anything is charged
+        return attempt
 
     def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
         return Attempt(self.study, self._agreed(openings), openings)

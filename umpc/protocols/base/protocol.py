@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
@@ -93,6 +94,12 @@ class StudyProtocol(ABC):
         Raises: StudyError that names the key.
         """
         return read_settings(self.settings, entries)
+
+    def check_ahead(self, study: Study) -> None:
+        """Raises: StudyError where nothing of a study can be prepared ahead of its run."""
+        raise StudyError(
+            f"a study of protocol = {self.name!r} has nothing to prepare ahead; run it"
+        )
 
     def complete(self, study: Study) -> Study:
         """The study with usual values for settings that depend on its kernels or fields."""

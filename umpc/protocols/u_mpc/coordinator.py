@@ -31,9 +31,6 @@ class UMpcCoordinator(CoordinatorSide):
 
     _attempt: Attempt | None = None
 
-    def check_ahead(self) -> None:
-        """Everything before the data can be prepared ahead."""
-
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
         check_edges(sizes)

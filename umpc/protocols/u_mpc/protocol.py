@@ -56,6 +56,9 @@ class UMpc(StudyProtocol):
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
 
+    def check_ahead(self, study: Study) -> None:
+        """Everything before the data can be prepared ahead."""
+
     def trust(self, study: Study) -> Trust:
         return DEALER if study.dealer else NOBODY
 
