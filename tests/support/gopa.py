@@ -1,4 +1,4 @@
-"""What the tests of `gopa` share: a study, its tables, the exact sum, and what colluding nodes know."""
+"""A study of `gopa`, its tables and exact sums, and the facts that colluding nodes know."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ protocol_of = cache(messages_of)
 
 
 def gopa_study(nodes: int = 3, colluding: int = 1, **changes) -> Study:
-    """Of x, 0 to 3. changes: as for make_study."""
+    """The mean of x, 0 to 3. Args: changes: as for make_study."""
     shape = {
         "protocol": "gopa",
         "kernels": "a.x",
@@ -45,29 +45,32 @@ def tables_of(counts: Sequence[int], label: str = "gopa") -> list[dict[str, np.n
 
 def sums(study: Study, tables: Sequence[Columns]) -> list[int]:
     """Each node's value without noise, in steps."""
-    of: GopaMessages = protocol_of(study)
-    return [int(of.kernel.evaluate([table]).sum()) * of.scale for table in tables]
+    messages: GopaMessages = protocol_of(study)
+    return [int(messages.kernel.evaluate([table]).sum()) * messages.scale for table in tables]
 
 
 def numbers(run: Simulated) -> list[int]:
-    """The messages, read as whoever sees them."""
+    """The numbers in the messages, which the coordinator can read."""
     return [int.from_bytes(share, "little", signed=True) for share in run.transcript.shares]
 
 
 def uncovered(run: Simulated) -> list[int]:
-    """The honest nodes' messages as t colluding nodes, the first ones, and the coordinator see them: without what these
-    nodes share with them."""
-    study, nodes = run.attempt.study, run.nodes
-    known = range(study.max_colluding)
+    """The honest nodes' messages without the noise that they share with the colluding nodes.
+
+    The first t nodes collude. They and the coordinator see the messages in this way.
+    """
+    attempt = run.attempt
+    nodes = run.nodes
+    known = range(attempt.study.max_colluding)
     found = numbers(run)
     return [
-        found[node] + sum(nodes[peer]._shared(node) for peer in known)
+        found[node] + sum(nodes[peer].shared_noise(attempt, node) for peer in known)
         for node in range(len(known), len(nodes))
     ]
 
 
 def ring_of_sessions(study: Study, tables: Sequence[Columns], entropy) -> list[GopaNode]:
-    """All nodes, as far as drawn noise."""
+    """All nodes of an attempt, which have drawn their noise."""
     nodes = [
         make_node(node.name, study, table, len(table["x"]), entropy)
         for node, table in zip(study.nodes, tables, strict=True)
