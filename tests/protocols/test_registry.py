@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.bell import bell_study
 from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.local import local_study
-from tests.support.protocols import assert_not_a_setting, with_setting_in_bytes
+from tests.support.protocols import (
+    assert_not_a_setting,
+    coordinator_of,
+    make_node,
+    with_setting_in_bytes,
+)
 from tests.support.shuffled import shuffled_study
-from tests.support.studies import STUDY, changed, make_members
+from tests.support.studies import STUDY, Entropy, changed, make_members
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
 from umpc.protocols import registry
+from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
+from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.bell_2pc.coordinator import BellCoordinator
+from umpc.protocols.bell_2pc.node import BellNode
+from umpc.protocols.central.coordinator import CuratorCoordinator
 from umpc.protocols.central.settings import MECHANISMS
+from umpc.protocols.ghazi_rounds.coordinator import RoundsCoordinator
+from umpc.protocols.ghazi_rounds.node import RoundsNode
+from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator
+from umpc.protocols.ghazi_shuffle.node import ShuffleNode
+from umpc.protocols.gopa.node import GopaNode
 from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.registry import (
     PROTOCOLS,
@@ -29,6 +45,8 @@ from umpc.protocols.registry import (
     protocol_of,
     register,
 )
+from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
 
@@ -98,6 +116,28 @@ def test_a_protocol_is_registered_under_its_own_name(monkeypatch):
     monkeypatch.setattr(registry, "PROTOCOLS", {})
     protocol = GopaProtocol()
     assert register(protocol) is protocol and find_protocol("gopa") is protocol
+
+
+KINDS = {
+    "u-mpc": (UMpcNode, UMpcCoordinator),
+    "bell-2pc": (BellNode, BellCoordinator),
+    "bell-ldp": (OneMessageNode, OneMessageCoordinator),
+    "bell-auc": (OneMessageNode, OneMessageCoordinator),
+    "ghazi-ldp": (OneMessageNode, OneMessageCoordinator),
+    "ghazi-rounds": (RoundsNode, RoundsCoordinator),
+    "ghazi-shuffle": (ShuffleNode, ShuffleCoordinator),
+    "gopa": (GopaNode, OneMessageCoordinator),
+    "central": (OneMessageNode, CuratorCoordinator),
+}
+"""The classes of both sides."""
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_has_its_own_sides(protocol):
+    study = STUDIES[protocol]
+    columns = {field.name: np.zeros(40, dtype=np.int64) for field in study.fields}
+    node = make_node(study.nodes[0].name, study, columns, 40, Entropy(protocol))
+    assert (type(node), type(coordinator_of(study))) == KINDS[protocol]
 
 
 # --- what a study may say -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Shared by the tests of `gopa`: a study, tables, exact sums, and the knowledge of colluders."""
+"""A study of `gopa`, its tables and exact sums, and the facts that colluding nodes know."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ protocol_of = cache(messages_of)
 
 
 def gopa_study(nodes: int = 3, colluding: int = 1, **changes) -> Study:
-    """Return a study of x, from 0 to 3. The changes are those of `make_study`."""
+    """The mean of x, 0 to 3. Args: changes: as for make_study."""
     shape = {
         "protocol": "gopa",
         "kernels": "a.x",
@@ -44,33 +44,33 @@ def tables_of(counts: Sequence[int], label: str = "gopa") -> list[dict[str, np.n
 
 
 def sums(study: Study, tables: Sequence[Columns]) -> list[int]:
-    """Return each node's value without noise, in steps."""
-    of: GopaMessages = protocol_of(study)
-    return [int(of.kernel.evaluate([table]).sum()) * of.scale for table in tables]
+    """Each node's value without noise, in steps."""
+    messages: GopaMessages = protocol_of(study)
+    return [int(messages.kernel.evaluate([table]).sum()) * messages.scale for table in tables]
 
 
 def numbers(run: Simulated) -> list[int]:
-    """Return the messages as the integers that everybody reads in them."""
+    """The numbers in the messages, which the coordinator can read."""
     return [int.from_bytes(share, "little", signed=True) for share in run.transcript.shares]
 
 
 def uncovered(run: Simulated) -> list[int]:
-    """Return the honest nodes' messages as colluders see them.
+    """The honest nodes' messages without the noise that they share with the colluding nodes.
 
-    The first t nodes and the coordinator collude. They take off the noise that these nodes share
-    with the honest ones.
+    The first t nodes collude. They and the coordinator see the messages in this way.
     """
-    study, nodes = run.attempt.study, run.nodes
-    known = range(study.max_colluding)
+    attempt = run.attempt
+    nodes = run.nodes
+    known = range(attempt.study.max_colluding)
     found = numbers(run)
     return [
-        found[node] + sum(nodes[peer]._shared(node) for peer in known)
+        found[node] + sum(nodes[peer].shared_noise(attempt, node) for peer in known)
         for node in range(len(known), len(nodes))
     ]
 
 
 def ring_of_sessions(study: Study, tables: Sequence[Columns], entropy) -> list[GopaNode]:
-    """Return the sessions of all nodes, after they have drawn their noise."""
+    """All nodes of an attempt, which have drawn their noise."""
     nodes = [
         make_node(node.name, study, table, len(table["x"]), entropy)
         for node, table in zip(study.nodes, tables, strict=True)

@@ -1,4 +1,7 @@
-"""umpc.protocols.base.one_message_coordinator: malformed messages name their node, stored ones give the same estimate again."""
+"""umpc.protocols.base.one_message_coordinator: malformed messages name their node.
+
+Stored messages give the same estimate again.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,9 @@ def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Releas
     begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
     answers = []
     for node in nodes:
-        attempt = node.begin(begin.openings)
+        node.begin(begin.openings)
         run_own_steps(node)
-        answers.append(
-            m.Released(attempt.id, node.release(), node.records, node.accept().first_class)
-        )
+        answers.append(node.release())
     return coordinator, answers
 
 
@@ -126,25 +127,19 @@ def test_messages_of_mixed_attempts_and_of_some_nodes_only_are_refused(protocol)
 
 
 @by_protocol
-def test_what_cannot_be_run_is_refused_before_any_opening(protocol, monkeypatch):
-    study = local_study(protocol)
+def test_too_few_records_are_refused_before_any_opening(protocol):
     with pytest.raises((TooFewRecords, StudyError)):
-        released(study, (1, 0))
-    monkeypatch.setattr(
-        "umpc.protocols.base.one_message_coordinator.check_size",
-        lambda of, name, counts: _too_large(name),
-    )
-    with pytest.raises(RangeError, match="node-0"):
-        coordinator_of(study).agree(
-            [
-                m.Accepted(study.hash, member)
-                for member in make_members(study, COUNTS, first=(9, 9))[0]
-            ]
-        )
+        released(local_study(protocol), (1, 0))
 
 
-def _too_large(name: str) -> None:
-    raise RangeError(name, culprit=name)
+@by_protocol
+def test_a_message_that_is_too_large_is_refused_before_any_opening(protocol):
+    """A message of 2^24 records has more than 1 MiB, whatever the protocol is."""
+    study = local_study(protocol)
+    members, _ = make_members(study, (33, 1 << 24), first=(9, 9))
+    with pytest.raises(RangeError, match="message of node-1 would have") as caught:
+        coordinator_of(study).agree([m.Accepted(study.hash, member) for member in members])
+    assert caught.value.culprit == "node-1"
 
 
 def test_the_cost_is_every_nodes_message():

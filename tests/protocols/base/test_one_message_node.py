@@ -1,9 +1,10 @@
-"""umpc.protocols.base.one_message_node: each step once and in order, records randomised once, nothing too large."""
+"""umpc.protocols.base.one_message_node: steps once and in order, and no message that is too large."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.support.local import local_study, local_tables
@@ -11,6 +12,7 @@ from tests.support.protocols import ONE_MESSAGE, make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
 from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.study.frames import MAX_PAYLOAD
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)
 
@@ -35,7 +37,7 @@ def begun(protocol: str) -> OneMessageNode:
 @by_protocol
 def test_every_step_comes_once_and_in_order(protocol):
     node = sessions(protocol)[0]
-    for step in (lambda: node.begin([]), node.randomise, node.release):
+    for step in (lambda: node.begin([]), lambda: run_own_steps(node), node.release):
         with pytest.raises(LocalProtocolError):
             step()
     node = begun(protocol)
@@ -44,8 +46,8 @@ def test_every_step_comes_once_and_in_order(protocol):
     run_own_steps(node)
     with pytest.raises(LocalProtocolError, match="randomised once"):
         run_own_steps(node)
-    assert node.release()
-    for step in (node.release, node.randomise):
+    assert node.release().share
+    for step in (node.release, lambda: run_own_steps(node)):
         with pytest.raises(LocalProtocolError):
             step()
 
@@ -63,14 +65,17 @@ def test_a_coordinator_that_changes_what_a_node_said_is_named(protocol):
     assert caught.value.culprit == "node-1"
 
 
-def test_a_table_too_large_is_refused_when_the_study_is_proposed(monkeypatch):
-    monkeypatch.setattr("umpc.protocols.local.messages.MAX_PAYLOAD", 9)
-    with pytest.raises(
-        RangeError, match=r"message of node-0 would have 10 bytes for its 20 records"
-    ):
-        sessions("bell-ldp")
+def test_a_table_too_large_is_refused_when_the_study_is_proposed():
+    """A record takes four bits, and 1 MiB is the most."""
+    study = local_study("bell-ldp")
+    most = 2 * MAX_PAYLOAD
+    table = {name: np.zeros(most, dtype=np.int64) for name in "xy"}
+    make_node("node-0", study, table, most, Entropy("node"))
+    message = "message of node-0 would have 1,048,577 bytes for its 2,097,153 records"
+    with pytest.raises(RangeError, match=message):
+        make_node("node-0", study, table, most + 1, Entropy("node"))
 
 
 def test_it_shows_nothing_of_itself():
     shown = repr(begun("bell-ldp"))
-    assert shown.startswith("make_node(node-0, study ") and shown.endswith("<redacted>)")
+    assert shown.startswith("OneMessageNode(node-0, study ") and shown.endswith("<redacted>)")

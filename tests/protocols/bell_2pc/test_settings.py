@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.bell import bell_study
-from tests.support.protocols import assert_refused, usual, with_facts
+from tests.support.protocols import assert_not_a_setting, assert_refused, usual, with_facts
 from tests.support.studies import AUC, CLASSES, TRIPLE
 from umpc.errors import StudyError
 from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
@@ -36,6 +36,8 @@ TWO_SAMPLE = {
         ({"delta": "1"}, "delta must be between 0 and 1"),
         ({"delta": "few"}, "delta must be a number"),
         ({"edges": ""}, "edges must be"),
+        ({"edges": "0p"}, 'pairings of all records such as "1p"'),
+        ({"edges": "1np"}, 'pairings of all records such as "1p"'),
     ],
     ids=lambda value: str(value)[:50],
 )
@@ -58,6 +60,12 @@ def test_edges_that_nobody_names_are_one_pairing_of_all_records():
 def test_pairings_are_of_all_records_so_two_classes_take_another_rule():
     study = with_facts(BELL, **TWO_SAMPLE)
     assert usual(study.replaced(settings=BellTwoPcSettings())).edges == "2n"
+
+
+def test_a_study_of_pairs_chooses_neither_its_backend_nor_a_dealer():
+    assert_not_a_setting(BELL, "backend", "shared")
+    assert_not_a_setting(BELL, "preprocessing", "dealer")
+    assert_not_a_setting(BELL, "dealer", {"name": "dealer", "address": "x:1"})
 
 
 def test_its_pairs_are_always_garbled_without_a_dealer():

@@ -1,6 +1,7 @@
-"""Noisy pairs as whole studies in memory: the sum over E where noise is off, at the stated cost; refusals.
+"""Noisy pairs as whole studies in memory: exact sums where noise is off, at the stated cost.
 
-α is below. Where only released values are looked at, the transfers are those of `bell.without_transfers`.
+α is below. Where only released values are looked at, the transfers are those of
+`bell.without_transfers`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.support.studies import (
     KENDALL,
     Entropy,
     clear_sums,
+    make_members,
     make_study,
     random_tables,
     table,
@@ -45,9 +47,9 @@ from umpc.errors import (
     RemoteProtocolError,
     StudyError,
 )
-from umpc.protocols.bell_2pc.noise_binding import MAX_RELEASED
+from umpc.protocols.bell_2pc.noise_binding import MAX_RELEASED, check_released
 from umpc.protocols.bell_2pc.pair_mechanisms import MOST_VALUES
-from umpc.protocols.registry import checked
+from umpc.protocols.registry import attempt_of, checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
@@ -336,39 +338,6 @@ def test_a_message_of_other_bits_ends_with_other_numbers_at_worst(monkeypatch, s
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "reason"),
-    [
-        (
-            {"degree": 3, "kernels": ("a.x * b.x * c.x",)},
-            StudyError,
-            'is of pairs, by backend = "garbled"; got degree 3',
-        ),
-        ({"degree": 1, "kernels": ("a.x",)}, StudyError, "is of pairs.*got degree 1"),
-        ({"backend": "shared"}, StudyError, "by backend = \"garbled\"; got degree 2 and 'shared'"),
-        (
-            {"noise": "distributed"},
-            StudyError,
-            "must be one of pair_laplace, randomised_response, got 'distributed'",
-        ),
-        ({"noise": "in_mpc"}, StudyError, "must be one of pair_laplace, randomised_response"),
-        (
-            {"protocol": "u-mpc"},
-            StudyError,
-            'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial',
-        ),
-        ({"protocol": "bell"}, StudyError, "protocol must be one of u-mpc, bell-2pc.*got 'bell'"),
-        ({"delta": "1"}, StudyError, "delta must be between 0 and 1"),
-        ({"edges": "0p"}, StudyError, 'pairings of all records such as "1p"'),
-        ({"edges": "1np"}, StudyError, 'pairings of all records such as "1p"'),
-    ],
-    ids=str,
-)
-def test_studies_that_are_refused(changes, error, reason):
-    with pytest.raises(error, match=reason):
-        changed(bell_study(), **changes)
-
-
-@pytest.mark.parametrize(
     ("changes", "records", "error", "reason"),
     [
         (
@@ -381,7 +350,7 @@ def test_studies_that_are_refused(changes, error, reason):
             {"edges": "999999999999999999p"},
             4,
             RangeError,
-            "at most .* are possible; ask for fewer edges",
+            "at most 65536 pairings can be drawn; ask for fewer",
         ),
         (
             {"edges": "1p", "sampling": "two_sample"},
@@ -393,15 +362,23 @@ def test_studies_that_are_refused(changes, error, reason):
     ids=str,
 )
 def test_sizes_that_are_refused(changes, records, error, reason):
+    """The coordinator refuses them before any opening, and a node does not rely on that."""
+    study = bell_study(**changes)
+    half = records // 2
+    members, openings = make_members(study, [half, half], first=[half // 2, half // 2])
     with pytest.raises(error, match=reason):
-        _ = Sizes(bell_study(**changes), records, records // 2).edges
+        coordinator_of(study).check_sizes(members)
+    with pytest.raises(error, match=reason):
+        attempt_of(study, members, openings)
 
 
 def test_as_many_values_as_a_message_holds_are_possible():
     study = bell_study((EQUAL, GINI), 2, estimator="ratio", edges=str(MAX_RELEASED // 2))
-    assert Sizes(study, 1000).edges == MAX_RELEASED // 2
+    sizes = Sizes(study, 1000)
+    assert sizes.edges == MAX_RELEASED // 2
+    check_released(sizes)
     with pytest.raises(RangeError, match="releases a value of every pair"):
-        _ = Sizes(changed(study, edges=str(MAX_RELEASED // 2 + 1)), 1000).edges
+        check_released(Sizes(changed(study, edges=str(MAX_RELEASED // 2 + 1)), 1000))
 
 
 @pytest.mark.parametrize("records", [2, 1000])

@@ -18,9 +18,11 @@ from tests.support.bell import bell_study, clear_values, noisy_values, remembere
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
 from umpc.crypto.prg import Stream, derive
+from umpc.mpc.garbled import plan as garbled_plan
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide, Side
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.bell_2pc import noise_binding, pair_mechanisms
+from umpc.protocols.bell_2pc.node import BellNode
 from umpc.simulation import Simulated, simulate
 
 RECORDS = 10
@@ -42,12 +44,10 @@ DATA = {
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.protocols.bell_2pc.pair_mechanisms.BITS", BITS)
-        patch.setattr("umpc.protocols.u_mpc.noise_binding.BITS", BITS)
-        patch.setattr(
-            "umpc.protocols.bell_2pc.pair_mechanisms._wrong_odds", lambda epsilon, width: 3
-        )
-        patch.setattr("umpc.mpc.garbled.plan.EDGES", RECORDS**2 // 2)  # two chunks
+        patch.setattr(pair_mechanisms, "BITS", BITS)
+        patch.setattr(noise_binding, "BITS", BITS)
+        patch.setattr(pair_mechanisms, "_wrong_odds", lambda epsilon, width: 3)
+        patch.setattr(garbled_plan, "EDGES", RECORDS**2 // 2)  # two chunks
         yield
 
 
@@ -272,10 +272,10 @@ def same_fork_in_every_chunk(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_noise_inside_a_node(patch: pytest.MonkeyPatch) -> None:
-    def without(node, values):
-        return np.stack(values).astype(node.attempt.ring.dtype)
+    def without(node, owners, start, values):
+        node._values[owners, start] = np.stack(values).astype(node.attempt.ring.dtype)
 
-    patch.setattr(UMpcNode, "_with_noise", without)
+    patch.setattr(BellNode, "_keep_inner", without)
 
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:

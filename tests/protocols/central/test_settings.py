@@ -1,19 +1,17 @@
-"""umpc.protocols.central.settings: what a study with a trusted curator may say, refused with what to write, by both doors."""
+"""umpc.protocols.central.settings: the rules of a study with a trusted curator, by both doors."""
 
 from __future__ import annotations
 
 import pytest
-from umpc.protocols.kinds import NOISES, PROTOCOLS
 
 from tests.support.central import MECHANISMS, central_study
-from tests.support.local import bins, local_study
-from tests.support.protocols import with_facts
+from tests.support.local import local_study
+from tests.support.protocols import assert_not_a_setting, assert_refused, with_facts
 from tests.support.studies import AUC, CLASSES, GINI, KENDALL, TRIPLE, make_study
 from umpc.errors import StudyError
-from umpc.protocols.central.settings import CENTRAL, usual_edges
-from umpc.protocols.registry import decode_study
-from umpc.study.document import Study
-from umpc.study.parts import Participant
+from umpc.protocols.base.trust import CURATOR
+from umpc.protocols.central.settings import usual_settings
+from umpc.protocols.registry import decode_study, find_protocol, possible_values, protocol_of
 
 LAPLACE, PART = central_study(), central_study("hajek_subsampled")
 REFUSED = [
@@ -25,27 +23,15 @@ REFUSED = [
     (LAPLACE, {"noise": "local"}, 'noise of "central" must be one of'),
     (
         LAPLACE,
-        {"backend": "shared"},
-        'backend of "central" is "none".*leave backend out, got \'shared\'',
-    ),
-    (LAPLACE, {"preprocessing": "dealer"}, 'preprocessing of "central" is "none"'),
-    (LAPLACE, {"delta": "1e-9"}, 'delta of "central" is ""'),
-    (
-        LAPLACE,
-        {"dealer": Participant("dealer", "x:1")},
-        "\"central\" has no dealer; leave 'dealer' out",
-    ),
-    (
-        LAPLACE,
         {"edges": "2n"},
         'edges of noise = "laplace" is "all"; leave edges out, or take one of coinpress_sub',
     ),
     (
         PART,
         {"edges": "all"},
-        "over so many independent sets: write edges = \"2n\" or a number, got 'all'",
+        "over a number of independent sets: write edges = \"2n\" or a number, got 'all'",
     ),
-    (PART, {"edges": "1p"}, "over so many independent sets.*'1p'"),
+    (PART, {"edges": "1p"}, "over a number of independent sets.*'1p'"),
     (PART, {"edges": "0"}, "edges must be"),
     (
         LAPLACE,
@@ -59,14 +45,6 @@ REFUSED = [
         'mean of one symmetric kernel, without classes.*"two_sample"',
     ),
     (LAPLACE, {"kernels": ("2",)}, "this kernel has none"),
-    (LAPLACE, {"bins": bins(x=2)}, 'leave them out of "central"'),
-    (LAPLACE, {"levels": 2}, 'out of "central"'),
-    (
-        make_study(),
-        {"noise": "laplace"},
-        'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial',
-    ),
-    (local_study("bell-ldp"), {"noise": "hajek"}, 'noise of "bell-ldp" is "local"'),
 ]
 
 
@@ -74,9 +52,33 @@ REFUSED = [
     ("study", "changes", "message"), REFUSED, ids=lambda value: str(value)[:50]
 )
 def test_what_it_cannot_say_is_refused_by_both_doors(study, changes, message):
-    for door in (Study.check, lambda one: decode_study(one.encode())):
-        with pytest.raises(StudyError, match=message):
-            door(with_facts(study, **changes))
+    assert_refused(with_facts(study, **changes), StudyError, message)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("backend", "shared"),
+        ("preprocessing", "dealer"),
+        ("delta", "1e-9"),
+        ("dealer", {"name": "dealer", "address": "x:1"}),
+        ("bins", [{"field": "x", "count": 2, "cuts": []}]),
+        ("levels", 2),
+    ],
+)
+def test_a_study_has_no_settings_but_noise_and_edges(key, value):
+    assert_not_a_setting(LAPLACE, key, value)
+
+
+def test_a_mechanism_is_no_noise_of_another_protocol():
+    message = 'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial'
+    assert_refused(make_study(noise="laplace"), StudyError, message)
+    assert_not_a_setting(local_study("bell-ldp"), "noise", "hajek")
+
+
+def test_its_other_facts_are_fixed():
+    assert (LAPLACE.backend, LAPLACE.preprocessing, LAPLACE.dealer) == ("none", "none", None)
+    assert (LAPLACE.delta, LAPLACE.shufflers) == ("", ())
 
 
 @pytest.mark.parametrize("noise", MECHANISMS)
@@ -88,14 +90,28 @@ def test_what_is_possible_survives_its_bytes(noise):
         {"max_colluding": 1},
     ):
         study = central_study(noise, **changes)
-        assert decode_study(study.encode()) == study and study.central and study.one_message
-    assert noise in NOISES and CENTRAL in PROTOCOLS
+        assert decode_study(study.encode()) == study
+        assert protocol_of(study).trust(study) is CURATOR
+    assert noise in possible_values("noise") and "central" in possible_values("protocol")
 
 
-def test_other_studies_are_not_central():
-    assert not make_study().central and not local_study("bell-ldp").central
-    assert [usual_edges(noise) for noise in ("hajek", "hajek_subsampled", None)] == [
-        "all",
-        "2n",
-        "all",
-    ]
+def test_other_studies_have_no_curator():
+    for study in (make_study(), local_study("bell-ldp")):
+        protocol = protocol_of(study)
+        assert protocol.trust(study) is not CURATOR and protocol.discloses(study) == ()
+
+
+@pytest.mark.parametrize(
+    ("entries", "edges"),
+    [
+        ({}, "all"),
+        ({"noise": "hajek"}, "all"),
+        ({"noise": "hajek_subsampled"}, "2n"),
+        ({"noise": "coinpress_subsampled"}, "2n"),
+        ({"noise": "hajek_subsampled", "edges": "30"}, "30"),
+    ],
+    ids=str,
+)
+def test_edges_that_a_file_leaves_out_are_those_of_the_mechanism(entries, edges):
+    assert usual_settings(entries)["edges"] == edges
+    assert find_protocol("central").read_settings(entries, 2, "1").edges == edges

@@ -1,4 +1,4 @@
-"""umpc.protocols.base.one_message_coordinator, of two rounds: the same question again, malformed answers, and their order."""
+"""umpc.protocols.ghazi_rounds.coordinator: the same question again, and malformed answers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def released() -> tuple[RoundsCoordinator, list[m.Released], list[RoundsNode]]:
     begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
     answers = []
     for node in nodes:
-        attempt = node.begin(begin.openings)
+        node.begin(begin.openings)
         run_own_steps(node)
-        answers.append(m.Released(attempt.id, node.release(), node.records))
+        answers.append(node.release())
     return coordinator, answers, nodes
 
 
@@ -72,16 +72,13 @@ def test_a_malformed_first_message_names_its_node_before_anybody_is_asked(how, a
 @pytest.mark.parametrize("how", ["short", "long", "empty", "padding"])
 def test_a_malformed_answer_names_its_node(how):
     coordinator, answers, nodes = released()
-    told = [
-        node.answer(coordinator.ask(answers).question) if node is nodes[0] else b""
-        for node in nodes
-    ]
-    good = nodes[1].answer(coordinator._question)
+    question = coordinator.ask(answers).question
+    told, good = (node.answer(question) for node in nodes)
     bad = {"short": good[:-1], "long": good + b"\0", "empty": b"", "padding": good[:-1] + b"\xff"}[
         how
     ]
-    with pytest.raises(RemoteProtocolError, match="node-1 told a malformed answer") as caught:
-        coordinator.hear([m.Answer(told[0]), m.Answer(bad)])
+    with pytest.raises(RemoteProtocolError, match="node-1 sent a malformed answer") as caught:
+        coordinator.hear([m.Answer(told), m.Answer(bad)])
     assert (caught.value.culprit, caught.value.step) == ("node-1", "ask")
 
 

@@ -27,8 +27,10 @@ def randomised() -> RoundsNode:
 
 
 def test_a_study_that_asks_has_a_session_that_answers():
-    assert type(protocol_of(STUDY).node) is RoundsNode
-    assert type(protocol_of(local_study("ghazi-ldp")).node) is OneMessageNode
+    assert type(randomised()) is RoundsNode
+    (table,) = local_tables(STUDY, (60,))
+    other = make_node("node-0", local_study("ghazi-ldp", 1), table, 60, Entropy("node"))
+    assert type(other) is OneMessageNode
 
 
 def test_one_question_is_answered_after_the_release():
@@ -37,7 +39,7 @@ def test_one_question_is_answered_after_the_release():
         node.answer(QUESTION)
     first = node.release()
     answer = node.answer(QUESTION)
-    assert len(first) + len(answer) == 32 + 8 + 1
+    assert len(first.share) + len(answer) == 32 + 8 + 1
     for question in (QUESTION, bytes(len(QUESTION))):
         with pytest.raises(LocalProtocolError, match="one question is answered"):
             node.answer(question)
@@ -46,7 +48,7 @@ def test_one_question_is_answered_after_the_release():
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        (b"", "16 cells take 128 bytes, got 0"),
+        (b"", "16 cells takes 128 bytes, got 0"),
         (QUESTION + b"\0", "got 129"),
         (b"\xff" * 128, "is not finite"),
     ],

@@ -1,5 +1,7 @@
-"""Shuffled studies in memory, by the real sessions: near the records' own value at the predicted cost, with the stated
-variance; and what either shuffler and the coordinator see of them."""
+"""Shuffled studies in memory, by the real sides: the estimate, its variance, its cost, and the views.
+
+The views are those of either shuffler and of the coordinator.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from umpc.protocols.ghazi_shuffle.messages import (
 )
 from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
 from umpc.simulation import Simulated, Transcript, shuffle, simulate
+from umpc.study import messages as m
 from umpc.study.frames import Frame
+from umpc.study.report import Measured
 
 FAR = 8
 """Standard deviations of the noise."""
@@ -265,19 +269,20 @@ def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_
 
 
 def test_shuffled_again_the_heaps_are_the_first_ones_rows_in_another_order():
-    """So whoever has the first can draw the second: rows of (number under its pad, pad), shuffled."""
+    """Whoever has the first heap can draw the second: shuffled rows of (masked number, pad)."""
     study = shuffled_study(3)
     run = simulate(study, local_tables(study, (30, 20, 40)), Entropy("first"))
     again = Transcript(deliveries=run.transcript.deliveries)
     coordinator = coordinator_of(study)
-    coordinator._learn([member.classes for member in run.attempt.members])
+    answers = [m.Released(run.attempt.id, b"", each.records) for each in run.attempt.members]
+    assert coordinator.recall(answers) == run.attempt.id
     shuffle(coordinator, run.attempt, again, Entropy("again"))
     replayed = Simulated(run.report, run.attempt, again, run.nodes)
     first, second = (np.stack(heaps(each), axis=2) for each in (run, replayed))
     assert not np.array_equal(first, second)
     for before, after in zip(first, second, strict=True):
         assert sorted(map(tuple, before.tolist())) == sorted(map(tuple, after.tolist()))
-    assert coordinator._protocol.aggregate(*heaps(replayed)).value == run.report.estimate
+    assert coordinator.replay(answers, Measured()).estimate == run.report.estimate
 
 
 # --- sizes --------------------------------------------------------------------------------------------------
@@ -345,7 +350,9 @@ def test_frames_of_another_place_size_or_number_are_refused():
 
 def test_the_error_for_uniform_records_is_the_librarys():
     study, rng = shuffled_study(1, epsilon="2"), np.random.default_rng(5)
-    report = simulate(
-        study, [{name: rng.integers(0, 4, 2000) for name in "xy"}], Entropy("uniform")
-    ).report
-    assert uniform_std(study, [(0, 2000)]) == pytest.approx(report.noise_std, rel=0.25)
+    tables = [{name: rng.integers(0, 4, 2000) for name in "xy"}]
+    report = simulate(study, tables, Entropy("uniform")).report
+    counts = [(0, 2000)]
+    assert uniform_std(study, counts, messages_of(study, counts)) == pytest.approx(
+        report.noise_std, rel=0.25
+    )

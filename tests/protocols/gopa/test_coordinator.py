@@ -1,4 +1,4 @@
-"""umpc.protocols.base.one_message_coordinator, of `gopa`: malformed messages name their node, stored ones give the same again."""
+"""The coordinator's side of `gopa`: malformed messages name their node, and replays repeat."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def released(counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
     begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
     answers = []
     for node in nodes:
-        attempt = node.begin(begin.openings)
+        node.begin(begin.openings)
         run_own_steps(node)
-        answers.append(m.Released(attempt.id, node.release(), node.records))
+        answers.append(node.release())
     return coordinator, answers
 
 

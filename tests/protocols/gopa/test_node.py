@@ -1,4 +1,4 @@
-"""umpc.protocols.gopa.node: noise before the records, each step once, keys that are none."""
+"""umpc.protocols.gopa.node: noise before the records, each step once, and unusable keys."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.support.gopa import gopa_study, ring_of_sessions, tables_of
-from tests.support.local import local_study
 from tests.support.protocols import make_node, run_own_steps
-from tests.support.studies import Entropy, make_study
+from tests.support.studies import Entropy
 from umpc.crypto.prg import Stream
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
-from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.gopa.node import GopaNode, random_bits
-from umpc.protocols.u_mpc.node import UMpcNode
 
 STUDY = gopa_study(3)
 
@@ -26,26 +23,22 @@ class Untouched(dict):
         raise AssertionError("the records were looked at")
 
 
-def test_every_protocol_has_its_session():
-    assert type(protocol_of(STUDY).node) is GopaNode
-    assert (session_of(local_study("bell-ldp")), session_of(make_study())) == (
-        OneMessageNode,
-        UMpcNode,
-    )
+def test_its_node_is_of_its_own_kind():
+    assert type(make_node("node-0", STUDY, tables_of((5,))[0], 5, Entropy("kind"))) is GopaNode
 
 
 def test_every_step_comes_once_and_in_order():
     node = make_node("node-0", STUDY, tables_of((5,))[0], 5, Entropy("node"))
-    for step in (lambda: node.begin([]), node.randomise, node.release):
+    for step in (lambda: node.begin([]), lambda: run_own_steps(node), node.release):
         with pytest.raises(LocalProtocolError):
             step()
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("steps"))[0]
     with pytest.raises(LocalProtocolError, match="released once, after"):
         node.release()
     run_own_steps(node)
-    with pytest.raises(LocalProtocolError, match="published once"):
+    with pytest.raises(LocalProtocolError, match="randomised once"):
         run_own_steps(node)
-    assert node.release()
+    assert node.release().share
     with pytest.raises(LocalProtocolError):
         node.release()
 
@@ -96,4 +89,4 @@ def test_a_streams_bits_are_uniform_words_and_the_same_for_the_same_seed():
 def test_it_shows_nothing_of_itself():
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("repr"))[0]
     run_own_steps(node)
-    assert repr(node).startswith("make_node(node-0, study ") and repr(node).endswith("<redacted>)")
+    assert repr(node).startswith("GopaNode(node-0, study ") and repr(node).endswith("<redacted>)")

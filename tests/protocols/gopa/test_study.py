@@ -1,7 +1,8 @@
-"""`gopa` in memory, by the real sessions: what nodes share cancels, and for each view the stated law is left."""
+"""`gopa` in memory, by the real sides: shared noise cancels, and each view has its stated law."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
@@ -19,10 +20,12 @@ from tests.support.gopa import (
     uncovered,
 )
 from tests.support.statistical import ALPHA, WRONG_SCALES
-from tests.support.studies import Entropy, FieldText
+from tests.support.studies import Entropy, FieldText, make_members
 from umpc.errors import EncodingError, RangeError, StudyError
 from umpc.protocols.gopa.messages import LEAST_STEPS
+from umpc.protocols.registry import attempt_of
 from umpc.simulation import simulate
+from umpc.study.attempt import commit
 
 COUNTS = (4, 0, 7, 1, 30)
 STUDY = gopa_study(5, colluding=2)
@@ -33,7 +36,7 @@ RUNS = 550
 
 @cache
 def views() -> dict[str, np.ndarray]:
-    """Of many runs, each minus the exact value and in standard deviations as they should be."""
+    """The views of many runs, each minus the exact value, in standard deviations of its law."""
     exact, entropy, own, pairwise = (
         sums(STUDY, TABLES),
         Entropy("gopa views"),
@@ -52,9 +55,15 @@ def views() -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("view", ["sum", "coalition", "message"])
 def test_what_each_sees_has_the_stated_law(view):
-    """The sum of all messages has N parameters of noise that does not cancel; what is left of the honest nodes' sum
-    when the coalition has taken away all that it knows, h, which suffices for ε; one honest node's message, so seen,
-    its own and all that it shares with the honest. Parameters are so large that the law is normal to many digits.
+    """Each view has noise of so many parameters.
+
+    - The sum of all messages: N parameters that do not cancel.
+    - The honest nodes' sum, when the coalition has taken away all that it knows: h parameters,
+      which suffice for ε.
+    - One honest node's message, seen by the coalition: its own noise, and all that it shares with
+      honest nodes.
+
+    Parameters are so large that the law is normal to many digits.
     """
     assert OF.noise.own > 1 << 40
     assert (OF.noise.nodes, OF.noise.honest) == (5, 3) and OF.noise.epsilon(STUDY.exact_delta) <= 1
@@ -66,7 +75,8 @@ def test_what_each_sees_has_the_stated_law(view):
 
 def test_what_two_nodes_share_cancels_exactly():
     nodes = ring_of_sessions(STUDY, TABLES, Entropy("cancels"))
-    shared = {(i, j): nodes[i]._shared(j) for i in range(5) for j in range(5) if i != j}
+    pairs = [(i, j) for i in range(5) for j in range(5) if i != j]
+    shared = {(i, j): nodes[i].shared_noise(nodes[i].attempt, j) for i, j in pairs}
     assert all(shared[i, j] == -shared[j, i] != 0 for i, j in combinations(range(5), 2))
     assert len({abs(value) for value in shared.values()}) == 10, "two pairs share the same noise"
     own = [
@@ -77,10 +87,19 @@ def test_what_two_nodes_share_cancels_exactly():
 
 
 def test_another_attempt_shares_other_noise():
-    """Even of the same keys: the seed is bound to the attempt."""
-    first, second = (ring_of_sessions(STUDY, TABLES, Entropy(seed))[0] for seed in ("a", "b"))
-    second._key, second._members = first._key, first._members
-    assert first._shared(1) != second._shared(1)
+    """The seed is bound to the attempt, even where the keys are the same."""
+    members, openings = make_members(STUDY, COUNTS)
+    node = ring_of_sessions(STUDY, TABLES, Entropy("a"))[0]
+    other_opening = bytes(32)
+    commitment = commit(STUDY.hash, members[0].name, other_opening)
+    others = [replace(members[0], commitment=commitment), *members[1:]]
+    first = attempt_of(STUDY, members, openings)
+    second = attempt_of(STUDY, others, [other_opening, *openings[1:]])
+    assert [each.public_key for each in first.members] == [
+        each.public_key for each in second.members
+    ]
+    assert node.shared_noise(first, 1) == node.shared_noise(first, 1)
+    assert node.shared_noise(first, 1) != node.shared_noise(second, 1)
 
 
 def test_the_report_says_the_noise_the_cost_and_the_participants():

@@ -1,37 +1,28 @@
-"""umpc.protocols.local.settings: what a one-message study may say, refused with what to write, by both doors."""
+"""umpc.protocols.local.settings: the rules of bins and levels, refused by both doors."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.support.bell import bell_study
 from tests.support.local import bins, local_study
-from tests.support.protocols import with_facts
-from tests.support.shuffled import shuffled_study
+from tests.support.protocols import assert_not_a_setting, assert_refused, usual, with_facts
 from tests.support.studies import AUC, GINI, KENDALL, make_study
 from umpc.errors import KernelError, StudyError
-from umpc.protocols.local.settings import described, size_of, usual_bins, with_usual_bins
-from umpc.protocols.registry import decode_study
-from umpc.study.document import Study
-from umpc.study.parts import FieldBins, FieldText, Participant
-
-SHUFFLED, THREE = (
-    shuffled_study(),
-    tuple(Participant(name, "x:1") for name in ("one", "two", "three")),
+from umpc.protocols.local.settings import (
+    CellSettings,
+    described,
+    read_bins,
+    size_of,
+    usual_bins,
+    with_usual_bins,
 )
+from umpc.protocols.registry import decode_study, protocol_of
+from umpc.study.parts import FieldBins, FieldText
+
 LDP, BELL_AUC = local_study("bell-ldp"), local_study("bell-auc")
 TIMES_TWO = f"({AUC}) * 2"
 REFUSED = [
-    (LDP, {"edges": "2n"}, 'edges of "bell-ldp" is "all".*leave edges out, got \'2n\''),
-    (LDP, {"noise": "distributed"}, 'noise of "bell-ldp" is "local".*got \'distributed\''),
-    (LDP, {"backend": "shared"}, 'backend of "bell-ldp" is "none"'),
-    (LDP, {"preprocessing": "dealer"}, 'preprocessing of "bell-ldp" is "none"'),
-    (LDP, {"delta": "1e-9"}, 'delta of "bell-ldp" is ""'),
-    (
-        LDP,
-        {"dealer": Participant("dealer", "x:1")},
-        "\"bell-ldp\" has no dealer; leave 'dealer' out",
-    ),
-    (LDP, {"levels": 4}, 'levels go with "bell-auc"; leave levels = 4 out'),
     (LDP, {"rounding": "up"}, "rounding must be one of simple, randomised, got 'up'"),
     (
         LDP,
@@ -46,13 +37,14 @@ REFUSED = [
     (LDP, {"estimator": "total"}, "mean of one kernel.*the total of 1 sum"),
     (
         BELL_AUC,
-        {"protocol": "bell-ldp", "levels": 0, "bins": bins(x=2)},
+        {"protocol": "bell-ldp", "bins": bins(x=2)},
         'without classes.*"two_sample"',
     ),
     (
         LDP,
         {"bins": ()},
-        r"bins for each field of the kernel, which are x, y; got bins for none; write under \[bins\]",
+        "bins for each field of the kernel, which are x, y; got bins for none; "
+        r"write under \[bins\]",
     ),
     (LDP, {"bins": bins(x=2)}, "which are x, y; got bins for x"),
     (LDP, {"bins": bins(x=2, y=2, z=2)}, "which are x, y; got bins for x, y, z"),
@@ -90,12 +82,6 @@ REFUSED = [
     (BELL_AUC, {"levels": 21}, "1 to 20, got 21"),
     (
         BELL_AUC,
-        {"bins": bins(x=2)},
-        'go with "bell-ldp", "ghazi-ldp", "ghazi-rounds" and "ghazi-shuffle"; leave them out',
-    ),
-    (BELL_AUC, {"rounding": "randomised"}, "bins and rounding go with"),
-    (
-        BELL_AUC,
         {"kernels": (TIMES_TWO,)},
         'computes statistic = "auc" of one field, with a public label',
     ),
@@ -103,43 +89,6 @@ REFUSED = [
     (BELL_AUC, {"kernels": (AUC.replace("b.x", "b.y"),)}, 'computes statistic = "auc"'),
     (BELL_AUC, {"estimator": "total"}, 'computes statistic = "auc"'),
     (BELL_AUC, {"sampling": "balanced", "kernels": (KENDALL,)}, 'computes statistic = "auc"'),
-    (
-        make_study(),
-        {"noise": "local"},
-        'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial',
-    ),
-    (make_study(), {"backend": "none"}, "backend must be one of shared, garbled"),
-    (make_study(), {"bins": bins(x=2)}, 'leave them out of "u-mpc"'),
-    (make_study(), {"levels": 2}, 'out of "u-mpc"'),
-    (
-        make_study(),
-        {"shufflers": THREE[:2]},
-        'shufflers go with "ghazi-shuffle"; leave them out of "u-mpc"',
-    ),
-    (LDP, {"shufflers": THREE[:2]}, 'leave them out of "bell-ldp"'),
-    (SHUFFLED, {"shufflers": ()}, r"exactly two shufflers.*got 0: write two \[\[shufflers\]\]"),
-    (SHUFFLED, {"shufflers": THREE[:1]}, "exactly two shufflers.*got 1"),
-    (SHUFFLED, {"shufflers": THREE}, "exactly two shufflers.*got 3"),
-    (SHUFFLED, {"shufflers": (THREE[0], THREE[0])}, "two participants are named 'one'"),
-    (
-        SHUFFLED,
-        {"shufflers": (THREE[0], Participant("node-0", "x:1"))},
-        "two participants are named 'node-0'",
-    ),
-    (SHUFFLED, {"shufflers": (THREE[0], Participant("No", "x:1"))}, "lower-case letters"),
-    (SHUFFLED, {"noise": "local"}, 'noise of "ghazi-shuffle" is "shuffled"'),
-    (SHUFFLED, {"noise": "distributed"}, 'noise of "ghazi-shuffle" is "shuffled"'),
-    (LDP, {"noise": "shuffled"}, 'noise of "bell-ldp" is "local"'),
-    (
-        make_study(),
-        {"noise": "shuffled"},
-        'noise of "u-mpc" must be one of distributed, in_mpc, skellam, binomial',
-    ),
-    (SHUFFLED, {"delta": "1e-9"}, 'delta of "ghazi-shuffle" is ""'),
-    (SHUFFLED, {"edges": "2n"}, 'edges of "ghazi-shuffle" is "all"'),
-    (SHUFFLED, {"dealer": THREE[0]}, "has no dealer"),
-    (SHUFFLED, {"levels": 2}, "leave levels = 2 out"),
-    (SHUFFLED, {"bins": ()}, "takes bins for each field of the kernel"),
 ]
 
 
@@ -147,9 +96,50 @@ REFUSED = [
     ("study", "changes", "message"), REFUSED, ids=lambda value: str(value)[:50]
 )
 def test_what_a_one_message_study_cannot_say_is_refused_by_both_doors(study, changes, message):
-    for door in (Study.check, lambda one: decode_study(one.encode())):
-        with pytest.raises(StudyError, match=message):
-            door(with_facts(study, **changes))
+    assert_refused(with_facts(study, **changes), StudyError, message)
+
+
+ALL_CELLS = [local_study(protocol) for protocol in ("bell-ldp", "ghazi-ldp", "ghazi-rounds")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("edges", "2n"),
+        ("noise", "distributed"),
+        ("noise", "shuffled"),
+        ("backend", "shared"),
+        ("preprocessing", "dealer"),
+        ("delta", "1e-9"),
+        ("dealer", {"name": "dealer", "address": "x:1"}),
+        ("shufflers", [{"name": "one", "address": "x:1"}, {"name": "two", "address": "x:1"}]),
+    ],
+)
+def test_no_local_study_has_settings_of_edges_or_helpers(key, value):
+    for study in (*ALL_CELLS, BELL_AUC):
+        assert_not_a_setting(study, key, value)
+
+
+def test_studies_of_cells_have_no_levels_and_an_auc_has_no_bins():
+    for study in ALL_CELLS:
+        assert_not_a_setting(study, "levels", 4)
+    assert_not_a_setting(BELL_AUC, "bins", [{"field": "x", "count": 2, "cuts": []}])
+    assert_not_a_setting(BELL_AUC, "rounding", "randomised")
+
+
+def test_their_other_facts_are_fixed():
+    for study in (*ALL_CELLS, BELL_AUC):
+        assert (study.edges, study.noise, study.delta) == ("all", "local", "")
+        assert (study.backend, study.preprocessing, study.dealer) == ("none", "none", None)
+        assert study.shufflers == ()
+
+
+@pytest.mark.parametrize("protocol", ["u-mpc", "bell-2pc"])
+def test_other_protocols_have_neither_bins_nor_levels(protocol):
+    study = make_study() if protocol == "u-mpc" else bell_study()
+    assert_not_a_setting(study, "bins", [{"field": "x", "count": 2, "cuts": []}])
+    assert_not_a_setting(study, "rounding", "randomised")
+    assert_not_a_setting(study, "levels", 2)
 
 
 def test_a_kernel_that_is_not_symmetric_and_categories_with_cuts_are_refused():
@@ -166,27 +156,60 @@ def test_what_is_possible_survives_its_bytes():
     for study in (
         LDP,
         BELL_AUC,
-        SHUFFLED,
         local_study("ghazi-ldp", 5, bins=bins(y=["1", "3"], x=1)),
         local_study("bell-ldp", rounding="randomised", bins=bins(x=["1", "2"], y=2)),
         local_study("bell-ldp", max_colluding=1),
     ):
-        assert decode_study(study.encode()) == study and study.one_message
+        assert decode_study(study.encode()) == study
 
 
-def test_what_is_usual_is_blind_to_data():
-    wide, narrow, job = (
-        FieldText("w", "-1", "99"),
-        FieldText("n", "0", "1"),
-        FieldText.of_categories("j", "abcdefg"),
-    )
+def test_usual_bins_are_blind_to_data():
+    wide = FieldText("w", "-1", "99")
+    narrow = FieldText("n", "0", "1")
+    job = FieldText.of_categories("j", "abcdefg")
     assert [usual_bins(field.schema()).count for field in (wide, narrow, job)] == [4, 2, 7]
+
+
+def test_fields_without_bins_get_the_usual_ones_and_other_protocols_get_none():
     study = with_usual_bins(with_facts(LDP, bins=bins(y=["2"])))
-    assert study.bins == bins(y=["2"], x=4) and with_usual_bins(make_study()) == make_study()
+    assert study.settings_as(CellSettings).bins == bins(y=["2"], x=4)
+    assert usual(make_study()) == make_study() and usual(BELL_AUC) == BELL_AUC
 
 
 def test_how_records_become_bins_is_said():
     study = local_study("bell-ldp", rounding="randomised", bins=bins(x=["1", "2"], y=2))
-    assert [size_of(entry, study) for entry in study.bins] == [4, 2]
-    assert described(study) == "randomised rounding to bins: 4 of 'x' cut at 1, 2, 2 of 'y'"
-    assert described(BELL_AUC) == "4 bins of 'x'" and described(make_study()) == ""
+    settings = study.settings_as(CellSettings)
+    assert [size_of(entry, settings.rounding) for entry in settings.bins] == [4, 2]
+    words = "randomised rounding to bins: 4 of 'x' cut at 1, 2, 2 of 'y'"
+    assert described(study) == words
+    assert dict(protocol_of(study).describe(study)) == {"bins": words}
+    assert dict(protocol_of(BELL_AUC).describe(BELL_AUC)) == {"bins": "4 bins of 'x'"}
+    assert dict(protocol_of(make_study()).describe(make_study())) == {}
+
+
+# --- bins in a file -------------------------------------------------------------------------------
+
+
+def test_a_table_of_bins_is_read_as_the_document_has_it():
+    entries = {"bins": {"x": 3, "y": ["1", 2]}, "rounding": "simple"}
+    assert read_bins(entries) == {
+        "bins": [{"field": "x", "count": 3}, {"field": "y", "cuts": ["1", "2"]}],
+        "rounding": "simple",
+    }
+    assert read_bins({"rounding": "simple"}) == {"rounding": "simple"}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (4, r"Expected `object`, got `int` - at `\$\.bins`"),
+        ([{"field": "x"}], r"Expected `object`, got `list` - at `\$\.bins`"),
+        ({"x": "4"}, r"Expected `int \| array`, got `str` - at `\$\.bins\.x`"),
+        ({"x": True}, r"Expected `int \| array`, got `bool` - at `\$\.bins\.x`"),
+        ({"x": {}}, r"Expected `int \| array`, got `dict` - at `\$\.bins\.x`"),
+    ],
+    ids=str,
+)
+def test_a_table_of_other_values_is_refused(table, message):
+    with pytest.raises(StudyError, match=message):
+        read_bins({"bins": table})

@@ -29,12 +29,12 @@ class GopaNode(OneMessageNode):
         """Check everybody's opening, then draw. Raises: RemoteProtocolError."""
         attempt = super().begin(openings)
         others = [peer for peer in range(len(attempt.members)) if peer != self.index]
-        self._noise = sum(self._shared(attempt, peer) for peer in others)
+        self._noise = sum(self.shared_noise(attempt, peer) for peer in others)
         self._noise += self._messages.noise.own_law.draw(self._random_bits)
         return attempt
 
-    def _shared(self, attempt: Attempt, peer: int) -> int:
-        """±Δ with a peer: the earlier node of the study adds it, the later one subtracts it."""
+    def shared_noise(self, attempt: Attempt, peer: int) -> int:
+        """±Δ with a peer: the node that comes first in the study adds it, the other subtracts it."""
         other = attempt.members[peer]
         seed = derive(self._key.seed_with(other.public_key, other.name), "gopa pair", attempt.id)
         drawn = self._messages.noise.pair_law.draw(random_bits(Stream(seed)))
