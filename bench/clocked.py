@@ -58,7 +58,7 @@ CATEGORIES = {
     "plans, chunks": (
         "mpc.attempt:compile_program",
         "mpc.attempt:Attempt.chunks_ahead",
-        "protocols.u_mpc.noise_binding:attempt_of",
+        "protocols.u_mpc.noise_binding:shared_attempt",
     ),
     "frames": (
         "proto.codec:encode_frame",
@@ -77,7 +77,7 @@ CATEGORIES = {
             "node.budget.ledger:Ledger.cancel",
         ),
     ),
-    "cost, report": ("mpc.cost:predict", "study.report:build_report"),
+    "cost, report": ("mpc.cost:predict", "protocols.u_mpc.coordinator:UMpcCoordinator.finish"),
 }
 """Category → module:function, below umpc."""
 LOOP = "event loop, gRPC in Python"
