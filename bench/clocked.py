@@ -68,7 +68,7 @@ CATEGORIES = {
     "plans, chunks": (
         "mpc.attempt:compile_program",
         "mpc.attempt:Attempt.chunks_ahead",
-        "protocols.u_mpc.noise_binding:attempt_of",
+        "protocols.u_mpc.noise_binding:shared_attempt",
     ),
     "frames": (
         "proto.codec:encode_frame",
@@ -87,6 +87,7 @@ CATEGORIES = {
         "mpc.cost:predict",
         "study.report:build_report",
     ),
+    "cost, report": ("mpc.cost:predict", "protocols.u_mpc.coordinator:UMpcCoordinator.finish"),
 }
 """Category → its functions, each as module:function below umpc."""
 LOOP = "event loop, gRPC in Python"

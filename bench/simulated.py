@@ -19,7 +19,6 @@ import numpy as np
 from bench.harness import made_up, site
 from bench.table import Figure, show, show_targets
 from bench.work import Work, measure
-from tests.support.protocols import flat_study
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.mpc.attempt import Attempt
 from umpc.mpc.masked.compiler import compile_program
@@ -29,7 +28,8 @@ from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import attempt_of
+from umpc.protocols.u_mpc.noise_binding import shared_attempt
+from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
 from umpc.study.attempt import commit
 from umpc.study.document import Study
@@ -60,17 +60,19 @@ FIELDS = (FieldText("age", "19", "87", "1"), FieldText("balance", "-3313", "7118
 
 
 def study_of(nodes: int) -> Study:
-    return flat_study(
+    return Study(
         name="simulated",
         statistic="kendall_tau",
         kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
         fields=FIELDS,
         epsilon="1",
-        edges="2n",
         max_colluding=nodes - 1,
-        noise="distributed",
         coordinator="coordinator",
-        dealer=Participant("dealer", "dealer.example.org:7100"),
+        settings=UMpcSettings(
+            edges="2n",
+            noise="distributed",
+            dealer=Participant("dealer", "dealer.example.org:7100"),
+        ),
         nodes=tuple(Participant(f"node-{i}", f"node-{i}.example.org:7100") for i in range(nodes)),
     )
 
@@ -94,7 +96,7 @@ class Simulated:
             Member(n.name, records, commit(study.hash, n.name, opening), bytes(32))
             for n in study.nodes
         ]
-        self.attempt: Attempt = attempt_of(study, members, [opening] * self.nodes)
+        self.attempt: Attempt = shared_attempt(study, members, [opening] * self.nodes)
         ring = self.attempt._sums_ring
         self.program = compile_program(study.parsed_kernels, ring, {(0, 1)})
         (self.plan,) = self.program.plans.values()

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from bench.figures.paper003 import protocols
 from bench.figures.paper003.data import Data, load
-from bench.figures.paper003.protocols import Facts, protocol_of
+from bench.figures.paper003.protocols import Facts
 from bench.simulated import Simulated
-from tests.support.protocols import flat_study
 from umpc.mpc.attempt import Attempt
-from umpc.mpc.cost import predict
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.planning.prediction import attempt_over
-from umpc.protocols.registry import checked
+from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
+from umpc.protocols.registry import checked, protocol_of
+from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.frames import frame_bytes
 from umpc.study.parts import Participant
@@ -38,7 +39,10 @@ def _bytes(protocol: str, name: str, n: int, t: int, epsilon: str) -> dict[str, 
         return noisy_pairs(load(name, n), epsilon)
     if protocol == "central":
         return {}
-    return {"bytes": float(protocol_of(facts).cost([1] * n).message_bytes), "bytes_offline": 0.0}
+    return {
+        "bytes": float(protocols.protocol_of(facts).cost([1] * n).message_bytes),
+        "bytes_offline": 0.0,
+    }
 
 
 def bytes_of(facts: Facts) -> dict[str, float]:
@@ -49,14 +53,14 @@ def bytes_of(facts: Facts) -> dict[str, float]:
     return _bytes(facts["protocol"], facts["data"], facts["n"], facts.get("t", 0), facts["epsilon"])
 
 
-def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
-    """The paper's study: |E| = 2n, half of the nodes may collude (M_HF), noise by a committee."""
-    usual = {
-        "noise": "in_mpc",
-        "edges": "2n",
-        "dealer": Participant("dealer", "dealer.example.org:7100"),
-    }
-    return flat_study(
+def study_of(data: Data, nodes: int, epsilon: str, noise: str = "in_mpc") -> Study:
+    """The paper's study.
+
+    |E| = 2n. Half of the nodes may collude (M_HF). Unless told otherwise, a committee draws the
+    noise.
+    """
+    dealer = Participant("dealer", "dealer.example.org:7100")
+    return Study(
         name="figure",
         statistic=data.statistic,
         kernels=(to_text(data.kernel.expression),),
@@ -65,7 +69,7 @@ def study_of(data: Data, nodes: int, epsilon: str, **changes) -> Study:
         max_colluding=nodes // 2,
         coordinator="coordinator",
         nodes=tuple(Participant(f"node-{i}", f"node-{i}.example.org:7100") for i in range(nodes)),
-        **(usual | changes),
+        settings=UMpcSettings(noise=noise, edges="2n", dealer=dealer),
     )
 
 
@@ -107,14 +111,13 @@ def umpc_sites(data: Data, epsilon: str) -> dict[str, float]:
 
 def noisy_pairs(data: Data, epsilon: str) -> dict[str, float]:
     """Bytes of two parties with half of the records each, as in Bell et al. 2020."""
-    changes = {"noise": "pair_laplace", "protocol": "bell-2pc", "edges": "1p", "dealer": None}
-    return _predicted(
-        study_of(data, 2, epsilon, backend="garbled", preprocessing="none", **changes), data.records
-    )
+    settings = BellTwoPcSettings(noise="pair_laplace", edges="1p")
+    return _predicted(study_of(data, 2, epsilon).replaced(settings=settings), data.records)
 
 
 def _predicted(study: Study, records: int) -> dict[str, float]:
     nodes = len(study.nodes)
     shares = [records * (i + 1) // nodes - records * i // nodes for i in range(nodes)]
-    cost = predict(attempt_over(checked(study), ",".join(map(str, shares))))
+    attempt = attempt_over(checked(study), ",".join(map(str, shares)))
+    cost = protocol_of(study).cost(attempt)
     return {"bytes": float(cost.bytes_online), "bytes_offline": float(cost.bytes_offline)}
