@@ -73,7 +73,7 @@ lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/mypy
 
 docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in build/site; open build/site/index.html"
 
 architecture:  ## draw docs/architecture.svg again

@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-WIDTH, HEIGHT = 1040, 1050
+WIDTH, HEIGHT = 1040, 1108
 TITLE, TEXT, SMALL = 17, 14, 13
 CHARACTER = 0.53
 """Width of an average character of a sans-serif font, in units of its size."""
@@ -158,7 +158,7 @@ ROWS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
         LEAD,
         (
             ("cli", "umpc demo, study, plan, ..."),
-            ("planning", "errors, bytes and seconds"),
+            ("planning", "errors and seconds, predicted"),
         ),
     ),
     (
@@ -183,6 +183,15 @@ ROWS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         "protocols",
+        "one object each",
+        HELPER,
+        (
+            ("registry", "every protocol by its name"),
+            ("base", "the object, and both sides of a study"),
+        ),
+    ),
+    (
+        "their folders",
         "no network, no clock",
         HELPER,
         (
@@ -197,7 +206,7 @@ ROWS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
         "agreement",
         "what all must share",
         ROOM,
-        (("study", "the document, its sizes, its messages, its report"),),
+        (("study", "the document with its settings, its sizes, its messages, its report"),),
     ),
     (
         "mathematics",
@@ -205,7 +214,7 @@ ROWS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
         ROOM,
         (
             ("ustat", "the statistic"),
-            ("mpc", "masked, garbled"),
+            ("mpc", "values under shares"),
             ("dp", "exact noise"),
             ("crypto", "streams, shares"),
         ),

@@ -36,11 +36,19 @@ PACKAGES = (
     "study",
     "mpc",
     "protocols",
+    "planning",
     "node",
     "coordinator",
-    "planning",
+    "dealer",
+    "shuffler",
+    "transport",
+    "proto",
+    "cli",
 )
 """Packages of umpc with a page of the reference each."""
+
+SHOWN = {"proto": "umpc.proto.codec"}
+"""What the page of a package shows in place of the package: generated code has no docstrings."""
 
 LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
@@ -73,7 +81,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             text = f"# License\n\n```text\n{text}\n```\n"
         files.append(File.generated(config, page, content=text))
     for name in PACKAGES:
-        text = f"---\ntitle: umpc.{name}\n---\n\n::: umpc.{name}\n"
+        shown = SHOWN.get(name, f"umpc.{name}")
+        text = f"---\ntitle: umpc.{name}\n---\n\n::: {shown}\n"
         files.append(File.generated(config, f"api/{name}.md", content=text))
     files.append(File.generated(config, "api/index.md", content=_reference()))
     for picture in sorted((ROOT / "bench" / "pictures").rglob("*")):

@@ -1,6 +1,6 @@
 """The consortium's certificate authority, and the identity of one process.
 
-A certificate says CN=<name>, DNS:<name>.<role>.umpc and DNS:any.<role>.umpc. A client dials the
+A certificate says `CN=<name>, DNS:<name>.<role>.umpc, DNS:any.<role>.umpc`. A client dials the
 first DNS name, so the handshake verifies the name and role of the server at any address. Keys are
 ECDSA P-256 and are made at the site:
 
