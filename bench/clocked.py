@@ -83,10 +83,6 @@ CATEGORIES = {
         "node.budget.ledger:Ledger.record_release",
         "node.budget.ledger:Ledger.cancel",
     ),
-    "cost, report": (
-        "mpc.cost:predict",
-        "study.report:build_report",
-    ),
     "cost, report": ("mpc.cost:predict", "protocols.u_mpc.coordinator:UMpcCoordinator.finish"),
 }
 """Category → its functions, each as module:function below umpc."""

@@ -79,7 +79,7 @@ def test_it_runs_over_real_processes_and_is_replayed(study: Path):
     ],
 )
 def test_the_commands_describe_it(study: Path, arguments: tuple[str, ...]):
-    command, *rest = arguments
+    command = arguments[0]
     place = 2 if command == "study" else 1
     shown = run(*arguments[:place], str(study), *arguments[place:])
     assert shown.returncode == 0, shown.stderr

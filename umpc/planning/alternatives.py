@@ -1,4 +1,5 @@
-"""The same statistic by every protocol: its error, its cost, whom it asks to trust, and the best one.
+"""The same statistic by every protocol: its error, its cost, whom it asks to trust, and the best
+one.
 
 A study file is turned to each protocol in turn, with that protocol's usual settings where the file
 has those of another.

@@ -1,16 +1,18 @@
-"""How far a study's estimate will be from the statistic of all sets of its records, before anybody is asked.
+"""A table like the sites' own, and the errors of a study over it.
 
-Three errors, of which the squares add up to the mean squared error:
+The error of an estimate, towards the statistic of all sets of records, has three parts. Their
+squares add up to the mean squared error:
 
-- *noise*: of the law that makes the release private, its standard deviation; exact for sums, for randomised records
-  from the protocol's own theory.
-- *sampling*: of taking E instead of all sets. E is a fixed graph whose vertices are numbered at random, so the variance
-  of a mean over E follows, exactly, from how many pairs of its edges share a record and from the moments of f over
-  pairs of edges that do, and that do not.
-- *bins*: what is lost where records become cells: a bias.
+- *noise*: the standard deviation of the law that makes the release private. It is exact for sums;
+  for randomised records it comes from the protocol's own theory.
+- *sampling*: the error from taking E instead of all sets. E is a fixed graph whose vertices are
+  numbered at random. The variance of a mean over E therefore follows exactly from how many pairs of
+  its edges share a record, and from the moments of f over pairs of edges that do and that do not.
+- *bins*: the bias that is left where records become cells.
 
-Sampling, bins and the noise of randomised records depend on the data, which nobody has beforehand. They are computed
-over a table that is like the sites' own, a public or an older one, or over uniform records.
+Sampling, bins and the noise of randomised records depend on the data, which nobody has beforehand.
+They are computed over a table that is like the sites' own (a public or an older one), or over
+uniform records.
 """
 
 from __future__ import annotations
@@ -32,17 +34,21 @@ from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of
 
 MOST_RECORDS = 5000
-"""So many records of a table have all their pairs looked at; of a larger one as many, chosen at random."""
+"""The most records whose pairs are all looked at.
+
+Of a larger table, this many records are chosen at random.
+"""
 ROWS_AT_ONCE = 128
 STEP = 1e-6
-"""Of the derivatives of an estimator, relative to its means."""
+"""The step of an estimator's derivatives, relative to its means."""
 
 
 @dataclass(frozen=True)
 class PredictedError:
     """noise, sampling: standard deviations. bins: a bias. All in the estimate's unit.
 
-    sampling_is_bound: the sampling error is at most this; more is not known of sets of three and more records.
+    sampling_is_bound: the sampling error is at most this; more is not known of sets of three and
+    more records.
     """
 
     noise: float
@@ -57,7 +63,9 @@ class PredictedError:
 
 @dataclass(frozen=True)
 class ReferenceTable:
-    """A table like the sites' own, with as many records. columns: the first class first. first: how many these are."""
+    """A table like the sites' own, with as many records. columns: the first class first. first: how
+    many these are.
+    """
 
     study: Study
     columns: Columns
@@ -79,7 +87,8 @@ class ReferenceTable:
         wanted = [sum(both[place] for both in counts) for place in (0, 1)]
         if any(count and not len(of) for of, count in zip(classes, wanted, strict=True)):
             raise StudyError(
-                "the table has no record of one of the classes; give one that is like the sites' own"
+                "the table has no record of one of the classes; give one that is like the sites' "
+                "own"
             )
         rows = np.concatenate(
             [_spread_over(of, count) for of, count in zip(classes, wanted, strict=True)]
@@ -107,7 +116,7 @@ class ReferenceTable:
 
     @cached_property
     def spread(self) -> Spread:
-        """By one pass over all pairs of few records."""
+        """The moments of the kernels, from one pass over all pairs of few records."""
         kernels, n = len(self.study.kernels), self.records
         sizes = [self.first, n - self.first] if self.study.two_sample else [n]
         at = tuple(np.zeros((kernels, size)) for size in sizes)
@@ -122,7 +131,9 @@ class ReferenceTable:
         return Spread(count, totals, products, at)
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row, (kernels, rows, others) float64): of some records with all others, or all that come later."""
+        """(first row, (kernels, rows, others) float64): of some records with all others, or all
+        that come later.
+        """
         two_sample, n = self.study.two_sample, self.records
         tops = self.first if two_sample else n
         for start in range(0, tops, ROWS_AT_ONCE):
@@ -141,12 +152,12 @@ class ReferenceTable:
 
     @cached_property
     def means(self) -> np.ndarray:
-        """Of each kernel over all sets of records, of degree 1 or 2: (kernels,)."""
+        """Each kernel's mean over all sets of records, for degree 1 or 2: (kernels,)."""
         return self.small.spread.means if self.study.degree == 2 else self.values.mean(axis=1)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Of kernels of single records: (kernels, records)."""
+        """The values of kernels of single records: (kernels, records)."""
         kernels = self.study.parsed_kernels
         return np.stack(
             [kernel.evaluate([self.columns]) * float(kernel.unit) for kernel in kernels]
@@ -164,20 +175,23 @@ class ReferenceTable:
 
     @cached_property
     def slopes(self) -> np.ndarray:
-        """∂ estimate / ∂ mean of each kernel. Raises: StudyError where the statistic cannot be told."""
+        """∂ estimate / ∂ mean of each kernel. Raises: StudyError where the statistic cannot be
+        told.
+        """
         found = []
         for index, mean in enumerate(self.means):
             step = STEP * max(abs(mean), STEP) * np.eye(len(self.means))[index]
             above, below = self._estimate(self.means + step), self._estimate(self.means - step)
             if above is None or below is None:
                 raise StudyError(
-                    "the statistic cannot be told from this table; give one that is like the sites' own"
+                    "the statistic cannot be told from this table; give one that is like the "
+                    "sites' own"
                 )
             found.append((above - below) / (2 * step[index]))
         return np.array(found)
 
     def sampling_std(self, sizes: Sizes) -> float:
-        """Of taking the study's E instead of all sets, of degree 1 or 2."""
+        """The standard deviation from taking E instead of all sets, for degree 1 or 2."""
         draws, n = pairings_of(sizes.study.edges) or 1, sizes.records
         if sizes.edges == sizes.sets and pairings_of(sizes.study.edges) is None:
             return 0.0
@@ -194,5 +208,5 @@ class ReferenceTable:
 
 
 def _spread_over(rows: np.ndarray, count: int) -> np.ndarray:
-    """So many of the rows, each as often as any other but for once."""
+    """A number of the rows, each as often as any other, or once more."""
     return rows[np.arange(count) * len(rows) // max(1, count)] if count else rows[:0]

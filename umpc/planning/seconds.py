@@ -7,7 +7,7 @@ one way, for links of gRPC over TLS 1.3 that are opened anew:
 |---|---|---|
 | a connection | 6 | TCP, TLS, HTTP/2's settings, each there and back |
 | connect, propose, agree | 6 + 2 + 2 | from the coordinator to all nodes at once |
-| prepare | 1 + 8 + 8 + r + 1 | begin; dealer and first frame; peer and greeting; r rounds; prepared |
+| prepare | 1 + 8 + 8 + r + 1 | begin; the dealer; a peer; r rounds; prepared |
 | evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
 
 r is the number of rounds in which transfers are set up, and noise is drawn under shares; material
@@ -38,24 +38,35 @@ from umpc.ustat.clear import Columns
 CONNECTION = 6
 CALL = 2
 TRIAL_EDGES = (1 << 12, 1 << 14)
-"""Two sizes of the trial: their difference is the cost of an edge, without what every study takes."""
+"""Two sizes of the trial: their difference is the cost of an edge, without what every study takes.
+"""
 TRIAL_RECORDS = 400
 FIXED = (0.02, 0.05, 0.02)
-"""Seconds of every study, before, in and after prepare: handshakes, documents, the ledger on its disk. Of one machine;
-`python -m bench network` prints what they are worth on another."""
+"""The seconds of every study, before, in and after prepare: handshakes, documents, the ledger.
+
+They are those of one machine; `python -m bench network` prints them on another.
+"""
 LINK_SECONDS = 0.1
-"""Of both ends, to set up transfers: 128 of them over curve points, as `make bench` prints. Of one machine, too."""
+"""The work of both ends to set up transfers: 128 of them over curve points.
+
+It is that of one machine; `make bench` prints it on another.
+"""
 PROCESS_BYTES = 120 << 20
 """A process with its libraries and no study."""
 WINDOWS_BYTES = 64 << 20
 """Material and messages that wait, at most."""
 LISTED_EDGE_BYTES = 80
-"""Of an edge while E is drawn and sorted by owners; all sets of records are never listed."""
+"""The bytes of an edge while E is drawn and sorted by owners.
+
+All sets of records are never listed.
+"""
 
 
 @dataclass(frozen=True)
 class Network:
-    """delay: one way, in seconds. bandwidth: bytes a second of each process's line, each way; 0: no limit."""
+    """delay: one way, in seconds. bandwidth: bytes a second of each process's line, each way; 0: no
+    limit.
+    """
 
     delay: float = 0.0
     bandwidth: float = 0.0
@@ -63,7 +74,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Machine:
-    """Seconds of an edge's work: dealing, for the dealer; evaluating, of all its owners together."""
+    """The seconds of work for one edge: the dealer's, and that of all its owners together."""
 
     dealing: float
     evaluating: float
@@ -71,7 +82,9 @@ class Machine:
 
 @dataclass(frozen=True)
 class Seconds:
-    """offline: from the joint seed until all nodes are prepared. online: on data, until the last share."""
+    """offline: from the joint seed until all nodes are prepared. online: on data, until the last
+    share.
+    """
 
     offline: float
     online: float

@@ -1,4 +1,6 @@
-"""The noise of noisy pairs as whole studies in memory: its law, and the mean squared error that follows."""
+"""The noise of noisy pairs as whole studies in memory: its law, and the mean squared error that
+follows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ ALPHA = 1e-6
 """Chance that a chi-square test of right code fails, had its seed been chosen at random."""
 REPETITIONS = 200
 Z = 3.9
-"""Standard errors that a mean, or a mean squared error, may be off: α = 1e-4, on both sides of a normal law."""
+"""Standard errors that a mean, or a mean squared error, may be off: α = 1e-4, on both sides of a
+normal law.
+"""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -53,7 +57,9 @@ def zetas() -> tuple[float, float, float]:
 def repeated(
     noise: str = "pair_laplace", epsilon: int = EPSILON
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list]:
-    """Errors of REPETITIONS estimates from fresh records, all noise between nodes and inside, and released values."""
+    """Errors of REPETITIONS estimates from fresh records, all noise between nodes and inside, and
+    released values.
+    """
     study = bell_study(EQUAL, 2, epsilon=str(epsilon), edges=f"{P}p", noise=noise)
     rng, entropy = generator(f"records {noise}"), Entropy(f"repeated {noise}")
     errors, between, inside, values = [], [], [], []
@@ -76,7 +82,8 @@ def repeated(
 def deviation(errors: np.ndarray, claimed: float) -> float:
     """How many standard errors the mean squared error is from the claim.
 
-    That of a squared error is √2 of its mean, and 5 % more for the Laplace tails of the mean of few pairs.
+    That of a squared error is √2 of its mean, and 5 % more for the Laplace tails of the mean of few
+    pairs.
     """
     return float((errors**2).mean() / claimed - 1) / (1.05 * np.sqrt(2 / len(errors)))
 

@@ -62,7 +62,8 @@ from umpc.ustat.statistics import LIBRARY
 PAIRS = [name for name, statistic in LIBRARY.items() if statistic.degree == 2]
 by_statistic = pytest.mark.parametrize("name", PAIRS)
 SILENT = 30
-"""ε0 over the kernel's range: one coin of each sign is left, and falls with a probability of e^-30."""
+"""ε0 over the kernel's range: one coin of each sign is left, and falls with a probability of e^-30.
+"""
 CERTAIN = "1e6"
 """An ε at which a response is wrong with a probability of 2^-46 for each wrong value."""
 ALPHA = 1e-6
@@ -80,7 +81,9 @@ def edges_of(name: str) -> str:
 
 
 def silent_study(name: str, tables, edges: str) -> Study:
-    """A statistic with circuits of coins that do not fall: each sum has as much of ε as its range asks for."""
+    """A statistic with circuits of coins that do not fall: each sum has as much of ε as its range
+    asks for.
+    """
     study = without_dealer(study_of(name, len(tables), edges))
     ranges = [kernel.sensitivity_units for kernel in study.parsed_kernels]
     classes = [sum(int((t["label"] == 0).sum()) for t in tables)] if study.two_sample else []
@@ -95,7 +98,9 @@ def changed(study: Study, **changes) -> Study:
 
 
 def check_exact(study: Study, tables, label: str) -> Simulated:
-    """All that is released is the clear sum over the same E, pair by pair; costs are the predicted ones."""
+    """All that is released is the clear sum over the same E, pair by pair; costs are the predicted
+    ones.
+    """
     run = simulate(study, tables, Entropy(label))
     clear, noisy = clear_values(study, tables, run), noisy_values(run)
     assert clear.keys() == noisy.keys() and all(
@@ -172,7 +177,9 @@ def test_several_sums_have_coins_of_their_own(noise, sums):
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("kernel", ["a.x", "b.x", "a.x * b.y"])
 def test_kernels_of_two_samples_that_read_one_class_only(kernel, order):
-    """One site has the first class, the other the second: then one of the two has no bits of records to send."""
+    """One site has the first class, the other the second: then one of the two has no bits of
+    records to send.
+    """
     study = bell_study(kernel, 2, sampling="two_sample", edges="all", epsilon=str(SILENT * 3))
     tables = [table([0, 1, 1], [1, 0, 1], [0, 0, 0]), table([1, 0, 1], [0, 1, 1], [1, 1, 1])][
         ::order
@@ -198,7 +205,9 @@ def test_a_node_without_records_in_any_pair_releases_nothing(noise):
 
 
 def test_all_pairs_with_delta_have_less_noise_than_without():
-    """Advanced composition over k = 19 pairs of a record, at its cost; δ is what was asked for and finite bits."""
+    """Advanced composition over k = 19 pairs of a record, at its cost; δ is what was asked for and
+    finite bits.
+    """
     tables = random_tables([12, 8], "advanced", 0, 1)
     with without_transfers():
         runs = [
@@ -236,7 +245,9 @@ def test_many_chunks_are_the_same_as_one(monkeypatch):
 
 
 def test_pairings_are_uniform_and_independent_of_each_other():
-    """Of 4 records there are 3 pairings, and 9 choices of two; of 5 records each is left out equally often."""
+    """Of 4 records there are 3 pairings, and 9 choices of two; of 5 records each is left out
+    equally often.
+    """
     words, draws = Stream(bytes(32)).words, 1800
     partners = np.array([matchings(4, 2, words).reshape(2, 2, 2) for _ in range(draws)])
     with_0 = np.array(
@@ -248,7 +259,8 @@ def test_pairings_are_uniform_and_independent_of_each_other():
     assert stats.chisquare(np.bincount(absent, minlength=5)).pvalue > ALPHA
 
 
-# --- released before ------------------------------------------------------------------------------------------
+# --- released before
+# ------------------------------------------------------------------------------------------
 
 
 def released(run: Simulated) -> list[m.Released]:
@@ -294,7 +306,9 @@ def test_a_share_of_another_length_or_attempt_names_its_node():
 
 
 def test_stored_shares_of_another_number_of_pairs_are_refused():
-    """What nodes stored must be of |E| pairs, whoever shares them: else the sum over E is not what is reported."""
+    """What nodes stored must be of |E| pairs, whoever shares them: else the sum over E is not what
+    is reported.
+    """
     with without_transfers():
         run = simulate(bell_study(), random_tables([5, 5], "stored", 0, 1), Entropy("stored"))
     answers, coordinator = released(run), coordinator_of(run.attempt.study)
@@ -304,7 +318,8 @@ def test_stored_shares_of_another_number_of_pairs_are_refused():
             coordinator.replay([answers[0], m.Released(run.attempt.id, share, 5, 0)], Measured())
 
 
-# --- bad messages ---------------------------------------------------------------------------------------------
+# --- bad messages
+# ---------------------------------------------------------------------------------------------
 
 
 def run_altered(monkeypatch, step: str, change, label: str) -> Simulated:
@@ -334,7 +349,8 @@ def test_a_message_of_other_bits_ends_with_other_numbers_at_worst(monkeypatch, s
     assert run.report.edges == 5
 
 
-# --- refused --------------------------------------------------------------------------------------------------
+# --- refused
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -383,7 +399,9 @@ def test_as_many_values_as_a_message_holds_are_possible():
 
 @pytest.mark.parametrize("records", [2, 1000])
 def test_pairings_without_end_are_refused_under_every_protocol(records):
-    """They are listed one by one, so their number has a bound: whatever the number of different pairs is."""
+    """They are listed one by one, so their number has a bound: whatever the number of different
+    pairs is.
+    """
     study = checked(make_study(KENDALL, 2, edges="999999999999999999p"))
     with pytest.raises(RangeError, match="ask for fewer"):
         _ = Sizes(study, records).edges

@@ -1,9 +1,11 @@
-"""What parties see of noisy pairs: nothing depends on another node's records, and nobody knows a pair's noise.
+"""What parties see of noisy pairs: nothing depends on another node's records, and nobody knows a
+pair's noise.
 
-Whole studies in memory, REPEATED for each of two data sets, with the real transfers but for the base ones. node-0
-garbles, node-1 evaluates. The response has BITS bits, so that its law is exact, small and far from certain: a wrong
-value has a probability of WRONG. Both data sets have the same kernel values pair by pair, so that what is released has
-one law, and what else is seen must have one, too.
+Whole studies in memory, REPEATED for each of two data sets, with the real transfers but for the
+base ones. node-0 garbles, node-1 evaluates. The response has BITS bits, so that its law is exact,
+small and far from certain: a wrong value has a probability of WRONG. Both data sets have the same
+kernel values pair by pair, so that what is released has one law, and what else is seen must have
+one, too.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ DATA = {
     "both sides change": ("a.x == b.x", [(ZEROS, ZEROS), (ONES, ONES)]),
     "the other's record changes": ("a.x * b.x", [(ZEROS, ZEROS), (ZEROS, ONES)]),
 }
-"""Kernel and the (observer's, other's) records of either data set. In both [f] between nodes is the same."""
+"""Kernel and the (observer's, other's) records of either data set. In both [f] between nodes is the
+same.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +86,8 @@ def rows_of(payload: np.ndarray, count: int) -> np.ndarray:
 
 
 def coin_labels(run: Simulated) -> np.ndarray:
-    """(bits, pairs) uint8: the colours of the active labels of random bits, as the evaluator sees them.
+    """(bits, pairs) uint8: the colours of the active labels of random bits, as the evaluator sees
+    them.
 
     Made again from its channel, as its forks can be.
     """
@@ -101,7 +106,9 @@ def joint(*bits: np.ndarray) -> np.ndarray:
 
 
 def observe(run: Simulated, observer: int) -> dict[str, np.ndarray]:
-    """Categories of what a node sees, of each pair between the nodes, and of the coordinator's knowledge beside it."""
+    """Categories of what a node sees, of each pair between the nodes, and of the coordinator's
+    knowledge beside it.
+    """
     own = drawn(run, observer)
     share = share_of(run, observer, (0, 1))[0]
     noisy = noisy_values(run)[0, 1][0]
@@ -163,7 +170,8 @@ def test_what_a_node_and_the_coordinator_see_does_not_depend_on_the_others_recor
     for name, pair in views(observer, "bell views", which).items():
         p = homogeneity(*pair)
         assert p > ALPHA, (
-            f"{name} tells the data sets apart: p = {p:.1e}, N = {len(pair[0])} each, node-{observer}"
+            f"{name} tells the data sets apart: p = {p:.1e}, N = {len(pair[0])} each, "
+            f"node-{observer}"
         )
         if name in UNIFORM:
             p = min(uniformity(sample, UNIFORM[name]) for sample in pair)
@@ -172,7 +180,8 @@ def test_what_a_node_and_the_coordinator_see_does_not_depend_on_the_others_recor
             )
 
 
-# --- nobody knows the noise ---------------------------------------------------------------------------------
+# --- nobody knows the noise
+# ---------------------------------------------------------------------------------
 
 
 def independence(first: np.ndarray, second: np.ndarray) -> float:
@@ -229,7 +238,9 @@ def test_nobody_knows_a_pairs_noise_and_no_two_pairs_share_it():
 
 
 def test_shares_of_a_pair_are_released_by_its_owners_and_by_nobody_else():
-    """Three nodes: node-2 has no share of pairs of node-0 and node-1, and its own say nothing of them."""
+    """Three nodes: node-2 has no share of pairs of node-0 and node-1, and its own say nothing of
+    them.
+    """
     study = bell_study("a.x == b.x", 3, noise="randomised_response", epsilon=EPSILON, edges=EDGES)
     run = simulate(study, [ZEROS, ONES, ZEROS], Entropy("three"))
     assert all(2 in owners for owners in run.attempt.cells_of(2))
@@ -240,7 +251,8 @@ def test_shares_of_a_pair_are_released_by_its_owners_and_by_nobody_else():
         assert {int(sender[-1]), int(receiver[-1])} == set(frame.owners)
 
 
-# --- power: the same tests find every protection that is left out -------------------------------------------
+# --- power: the same tests find every protection that is left out
+# -------------------------------------------
 
 
 def zeros(side, plan, chunk) -> np.ndarray:
@@ -321,7 +333,9 @@ def test_power_noise_that_somebody_knows_is_found(monkeypatch, mutate, finder):
     ],
 )
 def test_power_a_view_that_tells_more_is_found(monkeypatch, mutate, observer, finder):
-    """Of the first the extension is not uniform; of the others the draw says which noisy values are right."""
+    """Of the first the extension is not uniform; of the others the draw says which noisy values are
+    right.
+    """
     mutate(monkeypatch)
     sample = views(observer, "power", "the other's record changes")[finder][0]
     p = uniformity(sample, 16) if finder == "extension" else independence(sample & 1, sample >> 1)

@@ -1,4 +1,6 @@
-"""umpc.protocols.base.one_message_coordinator, the curator: malformed messages name their node, a replay is the same number."""
+"""umpc.protocols.base.one_message_coordinator, the curator: malformed messages name their node, a
+replay is the same number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A trusted curator in memory, by the real sessions: the library's estimate at the predicted cost, drawn once."""
+"""A trusted curator in memory, by the real sessions: the library's estimate at the predicted cost,
+drawn once.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def test_the_estimate_is_the_librarys_at_the_predicted_cost(noise):
 )
 @by_noise
 def test_other_degrees_and_one_node_alone(noise, changes):
-    """Without noise: all that is left is that some take fewer sets, within six of the bound's deviations."""
+    """Without noise: all that is left is that some take fewer sets, within six of the bound's
+    deviations.
+    """
     study = central_study(noise, nodes=1, epsilon=LOUD, **changes)
     report, exact = run(study, counts=(60,)).report, exact_over_all(study, central_tables((60,)))
     grid = float(study.parsed_kernels[0].interval.width) / (1 << 16)
@@ -73,7 +77,8 @@ def test_categories_are_numbers_of_their_labels():
     assert simulate(study, tables, Entropy("job")).report.estimate == pytest.approx(4 / 15)
 
 
-# --- what is drawn is drawn once ------------------------------------------------------------------------------
+# --- what is drawn is drawn once
+# ------------------------------------------------------------------------------
 
 
 @by_noise
@@ -92,7 +97,9 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
 
 
 def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
-    """Else two scales with one uniform, from machines that tuned differently, would give the exact value away."""
+    """Else two scales with one uniform, from machines that tuned differently, would give the exact
+    value away.
+    """
     of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
     seeds = {of._seed(parts, 20)}
     monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)
@@ -110,7 +117,8 @@ def test_bits_are_uniform_integers_of_their_width():
     assert set(drawn) == set(range(128)) and bits(0) == 0 and bits(300).bit_length() > 280
 
 
-# --- what is refused ----------------------------------------------------------------------------------------
+# --- what is refused
+# ----------------------------------------------------------------------------------------
 
 
 def test_a_message_beyond_a_mebibyte_is_refused_with_the_nodes_name():

@@ -35,7 +35,10 @@ def test_whole_studies_have_the_stated_mean_and_variance():
     together = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     mean, deviation = quantised(STUDY, tables), OF.predicted_std(together, 0)
     drawn = [simulate(STUDY, tables, entropy).report.estimate for _ in range(RUNS)]
-    said = f"mean {np.mean(drawn):.4g} of {mean:.4g}, std {np.std(drawn):.4g} of {deviation:.4g}, {ALPHA}, {entropy!r}"
+    said = (
+        f"mean {np.mean(drawn):.4g} of {mean:.4g}, std {np.std(drawn):.4g} of {deviation:.4g}, "
+        f"{ALPHA}, {entropy!r}"
+    )
     assert passes(drawn, mean, deviation**2), said
     for scale in map(float, WRONG_SCALES):
         assert not passes(drawn, mean, (deviation * scale) ** 2), f"no power for × {scale}: {said}"
@@ -51,7 +54,9 @@ def test_its_own_estimate_of_its_error_is_near():
 
 
 def test_no_record_answers_twice():
-    """With the same randomness, what is sent depends on each record in one of the two messages only, and on all."""
+    """With the same randomness, what is sent depends on each record in one of the two messages
+    only, and on all.
+    """
     counts, many = (0, 60), 60
     columns = local_tables(STUDY, (many,))[0]
 
@@ -107,7 +112,9 @@ def test_a_question_of_zeros_is_answered_at_random():
 
 
 def test_the_question_follows_from_the_messages_and_no_last_digit_shows():
-    """So that another machine, whose sums round otherwise, asks the same: the question is on a grid."""
+    """So that another machine, whose sums round otherwise, asks the same: the question is on a
+    grid.
+    """
     script = ran().transcript
     counts = [(0, count) for count in COUNTS]
     assert OF.question(script.shares, counts) == script.question

@@ -1,4 +1,6 @@
-"""umpc.protocols.ghazi_shuffle.coordinator: heaps that do not fit are named, sizes are refused early, a replay needs no openings."""
+"""umpc.protocols.ghazi_shuffle.coordinator: heaps that do not fit are named, sizes are refused
+early, a replay needs no openings.
+"""
 
 from __future__ import annotations
 

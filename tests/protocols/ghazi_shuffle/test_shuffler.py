@@ -1,4 +1,6 @@
-"""umpc.protocols.ghazi_shuffle.shuffler: a heap of all nodes' messages or none; each node's message once in an attempt."""
+"""umpc.protocols.ghazi_shuffle.shuffler: a heap of all nodes' messages or none; each node's message
+once in an attempt.
+"""
 
 from __future__ import annotations
 

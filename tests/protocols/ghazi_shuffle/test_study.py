@@ -1,4 +1,5 @@
-"""Shuffled studies in memory, by the real sides: the estimate, its variance, its cost, and the views.
+"""Shuffled studies in memory, by the real sides: the estimate, its variance, its cost, and the
+views.
 
 The views are those of either shuffler and of the coordinator.
 """
@@ -81,7 +82,9 @@ def test_the_estimate_is_near_the_records_own_value_at_the_predicted_cost(nodes)
 
 
 def test_what_nodes_send_adds_up_to_their_counts_and_their_noise():
-    """With hardly any noise, exactly the histogram; the heaps are the same numbers in another order."""
+    """With hardly any noise, exactly the histogram; the heaps are the same numbers in another
+    order.
+    """
     study = shuffled_study(3, epsilon="60")
     tables = local_tables(study, (30, 0, 25))
     run = simulate(study, tables, Entropy("exact"))
@@ -100,7 +103,9 @@ def test_what_nodes_send_adds_up_to_their_counts_and_their_noise():
 
 
 def test_the_error_of_many_runs_is_the_predicted_one():
-    """Of two nodes one may collude: noise three times that of honest ones alone. Other scales would be noticed."""
+    """Of two nodes one may collude: noise three times that of honest ones alone. Other scales would
+    be noticed.
+    """
     study = shuffled_study(2, epsilon="2", kernels=GINI, bins=bins(x=3), max_colluding=1)
     tables = local_tables(study, (20, 40))
     of = messages_of(study, [(0, 20), (0, 40)])
@@ -126,11 +131,13 @@ def of_ratio(of: ShuffleMessages) -> float:
     return q / (1 - q) ** 2
 
 
-# --- what they see ------------------------------------------------------------------------------------------
+# --- what they see
+# ------------------------------------------------------------------------------------------
 
 
 def view(run: Simulated, place: int) -> np.ndarray:
-    """Numbers of a shuffler's view, in [0, 1): of each node's message some numbers, and sums of them all.
+    """Numbers of a shuffler's view, in [0, 1): of each node's message some numbers, and sums of
+    them all.
 
     The first has numbers under their pads, the second the pads.
     """
@@ -143,7 +150,7 @@ def view(run: Simulated, place: int) -> np.ndarray:
 
 
 def laws(look: Callable[[Simulated], np.ndarray], runs: int = 150) -> tuple[float, float]:
-    """p-values: that what is seen of two tables is uniform, and that it has the same law for both."""
+    """p-values: both tables' views are uniform, and both have the same law."""
     seen = []
     for value in (0, 3):
         table, entropy = {name: np.full(19, value) for name in "xy"}, Entropy(f"views of {value}")
@@ -183,7 +190,9 @@ def test_seeds_are_fresh_in_every_run_and_for_every_node():
 
 
 def scores_of_places(runs: int) -> np.ndarray:
-    """By run and coordinate, how far the first node's numbers lie towards the end of the heap: standard normal."""
+    """By run and coordinate, how far the first node's numbers lie towards the end of the heap:
+    standard normal.
+    """
     found, entropy = [], Entropy("places")
     table = {name: np.zeros(19, dtype=np.int64) for name in "xy"}
     for _ in range(runs):
@@ -210,7 +219,9 @@ def scores_of_places(runs: int) -> np.ndarray:
 
 
 def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is(monkeypatch):
-    """The rank sum of the first node's numbers; as they come, without an order, they are told apart at once."""
+    """The rank sum of the first node's numbers; as they come, without an order, they are told apart
+    at once.
+    """
     with one_protocol():
         scores = scores_of_places(60)
         assert (
@@ -222,7 +233,9 @@ def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is(monkeypatch):
 
 
 def test_every_coordinate_has_an_order_of_its_own():
-    """Where each place's pair went, in one row and in the other; all pairs are there, so both heaps have one order."""
+    """Where each place's pair went, in one row and in the other; all pairs are there, so both heaps
+    have one order.
+    """
     with one_protocol():
         table = {name: np.zeros(19, dtype=np.int64) for name in "xy"}
         run = simulate(TWO_CELLS, [table, table], Entropy("orders"))
@@ -247,7 +260,7 @@ def test_every_coordinate_has_an_order_of_its_own():
 
 
 def shares_of_a_record_together(run: Simulated) -> int:
-    """How many runs of r neighbours in a node's message add up to 0 or 1, as a record's shares do."""
+    """The number of runs of r neighbours in a message that add up to 0 or 1, as shares do."""
     shares, found = protocol_of(run.attempt).protocol.shares, 0
     for numbers in messages(run):
         for row in numbers:
@@ -260,7 +273,9 @@ def shares_of_a_record_together(run: Simulated) -> int:
 
 
 def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_them(monkeypatch):
-    """Not even shufflers who collude; without that, all its records stand there one after the other."""
+    """Not even shufflers who collude; without that, all its records stand there one after the
+    other.
+    """
     study = shuffled_study(2, kernels=GINI, bins=bins(x=2), epsilon="60")
     tables = local_tables(study, SMALL)
     assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) < 10
@@ -285,7 +300,8 @@ def test_shuffled_again_the_heaps_are_the_first_ones_rows_in_another_order():
     assert coordinator.replay(answers, Measured()).estimate == run.report.estimate
 
 
-# --- sizes --------------------------------------------------------------------------------------------------
+# --- sizes
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_honest_are_those_that_are_left_if_the_largest_nodes_collude():

@@ -1,4 +1,6 @@
-"""One-message studies in memory, by the real sessions: near the records' own value, at the predicted cost."""
+"""One-message studies in memory, by the real sessions: near the records' own value, at the
+predicted cost.
+"""
 
 from __future__ import annotations
 

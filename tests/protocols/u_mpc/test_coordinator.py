@@ -1,4 +1,6 @@
-"""The coordinator's session: everybody must have said the same, and only shares of one attempt add up."""
+"""The coordinator's session: everybody must have said the same, and only shares of one attempt add
+up.
+"""
 
 from __future__ import annotations
 
@@ -231,7 +233,9 @@ def test_a_replay_of_two_samples_takes_the_classes_from_the_nodes_answers():
 
 @pytest.mark.parametrize("size", [4, 12, 20])
 def test_a_replay_of_shares_that_do_not_hold_the_studys_sums_is_refused(size):
-    """No size of a share may end in anything but an error of ours: five sums of 4 bytes are not two of 10."""
+    """No size of a share may end in anything but an error of ours: five sums of 4 bytes are not two
+    of 10.
+    """
     answers = [m.Released(bytes(32), bytes(size), count) for count in COUNTS]
     with pytest.raises(UmpcError):
         coordinator_of(SUMS).replay(answers, Measured(replayed=True))

@@ -1,4 +1,6 @@
-"""Edges of k records: noise that covers degree k, single records without a message, talk only along edges."""
+"""Edges of k records: noise that covers degree k, single records without a message, talk only along
+edges.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def check(study, tables, label: str):
     return run
 
 
-# --- noise ----------------------------------------------------------------------------------------------------
+# --- noise ----------------------------------------------------------------------------------------
+# ------------
 
 
 @pytest.mark.parametrize("edges", ["all", "1", "1n", "2n", "5"])
@@ -110,7 +113,8 @@ def test_the_report_names_degree_edges_and_possible_sets(degree):
     assert report.estimate == 7.0 and report.noise_std == 0
 
 
-# --- every degree -----------------------------------------------------------------------------------------------
+# --- every degree
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("counts", [(8,), (3, 6), (1, 0, 4, 3), (1,) * 8], ids=str)
@@ -147,7 +151,8 @@ def test_records_one_short_of_an_edge_are_refused(degree):
     )
 
 
-# --- single records ---------------------------------------------------------------------------------------------
+# --- single records
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("edges", ["all", "3", "1n"])
@@ -180,7 +185,8 @@ def test_a_sum_of_single_records_is_still_noisy_and_masked():
     assert all(int.from_bytes(share, "little") > 3 for share in run.transcript.shares)
 
 
-# --- talk only along edges --------------------------------------------------------------------------------------
+# --- talk only along edges
+# --------------------------------------------------------------------------------------
 
 SPARSE = {"counts": (2, 2, 2, 2, 2), "edges": "3"}
 

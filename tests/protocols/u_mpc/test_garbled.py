@@ -1,4 +1,6 @@
-"""Pairs without a dealer: garbled, under shares and in the clear every sum over one E is the same, at its cost."""
+"""Pairs without a dealer: garbled, under shares and in the clear every sum over one E is the same,
+at its cost.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def garbled_of(name: str, nodes: int, edges: str = "all"):
 
 
 def check_three(name: str, nodes: int, edges: str, tables, label: str) -> None:
-    """The same joint seed gives all three the same E; costs of the garbled run are the predicted ones."""
+    """The same joint seed gives all three the same E; costs of the garbled run are the predicted
+    ones.
+    """
     garbled = run_and_check(garbled_of(name, nodes, edges), tables, label)
     shared = simulate(study_of(name, nodes, edges), tables, Entropy(label))
     assert garbled.report.joint_seed == shared.report.joint_seed

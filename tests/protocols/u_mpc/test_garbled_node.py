@@ -1,4 +1,6 @@
-"""Sessions without a dealer: each step once, and whatever a peer sends in place of what is due names it."""
+"""Sessions without a dealer: each step once, and whatever a peer sends in place of what is due
+names it.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def names(error: RemoteProtocolError) -> tuple[str | None, str | None]:
     return error.culprit, error.step
 
 
-# --- order --------------------------------------------------------------------------------------------------
+# --- order
+# --------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_set_up_before_the_seed():
@@ -99,7 +102,8 @@ def test_a_whole_run_over_curve_points_adds_up_and_shows_nothing_of_itself():
     )
 
 
-# --- the set-up ---------------------------------------------------------------------------------------------
+# --- the set-up
+# ---------------------------------------------------------------------------------------------
 
 SET_UP = {"ot_offer": EVALUATOR, "ot_choice": GARBLER, "ot_trees": EVALUATOR}
 
@@ -140,7 +144,8 @@ def test_a_point_that_is_none_names_its_sender(step, name):
     refused_set_up(step, BAD_POINTS[name])
 
 
-# --- round 1 ------------------------------------------------------------------------------------------------
+# --- round 1
+# ------------------------------------------------------------------------------------------------
 
 LISTS = {
     "none": lambda messages: [],
@@ -169,7 +174,8 @@ STEP = {GARBLER: "labels", EVALUATOR: "ot_extend"}
 @pytest.mark.parametrize("liar", STEP)
 def test_other_labels_or_batches_than_are_due_name_their_sender(monkeypatch, liar, name):
     if (liar, name) == (GARBLER, "one twice"):
-        return  # labels have no number: the link, which knows their places, refuses the copy (test_peers.py)
+        # Labels have no number. The link knows their places and refuses the copy (test_peers.py).
+        return
     run, messages = sent(monkeypatch, liar)
     with pytest.raises(RemoteProtocolError) as caught:
         run.nodes[1 - liar].receive_fields(liar, LISTS[name](messages))
@@ -195,7 +201,8 @@ def test_a_message_of_another_shape_names_its_sender(monkeypatch, liar, shape):
     assert names(caught.value) == (f"node-{liar}", STEP[liar])
 
 
-# --- garbled edges ------------------------------------------------------------------------------------------
+# --- garbled edges
+# ------------------------------------------------------------------------------------------
 
 
 def evaluated(change) -> list[int]:

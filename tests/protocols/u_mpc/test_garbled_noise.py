@@ -1,4 +1,6 @@
-"""Studies without a dealer whose noise a committee draws: exact sums plus the coins' sum, at the predicted cost."""
+"""Studies without a dealer whose noise a committee draws: exact sums plus the coins' sum, at the
+predicted cost.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def fast():
 
 
 def noise_in_the_clear(run: Simulated) -> list[int]:
-    """Of each sum: the coins that all members' random numbers make, which this test alone puts together."""
+    """Of each sum: the coins that all members' random numbers make, which this test alone puts
+    together.
+    """
     attempt = run.attempt
     seeds = [derive(run.nodes[node].cells._seed, "toss") for node in attempt.committee]
     thresholds = [np.array(coins.thresholds, dtype=np.uint64) for coins in attempt.coins]
@@ -54,7 +58,9 @@ def noise_in_the_clear(run: Simulated) -> list[int]:
 
 
 def check(study, counts, label) -> Simulated:
-    """The released sums are the exact ones plus the coins, to the unit; costs are the predicted ones."""
+    """The released sums are the exact ones plus the coins, to the unit; costs are the predicted
+    ones.
+    """
     tables = random_tables(counts, label, classes=study.two_sample)
     for number, one in enumerate(tables if study.two_sample else ()):
         one["label"][:1] = number % 2
@@ -145,7 +151,9 @@ def test_a_committee_of_some(monkeypatch):
 
 
 def test_every_offline_frame_has_a_place_of_its_own():
-    """Frames of one link are told apart by their keys: neither set-up nor labels' transfers have those of coins."""
+    """Frames of one link are told apart by their keys: neither set-up nor labels' transfers have
+    those of coins.
+    """
     run = check(garbled_study(KENDALL, 3, noise="in_mpc"), [4, 3, 2], "places")
     keys = [
         (sender, receiver, frame.key)

@@ -1,9 +1,11 @@
-"""What garbler and evaluator see of each other has a law that does not depend on the other's records.
+"""What garbler and evaluator see of each other has a law that does not depend on the other's
+records.
 
-Whole studies in memory, REPEATED for each of two data sets: node-0 garbles, node-1 evaluates, each has RECORDS equal
-records of two bits. Each record has labels of its own and stands in an edge of its own (i, i), so that many samples
-come from one run. The base transfers are those of `garbled.without_points`; what they hide is tested in
-`mpc/test_base_ot.py`. Here the extension, labels, tables, elements and shares are looked at, alone and jointly.
+Whole studies in memory, REPEATED for each of two data sets: node-0 garbles, node-1 evaluates, each
+has RECORDS equal records of two bits. Each record has labels of its own and stands in an edge of
+its own (i, i), so that many samples come from one run. The base transfers are those of
+`garbled.without_points`; what they hide is tested in `mpc/test_base_ot.py`. Here the extension,
+labels, tables, elements and shares are looked at, alone and jointly.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ UNIFORM = {
 
 
 def observe(run: Simulated, observer: int) -> dict[str, np.ndarray]:
-    """Small categories of what a node sees, per record or edge (i, i), and of the share that it computes from it."""
+    """Small categories of what a node sees, per record or edge (i, i), and of the share that it
+    computes from it.
+    """
     frames = {
         frame.step: np.frombuffer(frame.payload, np.uint8) for *_, frame in run.transcript.online
     }
@@ -96,7 +100,8 @@ def test_what_a_node_sees_does_not_depend_on_the_others_records(observer):
     for name, pair in found.items():
         p = homogeneity(*pair)
         assert p > ALPHA, (
-            f"{name} tells the data sets apart: p = {p:.1e}, N = {len(pair[0])} each, node-{observer}"
+            f"{name} tells the data sets apart: p = {p:.1e}, N = {len(pair[0])} each, "
+            f"node-{observer}"
         )
     for name, categories in UNIFORM[observer].items():
         p = min(uniformity(sample, categories) for sample in found[name])
@@ -105,7 +110,8 @@ def test_what_a_node_sees_does_not_depend_on_the_others_records(observer):
         )
 
 
-# --- power: the same test finds every protection that is left out -------------------------------------------
+# --- power: the same test finds every protection that is left out
+# -------------------------------------------
 
 
 class NoHash(GateHash):

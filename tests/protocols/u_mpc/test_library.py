@@ -1,4 +1,6 @@
-"""Every statistic of the library under shares equals the clear backend over the same E, at its predicted cost."""
+"""Every statistic of the library under shares equals the clear backend over the same E, at its
+predicted cost.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ from umpc.ustat.statistics import LIBRARY
 LOW, HIGH = -5, 6
 """Bounds of every column of numbers, in steps of 1/2."""
 SILENT = 200
-"""ε over sensitivity, at least: a share of noise differs from 0 with a probability below 4·e^-200."""
+"""ε over sensitivity, at least: a share of noise differs from 0 with a probability below 4·e^-200.
+"""
 PARAMETERS = {
     "uniformity": {"cells": 5},
     "ranking_hinge": {"weights": [2, "1/2"], "margin": "3/2"},
@@ -58,7 +61,9 @@ def columns_of(name: str) -> list[str]:
 
 
 def fields_of(name: str) -> list[FieldText]:
-    """Numbers in halves; a private label has the values that the statistic knows; public labels are called `label`."""
+    """Numbers in halves; a private label has the values that the statistic knows; public labels are
+    called `label`.
+    """
     labels = 1 if name == "auc_private" else 2
     fields = [
         FieldText(c, "0", str(labels))
@@ -102,7 +107,9 @@ def tables_of(study: Study, kind: str, counts, label: str) -> list[dict[str, np.
 
 
 def run_and_check(study: Study, tables, label: str) -> Simulated:
-    """A whole study in memory: every sum is the clear backend's over the same E, every cost the predicted one."""
+    """A whole study in memory: every sum is the clear backend's over the same E, every cost the
+    predicted one.
+    """
     run = simulate(study, tables, Entropy(label))
     report, graph = run.report, graph_of(study, run.report)
     noises = noise_of(run.attempt.sizes)
@@ -241,7 +248,9 @@ def test_any_tables_at_any_nodes(name, data):
 
 
 def test_the_noise_is_off_for_the_largest_sensitivity_of_these_runs():
-    """A share of noise differs from 0 with a probability of 4·e^-log_ratio at most; here that is no float."""
+    """A share of noise differs from 0 with a probability of 4·e^-log_ratio at most; here that is no
+    float.
+    """
     study = study_of("contrastive_loss", 2)
     run = run_and_check(study, tables_of(study, "bounds", [4, 2], "silent"), "silent")
     (noise,) = noise_of(run.attempt.sizes)

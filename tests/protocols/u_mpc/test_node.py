@@ -1,4 +1,6 @@
-"""A node's session: every step once and in order, nothing taken from others unchecked, and a share that adds up."""
+"""A node's session: every step once and in order, nothing taken from others unchecked, and a share
+that adds up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ TRIPLES = {"kernels": SKEWNESS, "degree": 3, "counts": (2, 1, 2)}
 both_degrees = pytest.mark.parametrize("shape", [PAIRS, TRIPLES], ids=["pairs", "triples"])
 
 
-# --- order --------------------------------------------------------------------------------------------------
+# --- order
+# --------------------------------------------------------------------------------------------------
 
 BEFORE_BEGIN = {
     "attempt": lambda node: node.attempt,
@@ -150,7 +153,8 @@ def test_a_share_is_released_once(shape):
         run.nodes[0].release()
 
 
-# --- what comes from others ---------------------------------------------------------------------------------
+# --- what comes from others
+# ---------------------------------------------------------------------------------
 
 CHANGES = [
     {"records": 7},
@@ -281,7 +285,8 @@ def test_an_opening_of_a_wrong_length_names_its_sender_among_three_owners(liar, 
         assert (caught.value.culprit, caught.value.step) == (f"node-{liar}", "evaluate")
 
 
-# --- what all derive ------------------------------------------------------------------------------------------
+# --- what all derive
+# ------------------------------------------------------------------------------------------
 
 
 @both_degrees

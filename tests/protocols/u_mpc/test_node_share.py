@@ -66,7 +66,9 @@ def test_shares_are_parts_of_the_sums_plus_noise_plus_zero_shares(shape, counts)
 
 
 def test_results_added_from_another_thread_are_all_counted(monkeypatch):
-    """`add` runs on the event loop while the worker adds up the edges inside the node: no update may be lost."""
+    """`add` runs on the event loop while the worker adds up the edges inside the node: no update
+    may be lost.
+    """
     run = Run((4, 5)).agree().begin().seed().fields()
     node = run.nodes[0]
     before = len(node._parts)

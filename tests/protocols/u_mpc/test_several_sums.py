@@ -1,4 +1,6 @@
-"""Several sums in one study: exact parts of ε, noise and a zero share for each, and one estimate of all."""
+"""Several sums in one study: exact parts of ε, noise and a zero share for each, and one estimate of
+all.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ UNTIED = "(a.x == b.x) * -1 + 1"
 THREE = (KENDALL, UNTIED, "(a.y == b.y) * -1 + 1")
 TAU_B = make_study(THREE, 2, estimator="geometric_ratio", epsilon=LOUD)
 
-# --- parts of ε ---------------------------------------------------------------------------------------------
+# --- parts of ε
+# ---------------------------------------------------------------------------------------------
 
 
 def three(**changes):
@@ -72,7 +75,8 @@ def test_the_parts_add_up_exactly(epsilon, weights):
         assert sum(study.epsilons) == epsilon == study.exact_epsilon and min(study.epsilons) > 0
 
 
-# --- noise --------------------------------------------------------------------------------------------------
+# --- noise
+# --------------------------------------------------------------------------------------------------
 
 
 def test_each_sum_has_noise_for_its_own_sensitivity_and_part():
@@ -125,7 +129,9 @@ def noise_of_runs(seed: str) -> np.ndarray:
 
 
 def noise_p(draws: np.ndarray, scale: float) -> float:
-    """Against the law of two shares of which one suffices: NB(2) − NB(2), q = e^(−1/scale), by convolution."""
+    """Against the law of two shares of which one suffices: NB(2) − NB(2), q = e^(−1/scale), by
+    convolution.
+    """
     half = stats.nbinom.pmf(np.arange(200), 2, -np.expm1(-1 / scale))
     cumulative = np.cumsum(np.convolve(half, half[::-1]))
     return chi_square(
@@ -170,7 +176,8 @@ def test_power_one_noise_for_all_sums_is_found(monkeypatch):
 
 DRAW = DistributedLaplace.draw
 
-# --- shares -------------------------------------------------------------------------------------------------
+# --- shares
+# -------------------------------------------------------------------------------------------------
 
 SHARE_RUNS = 400
 
@@ -191,7 +198,9 @@ def run_tables(label: str):
 
 
 def shares_of_runs(seed: str, xs: tuple[int, int]) -> np.ndarray:
-    """The first node's shares of two equal sums, their low bits: (runs, 2). Exact sums but for the zero shares."""
+    """The first node's shares of two equal sums, their low bits: (runs, 2). Exact sums but for the
+    zero shares.
+    """
     study = make_study(("a.x", "a.x"), 2, degree=1, estimator="ratio", epsilon=LOUD)
     entropy, rows = Entropy(seed), []
     for _ in range(SHARE_RUNS):
@@ -234,7 +243,8 @@ def test_power_a_sum_without_its_own_zero_share_is_found(monkeypatch, mutate, fi
     assert share_p("power")[finder] < ALPHA
 
 
-# --- the estimate -------------------------------------------------------------------------------------------
+# --- the estimate
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", ["one", "two", "three"])
@@ -299,7 +309,8 @@ def test_the_attempts_ring_covers_the_noise_of_every_sum():
     assert again.id == run.attempt.id
 
 
-# --- a denominator that drowns ------------------------------------------------------------------------------
+# --- a denominator that drowns
+# ------------------------------------------------------------------------------
 
 DROWNED = make_study((KENDALL, UNTIED), 2, estimator="ratio", epsilon="1/1000")
 

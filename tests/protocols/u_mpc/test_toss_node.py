@@ -1,4 +1,6 @@
-"""A committee's coins at the sessions: after the set-up, once, and nothing is released without them."""
+"""A committee's coins at the sessions: after the set-up, once, and nothing is released without
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two samples with public labels: only pairs across the classes, in tables sorted by class, and the AUC exactly."""
+"""Two samples with public labels: only pairs across the classes, in tables sorted by class, and the
+AUC exactly.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def rows_of(study, graph) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return found
 
 
-# --- E ------------------------------------------------------------------------------------------------------
+# --- E --------------------------------------------------------------------------------------------
+# ----------
 
 
 @pytest.mark.parametrize("edges", ["all", "1", "7", "2n", "35"])
@@ -108,7 +111,8 @@ def test_replacing_one_record_changes_the_sum_by_at_most_the_sensitivity(edges):
     assert hit == bound
 
 
-# --- tables -------------------------------------------------------------------------------------------------
+# --- tables
+# -------------------------------------------------------------------------------------------------
 
 
 def session_of(study, columns, number: int = 0) -> UMpcNode:
@@ -148,7 +152,8 @@ def replace_public(field):
     return type(field)(field.name, field.lower, field.upper, field.resolution, field.categories)
 
 
-# --- identity -----------------------------------------------------------------------------------------------
+# --- identity
+# -----------------------------------------------------------------------------------------------
 
 
 def test_the_number_of_each_class_is_part_of_the_attempts_identity():
@@ -190,7 +195,8 @@ def test_the_classes_are_announced_and_reported():
     assert report.sets == first * (9 - first) and report.max_degree == max(first, 9 - first)
 
 
-# --- what comes out -----------------------------------------------------------------------------------------
+# --- what comes out
+# -----------------------------------------------------------------------------------------
 
 tables_of_any_shape = st.lists(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), max_size=5), min_size=1, max_size=4
@@ -270,7 +276,8 @@ def test_by_class_of_these_tests_is_the_nodes_own_order():
     )
 
 
-# --- refusals -----------------------------------------------------------------------------------------------
+# --- refusals
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", [[0, 0], [3, 4]])

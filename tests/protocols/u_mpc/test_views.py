@@ -1,4 +1,6 @@
-"""Whole studies in memory: views that say nothing of the others, material used once, and the exact noise."""
+"""Whole studies in memory: views that say nothing of the others, material used once, and the exact
+noise.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,17 @@ def fast():
         yield
 
 
-# --- views: node-1's view and the shares do not depend on node-0's records ----------------------------------
+# --- views: node-1's view and the shares do not depend on node-0's records
+# ----------------------------------
 
 DATA = (table([0], [0]), table([1], [1]))
 """Node-0's record in either data set."""
 
 
 def observe(run: Simulated) -> dict[str, int]:
-    """What node-1 sees of node-0, and the coordinator and node-2 of the shares: small categories by name."""
+    """What node-1 sees of node-0, and the coordinator and node-2 of the shares: small categories by
+    name.
+    """
     online = {(s, r, f.step): f.payload for s, r, f in run.transcript.online}
     theirs, own = (
         online[*link, "masked_fields"] for link in (("node-0", "node-1"), ("node-1", "node-0"))
@@ -137,11 +142,14 @@ def test_power_a_study_without_a_protection_is_found(monkeypatch, mutate, finder
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
-# --- the same among three owners ------------------------------------------------------------------------------
+# --- the same among three owners
+# ------------------------------------------------------------------------------
 
 
 def observe_triple(run: Simulated) -> dict[str, int]:
-    """What node-1 sees of node-0 in an edge of all three nodes: its masked record, and each round's bits, opened."""
+    """What node-1 sees of node-0 in an edge of all three nodes: its masked record, and each round's
+    bits, opened.
+    """
     seen, opened = {}, {}
     for sender, receiver, frame in run.transcript.online:
         if frame.step == "open" and (
@@ -160,7 +168,7 @@ def observe_triple(run: Simulated) -> dict[str, int]:
 
 
 def triple_views(seed: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """As `views`, of one triple: with node-0's record it leans right (0, 1, 3), or left (3, 1, 3)."""
+    """The views of one triple that leans right (0, 1, 3) or left (3, 1, 3) with node-0's record."""
     study = make_study(SKEWNESS, 3, degree=3, x=("0", "3"))
     samples = []
     for number, mine in enumerate((0, 3)):
@@ -197,11 +205,14 @@ def test_power_a_triple_without_a_protection_is_found(monkeypatch, mutate, finde
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
-# --- shares and material --------------------------------------------------------------------------------------
+# --- shares and material
+# --------------------------------------------------------------------------------------
 
 
 def share_samples(seed: str) -> list[np.ndarray]:
-    """The share of a node with one inner edge and no peer, as the coordinator sees it, for two data sets."""
+    """The share of a node with one inner edge and no peer, as the coordinator sees it, for two data
+    sets.
+    """
     study, samples = make_study(KENDALL, 2, epsilon=LOUD), []
     for number, mine in enumerate((table([0, 1], [0, 1]), table([0, 1], [1, 0]))):
         entropy = Entropy(f"{seed} {number}")
@@ -254,7 +265,8 @@ def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch):
     assert len(set(blocks)) == len(blocks) > 200
 
 
-# --- noise end to end ---------------------------------------------------------------------------------------
+# --- noise end to end
+# ---------------------------------------------------------------------------------------
 
 NOISE_RUNS = 700
 NODES, COLLUDING = 3, 1
@@ -262,7 +274,7 @@ NODES, COLLUDING = 3, 1
 
 @cache
 def noise_of_runs(seed: str) -> list[int]:
-    """Estimate minus the exact sum over the same E, in units, over many runs with fresh randomness."""
+    """Estimate minus the exact sum over the same E, in units, over many fresh runs."""
     study, entropy = make_study(nodes=NODES, max_colluding=COLLUDING), Entropy(seed)
     tables, draws = random_tables([1, 1, 0], "noise"), []
     for _ in range(NOISE_RUNS):
@@ -275,7 +287,9 @@ def noise_of_runs(seed: str) -> list[int]:
 
 
 def exact_law() -> tuple[np.ndarray, int]:
-    """The distribution function of N shares, h = N − t: NB(N/h) − NB(N/h), q = exp(−ε/s), s = 2, by convolution."""
+    """The distribution function of N shares, h = N − t: NB(N/h) − NB(N/h), q = exp(−ε/s), s = 2, by
+    convolution.
+    """
     support = np.arange(400)
     half = stats.nbinom.pmf(support, NODES / (NODES - COLLUDING), -np.expm1(-1 / 2))
     return np.cumsum(np.convolve(half, half[::-1])), 399

@@ -34,7 +34,7 @@ class GopaNode(OneMessageNode):
         return attempt
 
     def shared_noise(self, attempt: Attempt, peer: int) -> int:
-        """±Δ with a peer: the node that comes first in the study adds it, the other subtracts it."""
+        """±Δ with a peer: the earlier node of the study adds it, the later one subtracts it."""
         other = attempt.members[peer]
         seed = derive(self._key.seed_with(other.public_key, other.name), "gopa pair", attempt.id)
         drawn = self._messages.noise.pair_law.draw(random_bits(Stream(seed)))
