@@ -1,4 +1,4 @@
-"""umpc.protocols.base.one_message_node: steps once and in order, and no message that is too large."""
+"""umpc.protocols.base.one_message_node: steps once and in order, no message too large."""
 
 from __future__ import annotations
 

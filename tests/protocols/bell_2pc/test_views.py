@@ -75,7 +75,7 @@ def frames(run: Simulated, step: str) -> list[np.ndarray]:
 
 
 def extension(run: Simulated) -> np.ndarray:
-    """(32 digits, bits, pairs) uint8: the rows of all chunks' extensions, as the garbler sees them."""
+    """(32 digits, bits, pairs) uint8: the garbler's view of all chunks' extensions, row by row."""
     chunks = zip(run.attempt.chunks(), frames(run, "coins"), strict=True)
     return np.concatenate([rows_of(payload, chunk.count) for chunk, payload in chunks], axis=2)
 
@@ -216,9 +216,11 @@ def noise_findings(seed: str) -> dict[str, float]:
         )
         rows.append(one ^ two)
     flip, right = np.concatenate(flips), lambda sample: np.array([(~sample).sum(), sample.sum()])
-    law = lambda sample: (
-        stats.chisquare(right(sample), len(sample) * np.array([1 - WRONG, WRONG])).pvalue
-    )
+
+    def law(sample: np.ndarray) -> float:
+        expected = len(sample) * np.array([1 - WRONG, WRONG])
+        return stats.chisquare(right(sample), expected).pvalue
+
     return {
         "law between nodes": float(law(flip)),
         "law inside a node": float(law(np.concatenate(inner))),
@@ -277,7 +279,7 @@ def same_coins_in_every_chunk(patch: pytest.MonkeyPatch) -> None:
 
 
 def same_fork_in_every_chunk(patch: pytest.MonkeyPatch) -> None:
-    """The pads of two extensions are the same: the garbler sees the XOR of the evaluator's draws."""
+    """Two extensions have equal pads: the garbler sees the XOR of the evaluator's draws."""
     for side in (CorrelatedReceiver, CorrelatedSender):
         real = side.fork
         patch.setattr(side, "fork", lambda channel, *labels, real=real: real(channel, *labels[:-1]))

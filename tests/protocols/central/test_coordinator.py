@@ -59,7 +59,7 @@ def test_stored_messages_give_the_same_number_bit_for_bit(noise):
 
 
 def spoiled(share: bytes, how: str) -> bytes:
-    """Of 9 records: 32 bytes, 18 bits of x in three bytes, 18 of y. Categories of 2 bits below 3."""
+    """9 records take 32 bytes, 18 bits of x in three bytes, and 18 bits of y."""
     return {
         "short": share[:-1],
         "long": share + b"\0",

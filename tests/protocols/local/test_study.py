@@ -65,7 +65,7 @@ def test_the_estimate_is_near_the_records_own_value_at_the_predicted_cost(protoc
 
 @pytest.mark.parametrize("protocol", ["bell-ldp", "bell-auc"])
 def test_with_a_huge_epsilon_every_answer_is_true(protocol):
-    """bell-ldp then counts the cells; bell-auc still asks everybody about one level and one index."""
+    """bell-ldp then counts the cells; bell-auc still asks for one level and one index."""
     study = local_study(protocol, 2, epsilon="60")
     ran, tables = run(study, COUNTS[2])
     tolerance = 1e-9 if protocol == "bell-ldp" else FAR * ran.report.noise_std
