@@ -1,6 +1,4 @@
-"""umpc.protocols.base.one_message_coordinator, the curator: malformed messages name their node, a
-replay is the same number.
-"""
+"""umpc.protocols.central.coordinator: malformed messages name their node, replays repeat."""
 
 from __future__ import annotations
 
@@ -29,9 +27,9 @@ def released(study, counts=COUNTS):
     begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
     answers = []
     for node in nodes:
-        attempt = node.begin(begin.openings)
+        node.begin(begin.openings)
         run_own_steps(node)
-        answers.append(m.Released(attempt.id, node.release(), node.records))
+        answers.append(node.release())
     return coordinator, answers
 
 
@@ -90,12 +88,15 @@ def test_messages_of_mixed_attempts_are_refused():
         coordinator.finish([answers[0], replace(answers[1], attempt=bytes(32))], Measured())
 
 
-def test_what_cannot_be_estimated_is_refused_before_any_opening(monkeypatch):
+def test_too_few_records_are_refused_before_any_opening():
     with pytest.raises(TooFewRecords, match=r"hajek_split.*at least 8 records, 7 came"):
         released(central_study("hajek_split"), (4, 3))
-    monkeypatch.setattr("umpc.protocols.central.central_mechanisms.MOST_SETS", 100)
-    with pytest.raises(RangeError, match="averages 190 sets, at most 100 are possible"):
-        released(central_study("hajek"))
+
+
+def test_too_many_sets_are_refused_before_any_opening():
+    """46,400 records have 1,076,456,800 pairs."""
+    with pytest.raises(RangeError, match="averages 1,076,456,800 sets, at most 1,073,741,824"):
+        released(central_study("hajek"), (23_200, 23_200))
 
 
 def test_nobody_sees_a_record_in_a_repr():

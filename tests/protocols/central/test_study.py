@@ -1,10 +1,7 @@
-"""A trusted curator in memory, by the real sessions: the library's estimate at the predicted cost,
-drawn once.
-"""
+"""A trusted curator in memory, by the real sides: the estimate at its predicted cost, drawn once."""
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -19,8 +16,8 @@ from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.central.columns import SEED_BYTES
 from umpc.protocols.central.coordinator import CuratorCoordinator
 from umpc.protocols.central.messages import CuratorMessages, bits_of
-from umpc.protocols.local.messages import MAX_PAYLOAD
 from umpc.simulation import simulate
+from umpc.study.frames import MAX_PAYLOAD
 
 by_noise = pytest.mark.parametrize("noise", MECHANISMS)
 
@@ -36,7 +33,7 @@ def pooled(counts=COUNTS) -> dict[str, np.ndarray]:
 
 @by_noise
 def test_the_estimate_is_the_librarys_at_the_predicted_cost(noise):
-    """Bit for bit: so what is proved of the library's noise holds for a study."""
+    """They are equal bit for bit, so the proofs for the library's noise hold for a study."""
     study = central_study(noise)
     ran, of = run(study), messages_of(study)
     report, choice = ran.report, of.choice(20)
@@ -59,9 +56,7 @@ def test_the_estimate_is_the_librarys_at_the_predicted_cost(noise):
 )
 @by_noise
 def test_other_degrees_and_one_node_alone(noise, changes):
-    """Without noise: all that is left is that some take fewer sets, within six of the bound's
-    deviations.
-    """
+    """Without noise only the choice of sets is left, within six deviations of its bound."""
     study = central_study(noise, nodes=1, epsilon=LOUD, **changes)
     report, exact = run(study, counts=(60,)).report, exact_over_all(study, central_tables((60,)))
     grid = float(study.parsed_kernels[0].interval.width) / (1 << 16)
@@ -88,7 +83,7 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
     of, shares = messages_of(study), run(study).transcript.shares
     counts = [(0, count) for count in COUNTS]
     first = of.aggregate(shares, counts)
-    assert CuratorMessages(msgspec.structs.replace(study)).aggregate(shares, counts) == first
+    assert CuratorMessages(study.replaced()).aggregate(shares, counts) == first
     for node in (0, 1):
         other = [*shares]
         other[node] = bytes([shares[node][0] ^ 1]) + shares[node][1:]
@@ -97,9 +92,7 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
 
 
 def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
-    """Else two scales with one uniform, from machines that tuned differently, would give the exact
-    value away.
-    """
+    """Machines could tune differently. One uniform number under two scales shows the exact value."""
     of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
     seeds = {of._seed(parts, 20)}
     monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)

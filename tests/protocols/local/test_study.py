@@ -1,6 +1,4 @@
-"""One-message studies in memory, by the real sessions: near the records' own value, at the
-predicted cost.
-"""
+"""Local studies in memory, by the real sides: near the records' own value, at the predicted cost."""
 
 from __future__ import annotations
 
@@ -8,15 +6,15 @@ import numpy as np
 import pytest
 
 from tests.support.local import ALONE, SHAPES, bins, local_study, local_tables, quantised
-from tests.support.protocols import OF_CELLS, ONE_MESSAGE, messages_of
+from tests.support.protocols import ASKS, OF_CELLS, ONE_MESSAGE, messages_of
 from tests.support.studies import GINI, Entropy, FieldText
 from umpc.cli.table import exact_over_all
 from umpc.errors import InvalidEpsilon, RangeError, StudyError
 from umpc.protocols.base.one_message import check_size, uniform_std
-from umpc.protocols.local.messages import MAX_PAYLOAD
 from umpc.protocols.local.settings import MOST_CELLS, MOST_LEVELS
 from umpc.protocols.registry import PROTOCOLS
 from umpc.simulation import simulate
+from umpc.study.frames import MAX_PAYLOAD
 
 FAR = 6
 """Standard deviations of the randomisation."""
@@ -40,12 +38,13 @@ def test_the_estimate_is_near_the_records_own_value_at_the_predicted_cost(protoc
     assert abs(report.estimate - value) < FAR * report.noise_std and 0.001 < report.noise_std < 0.2
     script = ran.transcript
     asked = len(script.question) * len(study.nodes)
-    assert bool(asked) == study.asks and len(script.question) == (8 * 16 if study.asks else 0)
+    asks = protocol == ASKS
+    assert PROTOCOLS[protocol].questions == asks and len(script.question) == 8 * 16 * asks
     sent = asked + sum(map(len, script.shares + script.answers))
     assert report.bytes_online == report.bytes_online_predicted == sent
     assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
     assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
-    assert report.rounds == report.rounds_predicted == (2 if study.asks else 1)
+    assert report.rounds == report.rounds_predicted == 1 + asks
     assert report.bytes_offline == report.bytes_offline_predicted == 0
     assert ran.transcript.online == ran.transcript.offline == []
     assert (report.protocol, report.noise, report.backend, report.preprocessing) == (
@@ -108,9 +107,9 @@ def test_with_two_different_seeds_two_messages_and_with_one_the_same(protocol):
 def test_the_length_of_a_message_says_nothing_that_was_not_told_before(protocol):
     study = local_study(protocol)
     both = simulate(study, local_tables(study, (50, 60), "one"), Entropy("a"))
-    protocol_of = messages_of(study)
+    messages = messages_of(study)
     for node, share in zip(both.nodes, both.transcript.shares, strict=True):
-        assert len(share) == protocol_of.message_bytes(node.accept().classes)
+        assert len(share) == messages.message_bytes(node.accept().classes)
 
 
 @by_protocol
@@ -154,6 +153,5 @@ def test_the_error_for_uniform_records_is_the_librarys(protocol):
     }
     report = simulate(study, [table], Entropy("uniform")).report
     first = report.first_class_by_node[0]
-    assert uniform_std(study, [(first, 20_000 - first)]) == pytest.approx(
-        report.noise_std, rel=0.25
-    )
+    predicted = uniform_std(study, [(first, 20_000 - first)], messages_of(study))
+    assert predicted == pytest.approx(report.noise_std, rel=0.25)
