@@ -43,7 +43,7 @@ NOISE_IN_WORDS = {
 
 
 class UMpc(Protocol):
-    """Noisy sums over E, under secret sharing."""
+    """Noisy sums over the edges, computed under secret sharing."""
 
     settings: type[Settings] = UMpcSettings
 

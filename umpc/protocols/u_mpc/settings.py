@@ -48,15 +48,29 @@ class UMpcSettings(
         str, describe("Sets to average over: a number, a multiple of n such as 2n, or all.")
     ] = "2n"
     noise: Annotated[
-        str, describe("How the noise is drawn. The default is in_mpc up to 16 nodes.", *NOISES)
+        str,
+        describe(
+            "How the noise is drawn. The default is in_mpc up to 16 nodes, and distributed beyond.",
+            *NOISES,
+        ),
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
-    backend: Annotated[str, describe("How edges of several owners are evaluated.", *BACKENDS)] = (
-        "shared"
-    )
-    preprocessing: Annotated[str, describe("Who makes correlated randomness.", *PREPROCESSINGS)] = (
-        "dealer"
-    )
+    backend: Annotated[
+        str,
+        describe(
+            "How edges of several owners are evaluated: shared under masks, or garbled between "
+            "two owners. Take garbled together with preprocessing none.",
+            *BACKENDS,
+        ),
+    ] = "shared"
+    preprocessing: Annotated[
+        str,
+        describe(
+            "Who makes correlated randomness. With none there is no dealer, and the statistic is "
+            "over one or two records.",
+            *PREPROCESSINGS,
+        ),
+    ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
 
 
