@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.errors import ConfigError
+from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
+from umpc.errors import ConfigError, StudyError
 from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol, protocol_of
 from umpc.study.settings import keys_of
 from umpc.ustat.statistics import LIBRARY, find_statistic
@@ -39,6 +40,24 @@ NOWHERE = "127.0.0.1:1"
 """The address of a process that is not started yet."""
 PARTICIPANTS = ("dealer", "shufflers")
 """Settings that the demo makes itself."""
+TABLE = "The table"
+STUDY = "The study"
+OUTPUT = "The output"
+SECTIONS = {
+    "csv_file": TABLE,
+    "delimiter": TABLE,
+    "fields": TABLE,
+    "label": TABLE,
+    "nodes": TABLE,
+    "statistic": STUDY,
+    "parameters": STUDY,
+    "protocol": STUDY,
+    "permutations": STUDY,
+    "epsilon": STUDY,
+    "max_colluding": STUDY,
+    "style": OUTPUT,
+}
+"""Option → its section in the help text. Options that are not here join the last section."""
 Command = Callable[..., None]
 
 
@@ -54,43 +73,69 @@ class DemoOptions:
     parameters: tuple[str, ...]
     nodes: int
     protocol: str
-    permutations: int | None
     epsilon: str
     max_colluding: int | None
-    bins: tuple[str, ...]
     style: str
     page: Path | None
     keep: Path | None
-    settings: Mapping[str, str | None]
+    settings: Mapping[str, Any]
+
+
+class DemoCommand(click.Command):
+    """A command whose help has a section for each group of options."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        settings = _settings()
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS.values()}
+        metavars = {}
+        for option in self.get_params(context):
+            metavars[option.name] = option.make_metavar(context)
+            record = option.get_help_record(context)
+            if record is not None and option.name not in settings:
+                records[SECTIONS.get(option.name or "", OUTPUT)].append(record)
+        for title, rows in records.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+        write_protocols(formatter)
+        write_settings(
+            formatter,
+            lambda setting: f"{_flag(setting.key)} {metavars[setting.key]}",
+            leave_out=PARTICIPANTS,
+        )
 
 
 def _settings_options(command: Command) -> Command:
-    """An option for every setting that a protocol has, with the protocols' own descriptions."""
-    for key, (texts, choices) in reversed(_described_settings().items()):
-        kind = click.Choice(choices) if choices else str
-        command = click.option(f"--{key}", type=kind, help=" ".join(texts))(command)
+    """An option for every setting that a protocol has."""
+    for key, settings in reversed(_settings().items()):
+        command = click.option(_flag(key), **_kind(key, settings))(command)
     return command
 
 
-def _described_settings() -> dict[str, tuple[list[str], list[str]]]:
-    """Every setting: its descriptions, each with the protocols that have it, and its values."""
-    users: dict[str, dict[str, list[str]]] = {}
-    choices: dict[str, dict[str, None]] = {}
+def _settings() -> dict[str, list[Setting]]:
+    """Every setting that a demo takes, as each protocol that has it describes it."""
+    found: dict[str, list[Setting]] = {}
     for protocol in PROTOCOLS.values():
-        for key, described in keys_of(protocol.settings).items():
-            if key in (*PARTICIPANTS, "bins"):
-                continue
-            texts = users.setdefault(key, {})
-            texts.setdefault(described.description or "", []).append(protocol.name)
-            values = (described.extra or {}).get("choices", ())
-            choices.setdefault(key, {}).update(dict.fromkeys(values))
-    return {
-        key: ([f"{', '.join(names)}: {text}" for text, names in texts.items()], list(choices[key]))
-        for key, texts in users.items()
-    }
+        for setting in settings_of(protocol):
+            if setting.key not in PARTICIPANTS:
+                found.setdefault(setting.key, []).append(setting)
+    return found
 
 
-@click.command()
+def _kind(key: str, settings: Sequence[Setting]) -> dict[str, Any]:
+    """What click is told of a setting: the values that any protocol takes for it."""
+    if key == "bins":
+        return {"multiple": True, "metavar": "FIELD=BINS"}
+    choices = dict.fromkeys(choice for each in settings for choice in each.choices)
+    if choices:
+        return {"type": click.Choice(list(choices)), "metavar": "NAME"}
+    return {"type": int if settings[0].is_number else str}
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+@click.command(cls=DemoCommand)
 @click.option(
     "--csv",
     "csv_file",
@@ -107,7 +152,12 @@ def _described_settings() -> dict[str, tuple[list[str], list[str]]]:
     help="A two-sample statistic's public label, and its first class.",
 )
 @click.option(
-    "--statistic", type=click.Choice(sorted(LIBRARY)), default="kendall_tau", show_default=True
+    "--statistic",
+    type=click.Choice(sorted(LIBRARY)),
+    metavar="NAME",
+    default="kendall_tau",
+    show_default=True,
+    help="A statistic of the library, which `umpc kernels` lists.",
 )
 @click.option(
     "--parameter",
@@ -128,9 +178,8 @@ def _described_settings() -> dict[str, tuple[list[str], list[str]]]:
     type=click.Choice(list(PROTOCOLS)),
     default=USUAL,
     show_default=True,
-    help="The protocol decides what is released: a noisy sum (u-mpc), noisy pairs, every record's "
-    "noisy answer, noisy counts, or (central) the answer of a trusted curator, who sees all "
-    "records.",
+    metavar="NAME",
+    help="One of the protocols below. It decides what is released.",
 )
 @click.option(
     "--permutations",
@@ -146,13 +195,12 @@ def _described_settings() -> dict[str, tuple[list[str], list[str]]]:
 )
 @_settings_options
 @click.option(
-    "--bins",
-    multiple=True,
-    metavar="FIELD=BINS",
-    help="In protocols with cells: a number of bins (default: 4), or cut points as 30,40,50.",
-)
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "--format",
+    "style",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How the report is printed.",
 )
 @click.option(
     "--html",
@@ -184,14 +232,16 @@ def demo(**given: Any) -> None:
     """
     from umpc.cli.show import print_report
 
-    named = {key: given.pop(key) for key in _described_settings()}
-    options = DemoOptions(**given, settings=named)
-    if options.permutations is not None:
-        if named["edges"] is not None:
+    named = {key: given.pop(key) for key in _settings()}
+    settings = {key: value for key, value in named.items() if value not in (None, ())}
+    permutations = given.pop("permutations")
+    if permutations is not None:
+        if "edges" in settings:
             raise ConfigError(
                 "--edges and --permutations both say what to average over; give one of them"
             )
-        options = replace(options, settings={**named, "edges": f"{options.permutations}p"})
+        settings["edges"] = f"{permutations}p"
+    options = DemoOptions(**given, settings=settings)
     with _folder(options.keep) as folder:
         report, exact = _run(folder, _table(options), options)
     print_report(report, options.style, exact)
@@ -272,11 +322,7 @@ def _write_study(
     from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 
     fields = table.fields()
-    settings: dict[str, Any] = {
-        key: value for key, value in options.settings.items() if value is not None
-    }
-    if options.bins:
-        settings["bins"] = dict(map(_bins, options.bins))
+    settings = _checked_settings(options)
     entries = {
         "name": "demo",
         "protocol": options.protocol,
@@ -292,6 +338,22 @@ def _write_study(
         **_helpers(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
+
+
+def _checked_settings(options: DemoOptions) -> dict[str, Any]:
+    """The settings as a study file has them. Raises: StudyError for one of another protocol."""
+    known = [each.key for each in settings_of(find_protocol(options.protocol))]
+    for key in options.settings:
+        if key not in known:
+            shown = ", ".join(_flag(each) for each in known if each not in PARTICIPANTS)
+            raise StudyError(
+                f"{_flag(key)} is not a setting of --protocol {options.protocol}, which has "
+                f"{shown}; leave it out"
+            )
+    settings = dict(options.settings)
+    if "bins" in settings:
+        settings["bins"] = dict(map(_bins, settings["bins"]))
+    return settings
 
 
 def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:

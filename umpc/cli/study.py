@@ -26,36 +26,44 @@ FORMAT = click.option(
 )
 
 
-@click.group()
+TABLES = (
+    "Write [dealer] once, and [[nodes]] or [[shufflers]] for each of them, with name and address. "
+    "Under [bins] write a line for each field, such as age = 4 for four bins of equal width, or "
+    "balance = [0, 500, 1500] for cut points."
+)
+
+
+class StudyGroup(click.Group):
+    """A group whose help ends with the keys of a study file, as the keys describe themselves."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        from umpc.cli.settings_help import write_protocols, write_settings
+        from umpc.coordinator.studyfile import describe_keys
+
+        rows = [*describe_keys().items(), ("protocol", "One of the protocols below.")]
+        with formatter.section("Keys of every study"):
+            formatter.write_dl(rows)
+        write_protocols(formatter)
+        write_settings(formatter, lambda setting: setting.key)
+        formatter.write_paragraph()
+        formatter.write_text(TABLES)
+
+
+@click.group(cls=StudyGroup)
 def study() -> None:
     """Run a study, prepare it ahead, or check it without running it.
 
+    A study is a file. Its keys are those of every study, and the settings of its protocol.
+
     \b
     Example of study.toml:
-      name = "kendall-2026"               # a new name is a new study, with new noise and a new charge
-      statistic = "kendall_tau"           # see `umpc kernels`; or kernel = "kernels.py:mine"
-      columns = ["age", "balance"]        # the statistic's fields, as columns of every site's table
+      name = "kendall-2026"
+      statistic = "kendall_tau"
+      columns = ["age", "balance"]
       epsilon = 1
-      edges = "2n"                        # "2n", "all", a number of pairs, or "1p": all records paired once
-      identity = "coordinator"            # folder with ca.pem, cert.pem and key.pem
-      # max_colluding = 1                 # default: all nodes but one
-      # noise = "in_mpc"                  # or "distributed", the default beyond 16 nodes
-      # backend = "garbled"               # pairs between their two nodes alone; these two lines go together,
-      # preprocessing = "none"            # and then there is no [dealer]; for statistics over one or two records
-      # protocol = "bell-ldp"             # or "ghazi-ldp", "ghazi-rounds", "bell-auc": every record is randomised
-      # [bins]                            # at its node, one message of every node, no [dealer], no edges; then
-      # age = 4                           # bins of equal width (default: 4), or cut points that are known before:
-      # balance = [0, 500, 1500]          # not read off the data; of bell-auc: levels = 4, for 2^4 bins of the score
-      # protocol = "ghazi-shuffle"        # noisy counts of cells, also with [bins]; takes two [[shufflers]], each with
-      #                                   # name and address as nodes have them, who collude with nobody
-      # protocol = "gopa"                 # a mean, under noise that nodes share and that cancels, no [dealer]; with a
-      # delta = "1e-9"                    # delta, and better with max_colluding = 1 than with all but one
-      # protocol = "central"              # a baseline: this coordinator is shown all records, which every node must
-      # noise = "hajek"                   # allow, and adds the noise: "laplace" (default), "coinpress_all", ...
-      # split = ["1/2", "1/4", "1/4"]     # each sum's part of epsilon; default: equal
-      # [parameters]                      # of the statistic, if it has any
-      # estimator = "ratio"               # of a kernel of several sums; default: "mean"
-      # sampling = "two_sample"           # of a kernel over two classes; then one field is a public label
+      identity = "coordinator"
+      protocol = "u-mpc"
+      edges = "2n"
       [[fields]]
       name = "age"
       lower = 0
@@ -64,7 +72,6 @@ def study() -> None:
       name = "balance"
       lower = -10000
       upper = 110000
-      resolution = 1
       [dealer]
       name = "dealer"
       address = "dealer.example.org:7100"
@@ -84,7 +91,8 @@ def study() -> None:
 def run(file: Path, style: str, page: Path | None) -> None:
     """Run the study in FILE and print its report.
 
-    The same study asked again gets the same stored result and costs nothing; a new name makes it a new study.
+    A study that ran before returns its stored result and costs nothing. A new name makes it a new
+    study.
     """
     from umpc.cli.page import save_page
     from umpc.cli.show import ProgressShow, print_report
@@ -106,13 +114,18 @@ def run(file: Path, style: str, page: Path | None) -> None:
 @click.argument("file", type=FILE)
 @FORMAT
 def prepare(file: Path, style: str) -> None:
-    """Do all of the study in FILE that needs no data, so that its run takes moments.
+    """Do all work that needs no data, so that the run takes moments.
 
-    The nodes agree on the edges, fetch all material from the dealer and draw the noise; this waits at each node, once,
-    in memory and in an encrypted file without a name. `umpc study run` of the same FILE then uses it, without the
-    dealer. Epsilon is reserved while it waits, by default for 24 hours, and charged by the run alone. Each site's
-    records are those of now; its rules are asked again at the run. Prepared again, the earlier preparation is dropped;
-    where one node no longer has it, because it was started again, the run does everything itself.
+    The nodes agree on the edges, fetch all material from the dealer and draw the noise. Each node
+    keeps this, once, in memory and in an encrypted file without a name. `umpc study run` of the
+    same FILE then uses it, and needs no dealer.
+
+    Epsilon is reserved while the preparation waits, by default for 24 hours. Only the run charges
+    it. The preparation is for the records that each site has now. The run asks each site's rules
+    again.
+
+    To prepare a study again drops its earlier preparation. If one node no longer has it, because
+    the node was started again, the run does all work itself.
 
     \b
     umpc study prepare study.toml && umpc study run study.toml
@@ -135,18 +148,19 @@ def prepare(file: Path, style: str) -> None:
 @click.argument("file", type=FILE)
 @click.option(
     "--records",
-    help="Each node's number of records, as 300,300,200: then also say what a run will cost.",
+    help="Each node's number of records, as 300,300,200. Then also predict what a run costs.",
 )
 @click.option(
     "--contact",
     is_flag=True,
-    help="Also call all nodes, and dealer or shufflers if there are any, and say who answers.",
+    help="Also call all nodes, and the dealer or shufflers if there are any, and say who answers.",
 )
 def check(file: Path, records: str | None, contact: bool) -> None:
-    """Say what the study in FILE computes, before any node is asked to take part.
+    """Say what the study in FILE computes, before it runs.
 
-    Shows the kernel, its range and sensitivity, the study's hash, and who takes part; with --records also the noise,
-    rounds and bytes of a run over so many records.
+    No node is asked to take part. The command shows the kernel, its range and sensitivity, the
+    study's hash, and who takes part. With --records it also shows the noise, rounds and bytes of a run over so many
+    records.
 
     \b
     umpc study check study.toml --records 303,294,200 --contact

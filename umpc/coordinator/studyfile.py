@@ -1,7 +1,7 @@
 """study.toml: a study as people write it, checked key by key.
 
 README.md and `umpc study --help` show one. The keys are those of every study, which `_StudyFile`
-lists, and the settings of the study's protocol, which the protocol itself lists.
+describes, and the settings of the study's protocol, which the protocol itself describes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict, get_args
 
 import msgspec
 
@@ -29,6 +29,10 @@ from umpc.ustat.text import to_text
 
 Number = int | str
 BARE_KEY = re.compile("[A-Za-z0-9_-]+")
+
+
+def _about(text: str) -> msgspec.Meta:
+    return msgspec.Meta(description=text)
 
 
 class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,20 +64,64 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The keys of every study."""
 
-    name: str
-    fields: list[_FieldEntry]
-    epsilon: Number
-    nodes: list[Participant]
-    identity: str
-    statistic: str | None = None
-    columns: list[str] | None = None
-    parameters: dict[str, Number | list[Number]] = {}
-    kernel: str | None = None
-    estimator: str | None = None
-    sampling: str | None = None
-    split: list[Number] = []
-    max_colluding: int | None = None
-    seconds_per_step: int = 600
+    name: Annotated[str, _about("A new name is a new study, with new noise and a new charge.")]
+    fields: Annotated[
+        list[_FieldEntry],
+        _about(
+            "The columns that the study reads. Each has a name, and either lower and upper (and a "
+            "resolution, 1 by default) or categories. public = true marks a label that everybody "
+            "may know."
+        ),
+    ]
+    epsilon: Annotated[Number, _about("Privacy of the result, against replacing one record.")]
+    nodes: Annotated[list[Participant], _about("Name and address of each site's node.")]
+    identity: Annotated[str, _about("The coordinator's folder with ca.pem, cert.pem and key.pem.")]
+    statistic: Annotated[
+        str | None, _about("A statistic of the library, which `umpc kernels` lists.")
+    ] = None
+    columns: Annotated[
+        list[str] | None, _about("The fields that the statistic takes, in its order.")
+    ] = None
+    parameters: Annotated[
+        dict[str, Number | list[Number]], _about("A table: the statistic's parameters, if any.")
+    ] = {}
+    kernel: Annotated[
+        str | None, _about("Your own kernel instead of a statistic, as kernels.py:mine.")
+    ] = None
+    estimator: Annotated[
+        str | None,
+        _about("What is computed from the kernel's sums, such as ratio. The default is mean."),
+    ] = None
+    sampling: Annotated[
+        str | None,
+        _about('"two_sample" for a kernel over two classes; one field is then a public label.'),
+    ] = None
+    split: Annotated[
+        list[Number],
+        _about(
+            'Parts of epsilon, one for each sum, such as ["1/2", "1/4", "1/4"]. The default is '
+            "equal parts."
+        ),
+    ] = []
+    max_colluding: Annotated[
+        int | None,
+        _about(
+            "The number of nodes that may collude. The default is all but one. With fewer there "
+            "is less noise wherever each node adds its own."
+        ),
+    ] = None
+    seconds_per_step: Annotated[
+        int, _about("Seconds until a step that has not ended stops the study. The default is 600.")
+    ] = 600
+
+
+def describe_keys() -> dict[str, str]:
+    """The keys that every study has, each with its description."""
+    found = {}
+    for field in msgspec.structs.fields(_StudyFile):
+        described = [part for part in get_args(field.type) if isinstance(part, msgspec.Meta)]
+        found[field.name] = described[0].description or ""
+    return found
 
 
 class _Statistic(TypedDict):

@@ -41,7 +41,7 @@ MECHANISMS_IN_WORDS = {
 
 
 class CentralProtocol(OneMessageProtocol):
-    """The coordinator is a trusted curator, and is shown all records."""
+    """A trusted curator: the coordinator sees all records, which every node must allow."""
 
     settings: type[Settings] = CentralSettings
 

@@ -25,7 +25,7 @@ class GopaSettings(
 ):
     """Each node's sum is released under noise, most of which cancels."""
 
-    delta: Annotated[str, describe("δ of the release, such as 1e-9. It has no default.")] = ""
+    delta: Annotated[str, describe("δ of the release, such as 1e-9. A study must give it.")] = ""
 
 
 def check_settings(study: Study) -> None:

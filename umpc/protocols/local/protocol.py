@@ -97,7 +97,7 @@ class BellLdpProtocol(CellProtocol):
 
 
 class GhaziLdpProtocol(CellProtocol):
-    """One bit about a record's column of a factor of the kernel ."""
+    """One bit about a record's column of a factor of the kernel."""
 
     settings: type[Settings] = GhaziLdpSettings
 

@@ -60,15 +60,23 @@ class UMpcSettings(
         ),
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
-    backend: Annotated[str, describe("How edges of several owners are evaluated.", *BACKENDS)] = (
-        "shared"
-    )
-    preprocessing: Annotated[str, describe("Who makes correlated randomness.", *PREPROCESSINGS)] = (
-        "dealer"
-    )
-    dealer: Annotated[
-        Participant | None, describe("Name and address of the dealer, if there is one.")
-    ] = None
+    backend: Annotated[
+        str,
+        describe(
+            "How edges of several owners are evaluated: shared under masks, or garbled between "
+            "two owners. Take garbled together with preprocessing none.",
+            *BACKENDS,
+        ),
+    ] = "shared"
+    preprocessing: Annotated[
+        str,
+        describe(
+            "Who makes correlated randomness. With none there is no dealer, and the statistic is "
+            "over one or two records.",
+            *PREPROCESSINGS,
+        ),
+    ] = "dealer"
+    dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
 
 
 def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict[str, Any]:
