@@ -1,4 +1,4 @@
-"""`umpc plan`: what a study will miss and take, and every other protocol, before any site is asked."""
+"""`umpc plan`: a study's error and cost, and those of every other protocol, beforehand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from math import inf, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
-"""Of the table of protocols, where the output is no terminal."""
+"""The width of the table of protocols, where the output is not a terminal."""
+ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
+Values = dict[str, float | None]
+"""A study's predicted errors and costs, by name."""
 
 
 @click.command()
@@ -32,34 +35,36 @@ WIDTH = 150
     "--delay",
     default=10.0,
     show_default=True,
-    help="Between any two sites, one way, in milliseconds.",
+    help="The delay between any two sites, one way, in milliseconds.",
 )
 @click.option(
     "--bandwidth",
     default=100.0,
     show_default=True,
-    help="Of each site's line, each way, in megabits a second.",
+    help="The speed of each site's line, each way, in megabits a second.",
 )
 @click.option(
     "--like", type=FILE, help="A CSV file like the sites' own, for errors that depend on data."
 )
-@click.option("--delimiter", default=",", show_default=True, help="Of the file --like.")
 @click.option(
-    "--protocols", "compare", is_flag=True, help="Also a table of all protocols, and which to take."
+    "--delimiter", default=",", show_default=True, help="The separator of the columns of --like."
+)
+@click.option(
+    "--protocols", "compare", is_flag=True, help="Also compare all protocols, and name the best."
 )
 @click.option(
     "--error",
     type=click.FloatRange(min=0, min_open=True),
-    help="Target: root mean squared error, at most.",
+    help="Target: the largest root mean squared error.",
 )
 @click.option(
-    "--megabytes", type=click.FloatRange(min=0), help="Target: megabytes in all, at most."
+    "--megabytes", type=click.FloatRange(min=0), help="Target: the most megabytes in all."
 )
-@click.option("--seconds", type=click.FloatRange(min=0), help="Target: seconds in all, at most.")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Target: the most seconds in all.")
 @click.option(
     "--trust",
     type=click.Choice(["nobody", "helpers", "curator"]),
-    help="Target: whom to trust at most; default: helpers without data, such as a dealer.",
+    help="Target: the most trust that sites give. The default is helpers without data.",
 )
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -78,19 +83,22 @@ def plan(
     trust: str | None,
     style: str,
 ) -> None:
-    """Say what the study in FILE will miss and take: errors, rounds, bytes, memory, and seconds over a line.
+    """Predict the error and the cost of the study in FILE, before any site is asked.
 
-    Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial of the study's own
-    kernels on made-up records on this machine, which takes a few seconds; every site is taken to have a machine like
-    this one to itself. No site is asked, no certificate is needed.
+    Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial
+    of the study's own kernels on made-up records on this machine. The trial takes a few seconds.
+    Every site is taken to have a machine like this one to itself. The command asks no site and
+    needs no certificate.
 
-    Errors are towards the statistic of all the sites' records. Noise is known; what is lost by taking E, by bins, and
-    by randomised records depends on the data: it is computed over the file --like, a public or older table that stays
-    on this machine, or over records that are uniform between their bounds.
+    Errors are towards the statistic of all the sites' records. The noise is known. The errors from
+    taking E, from bins and from randomised records depend on the data. They are computed over the
+    file --like, a public or older table that stays on this machine, or over records that are
+    uniform between their bounds.
 
-    With --protocols, or any target, every protocol is planned for the same statistic, each with its usual settings, and
-    the best that meets all targets is named: the one with the least error or, if --error is given, the fewest bytes.
-    "Sampling = noise" is u-mpc over as few sets as make the sampling error no larger than the noise: more gain little.
+    With --protocols, or with any target, every protocol is planned for the same statistic, each
+    with its usual settings. The command names the best one that meets all targets: it has the least
+    error or, with --error, the fewest bytes. "Sampling = noise" is u-mpc over the fewest sets whose
+    sampling error is no larger than the noise. More sets gain little.
 
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
@@ -105,9 +113,11 @@ def plan(
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
         raise StudyError(
-            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and {bandwidth}"
+            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and "
+            f"{bandwidth}"
         )
-    entries, network = load_study_file(file), Network(delay / 1e3, bandwidth * 125_000)
+    entries = load_study_file(file)
+    network = Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter)
     values = _own(attempt, table, network)
@@ -118,14 +128,16 @@ def plan(
         click.echo(json.dumps({**values, **(_as_json(found, targets) if compare else {})}))
         return
     over = like.name if like else "uniform records"
-    title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {delay:g} ms one way, {bandwidth:g} Mbit/s"
+    study = attempt.study
+    line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
+    title = f"study {study.name!r}, {study.protocol}: {line}"
     _show(title, values, over)
     if compare:
         _show_protocols(found, targets, over)
 
 
-def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, float | None]:
-    """What the study itself will miss and take."""
+def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
+    """The predicted errors and costs of the study itself."""
     from umpc.errors import StudyError
     from umpc.planning.seconds import predict_memory, seconds_of
     from umpc.protocols.registry import protocol_of
@@ -133,17 +145,13 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, 
     protocol = protocol_of(attempt.study)
     cost = protocol.cost(attempt)
     seconds = seconds_of(attempt, cost, like, network, {})
+    errors: Values = dict.fromkeys(ERRORS)
     try:
         error = protocol.error(attempt, like)
-        errors = {
-            "noise_std": error.noise,
-            "sampling_std": error.sampling,
-            "bins_bias": error.bins,
-            "mse": error.mse,
-        }
+        found = (error.noise, error.sampling, error.bins, error.mse)
+        errors = dict(zip(ERRORS, found, strict=True))
     except StudyError as reason:
         click.echo(f"errors are not known: {reason.message}", err=True)
-        errors = dict.fromkeys(("noise_std", "sampling_std", "bins_bias", "mse"))
     return {
         "edges": attempt.sizes.edges,
         "sets": attempt.sizes.sets,
@@ -169,7 +177,7 @@ def _compare(
     return list(alternatives(entries, records, like, network, error, tell))
 
 
-def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict:
+def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict[str, Any]:
     from umpc.planning.alternatives import Alternative, recommended
 
     possible = [each for each in found if isinstance(each, Alternative)]
@@ -183,22 +191,21 @@ def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dic
     }
 
 
-def _show(title: str, values: dict, over: str) -> None:
+def _show(title: str, values: Values, over: str) -> None:
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
     for name, value in values.items():
-        of_data = name in ("sampling_std", "bins_bias", "mse")
-        table.add_row(
-            name.replace("_", " ") + (f" (over {over})" if of_data else ""), _shown(name, value)
-        )
+        depends_on_data = name in ERRORS and name != "noise_std"
+        where = f" (over {over})" if depends_on_data else ""
+        table.add_row(name.replace("_", " ") + where, _shown(name, value))
     Console(width=100).print(table)
 
 
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return "not known"
-    if name in ("noise_std", "sampling_std", "bins_bias", "mse"):
+    if name in ERRORS:
         return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"
@@ -221,7 +228,10 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
         table.add_column(name, justify="right")
     table.add_column("to be trusted")
     for each in possible:
-        error, mark = each.error, "->" if each is best else "" if targets.met_by(each) else "no"
+        error = each.error
+        mark = "" if targets.met_by(each) else "no"
+        if each is best:
+            mark = "->"
         bound = "≤ " if error.sampling_is_bound else ""
         numbers = (
             f"{error.noise:.2g}",
@@ -237,9 +247,9 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
         )
         table.add_row(mark, each.label, f"{each.edges:,}", *numbers, *rest, each.assumed)
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
-    for each in found:
-        if not isinstance(each, Alternative):
-            click.echo(f"{each.label}: not possible: {each.reason}")
+    for other in found:
+        if not isinstance(other, Alternative):
+            click.echo(f"{other.label}: not possible: {other.reason}")
     if best:
         click.echo(
             f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
@@ -248,5 +258,6 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
         click.echo("recommended: none, for no protocol is possible")
     else:
         click.echo(
-            "recommended: none, for no protocol meets all targets (no: misses one); relax one of them"
+            "recommended: none, for no protocol meets all targets (no: misses one); relax one of "
+            "them"
         )

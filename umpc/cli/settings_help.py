@@ -15,7 +15,7 @@ from umpc.study.settings import keys_of
 if TYPE_CHECKING:
     from click import HelpFormatter
 
-    from umpc.protocols.base.protocol import Protocol
+    from umpc.protocols.base.protocol import StudyProtocol
 
 Terms = Callable[["Setting"], str]
 """The words that stand for a setting in the left column of a help text."""
@@ -35,7 +35,7 @@ class Setting:
     is_number: bool
 
 
-def settings_of(protocol: Protocol) -> tuple[Setting, ...]:
+def settings_of(protocol: StudyProtocol) -> tuple[Setting, ...]:
     """The settings of a protocol, in the order in which it declares them."""
     usual = protocol.settings()
     found = []

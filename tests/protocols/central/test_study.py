@@ -1,4 +1,4 @@
-"""A trusted curator in memory, by the real sides: the estimate at its predicted cost, drawn once."""
+"""A trusted curator in memory, by the real sides: its estimate and cost, drawn once."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
 
 
 def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
-    """Machines could tune differently. One uniform number under two scales shows the exact value."""
+    """Machines could tune differently: one uniform number under two scales shows the value."""
     of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
     seeds = {of._seed(parts, 20)}
     monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)

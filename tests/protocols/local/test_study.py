@@ -1,4 +1,4 @@
-"""Local studies in memory, by the real sides: near the records' own value, at the predicted cost."""
+"""Local studies in memory, by the real sides: near the records' own value, as predicted."""
 
 from __future__ import annotations
 
