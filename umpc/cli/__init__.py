@@ -14,5 +14,6 @@
 | `deployment.py` | start, await and stop the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `page.py` | a report as one HTML file |
+| `settings_help.py` | the list of every protocol's settings for help texts |
 | `show.py` | progress, and a report as a table or as JSON |
 """
