@@ -67,7 +67,7 @@ CATEGORIES = {
     ),
     "plans, chunks": (
         "mpc.attempt:compile_program",
-        "mpc.attempt:Attempt.chunks_ahead",
+        "mpc.attempt:SharedAttempt.chunks_ahead",
         "protocols.u_mpc.noise_binding:shared_attempt",
     ),
     "frames": (

@@ -20,7 +20,7 @@ from bench.harness import made_up, site
 from bench.table import Figure, show, show_targets
 from bench.work import Work, measure
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
@@ -96,7 +96,7 @@ class Simulated:
             Member(n.name, records, commit(study.hash, n.name, opening), bytes(32))
             for n in study.nodes
         ]
-        self.attempt: Attempt = shared_attempt(study, members, [opening] * self.nodes)
+        self.attempt: SharedAttempt = shared_attempt(study, members, [opening] * self.nodes)
         ring = self.attempt._sums_ring
         self.program = compile_program(study.parsed_kernels, ring, {(0, 1)})
         (self.plan,) = self.program.plans.values()

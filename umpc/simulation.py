@@ -15,7 +15,7 @@ from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import run_in_memory
 from umpc.dealer.session import DealerSession
-from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.coordinator import HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide

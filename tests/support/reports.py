@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.support.protocols import flat_study, noise_of
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.protocols.registry import attempt_of, delta_of
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
@@ -34,7 +34,7 @@ OPENING = bytes(32)
 
 def attempt_over(
     study: Study = GINI_STUDY, counts: Sequence[int] = (4, 6), first: Sequence[int] = (0, 0)
-) -> Attempt:
+) -> SharedAttempt:
     """An attempt over so many records at each node. Args: first: records of the first class."""
     members = [
         Member(node.name, count, commit(study.hash, node.name, OPENING), bytes(32), of_first)
@@ -51,11 +51,11 @@ def shares_of(total: int, parts: int, size: int) -> list[bytes]:
 
 
 def build_report(
-    study: Study, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured
+    study: Study, shares: Sequence[bytes], run: SharedAttempt | Sizes, measured: Measured
 ) -> Report:
     """The report of these shares. Args: run: the attempt; for a replay the sizes alone."""
-    sizes = run.sizes if isinstance(run, Attempt) else run
-    cost = predict(run) if isinstance(run, Attempt) else NO_COST
+    sizes = run.sizes if isinstance(run, SharedAttempt) else run
+    cost = predict(run) if isinstance(run, SharedAttempt) else NO_COST
     totals = noisy_sums(shares, len(study.kernels))
     sums = sum_reports(sizes, totals, noise_of(sizes))
     return report_of(study, sums, run, delta_of(sizes), measured, cost)

@@ -13,7 +13,7 @@ from tests.support.local import NO_EDGES
 from tests.support.protocols import messages_of
 from tests.support.studies import KENDALL, make_attempt, make_study
 from umpc.crypto.packing import unpack
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.ghazi_shuffle import coordinator, node, shuffler
 from umpc.protocols.ghazi_shuffle.messages import ShuffleMessages
 from umpc.protocols.ghazi_shuffle.split_mix import add_up
@@ -40,11 +40,11 @@ def shuffled_study(nodes: int = 2, **changes) -> Study:
     return checked(with_usual_bins(make_study(**(shape | {"nodes": nodes} | changes))))
 
 
-def shuffled_attempt(counts: Sequence[int], label: str = "members", **changes) -> Attempt:
+def shuffled_attempt(counts: Sequence[int], label: str = "members", **changes) -> SharedAttempt:
     return make_attempt(shuffled_study(len(counts), **changes), counts, label)
 
 
-def protocol_of(attempt: Attempt) -> ShuffleMessages:
+def protocol_of(attempt: SharedAttempt) -> ShuffleMessages:
     return messages_of(attempt.study, [member.classes for member in attempt.members])
 
 

@@ -14,7 +14,7 @@ from tests.support.protocols import flat_study, with_facts
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.mpc import attempt
-from umpc.mpc.attempt import Attempt, edges_of
+from umpc.mpc.attempt import SharedAttempt, edges_of
 from umpc.mpc.masked.compiler import compile_program
 from umpc.protocols.registry import attempt_of
 from umpc.protocols.u_mpc import coordinator, node, noise_binding
@@ -229,7 +229,7 @@ def make_members(
 
 def make_attempt(
     study: Study, counts: Sequence[int], label: str = "members", first=None
-) -> Attempt:
+) -> SharedAttempt:
     return attempt_of(study, *make_members(study, counts, label, first))
 
 

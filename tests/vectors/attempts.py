@@ -8,7 +8,7 @@ from tests.support.studies import make_study
 from tests.vectors.part import Bad, Part, Values, fixed
 from umpc.crypto.prg import derive
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import Attempt, Chunk
+from umpc.mpc.attempt import Chunk, SharedAttempt
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.attempt import commit
@@ -48,7 +48,7 @@ def attempt(inputs: Values) -> Values:
         for member, commitment in zip(inputs["members"], commitments, strict=True)
     ]
     study: Any = StudyOfHash(len(members), study_hash)
-    made = Attempt(study, members, openings, [0])
+    made = SharedAttempt(study, members, openings, [0])
     chunk = Chunk((0, 1), inputs["chunk"], 0, 1)
     return {
         "commitments": [commitment.hex() for commitment in commitments],

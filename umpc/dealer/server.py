@@ -24,7 +24,7 @@ from umpc.crypto.prg import digest
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -58,8 +58,8 @@ class DealerServer(rpc.DealerServicer):
         self._running: dict[bytes, AttemptRun] = {}
         self._dealt: dict[bytes, UmpcError | None] = {}
         """The error that ended an attempt early, or None, by the attempt's id."""
-        self._deriving: dict[bytes, asyncio.Task[Attempt]] = {}
-        self._attempts: WeakValueDictionary[bytes, Attempt] = WeakValueDictionary()
+        self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
+        self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
 
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
@@ -84,7 +84,7 @@ class DealerServer(rpc.DealerServicer):
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))
 
-    async def _derived(self, request: pb.DealRequest) -> Attempt:
+    async def _derived(self, request: pb.DealRequest) -> SharedAttempt:
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
@@ -97,7 +97,7 @@ class DealerServer(rpc.DealerServicer):
             self._deriving[key] = asyncio.create_task(self._derive(key, request))
         return await asyncio.shield(self._deriving[key])
 
-    async def _derive(self, key: bytes, request: pb.DealRequest) -> Attempt:
+    async def _derive(self, key: bytes, request: pb.DealRequest) -> SharedAttempt:
         try:
             attempt = await asyncio.to_thread(self._attempt_of, request)
             self._attempts[key] = attempt
@@ -105,7 +105,7 @@ class DealerServer(rpc.DealerServicer):
         finally:
             del self._deriving[key]
 
-    def _attempt_of(self, request: pb.DealRequest) -> Attempt:
+    def _attempt_of(self, request: pb.DealRequest) -> SharedAttempt:
         """Derive the attempt from its parts, as every node of it does.
 
         Raises: RemoteProtocolError if the study names another dealer, EncodingError, StudyError.
@@ -118,12 +118,12 @@ class DealerServer(rpc.DealerServicer):
             )
         members = codec.decode_members(request.members)
         attempt = attempt_of(study, members, codec.decode_openings(request.openings))
-        if not isinstance(attempt, Attempt):
+        if not isinstance(attempt, SharedAttempt):
             raise RemoteProtocolError(f"a study of {study.protocol!r} has nothing to deal")
         _ = attempt.program, attempt.hypergraph  # computed here, off the event loop
         return attempt
 
-    def _join(self, attempt: Attempt, index: int) -> AttemptRun:
+    def _join(self, attempt: SharedAttempt, index: int) -> AttemptRun:
         if attempt.id not in self._running:
             if attempt.id in self._dealt:
                 raise self._dealt[attempt.id] or RemoteProtocolError(
@@ -138,7 +138,7 @@ class DealerServer(rpc.DealerServicer):
         run.join(index)
         return run
 
-    def _ended(self, attempt: Attempt, error: UmpcError | None) -> None:
+    def _ended(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
         self._running.pop(attempt.id, None)
         self._dealt[attempt.id] = error
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
@@ -152,7 +152,7 @@ class DealerServer(rpc.DealerServicer):
 class AttemptRun:
     """One attempt: a queue for each node, and the task that fills them."""
 
-    def __init__(self, attempt: Attempt, ended: Callable[[UmpcError | None], None]):
+    def __init__(self, attempt: SharedAttempt, ended: Callable[[UmpcError | None], None]):
         self.attempt = attempt
         self._ended = ended
         self._queues = [FrameQueue() for _ in attempt.members]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from umpc.crypto.prg import SEED_BYTES, derive
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.dealing import deal_chunk
 from umpc.mpc.masked.masks import wire_masks
@@ -26,7 +26,7 @@ class DealerSession:
     Raises: LocalProtocolError where the study's backend takes no material.
     """
 
-    def __init__(self, attempt: Attempt, entropy: Callable[[int], bytes]):
+    def __init__(self, attempt: SharedAttempt, entropy: Callable[[int], bytes]):
         self.attempt = attempt
         program = require(attempt.program, Program)
         self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]

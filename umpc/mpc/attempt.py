@@ -20,7 +20,7 @@ from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.transfers.toss_plan import TossPlan
-from umpc.study.attempt import Attempt as BaseAttempt
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
@@ -34,7 +34,7 @@ def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> H
     return expand(study.edges, [sum(records) for records in classes], words, study.degree)
 
 
-class Attempt(BaseAttempt):
+class SharedAttempt(Attempt):
     """An attempt whose edges the nodes evaluate together.
 
     Args:

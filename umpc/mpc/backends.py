@@ -22,7 +22,7 @@ from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
@@ -41,7 +41,7 @@ class Cells(Protocol):
 
     def __init__(
         self,
-        attempt: Attempt,
+        attempt: SharedAttempt,
         node: int,
         columns: Columns,
         seed: bytes,
@@ -49,12 +49,12 @@ class Cells(Protocol):
     ): ...
 
     @staticmethod
-    def set_up_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+    def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """One node's messages to another in `set_up`, with zero bytes in place of their content."""
         ...
 
     @staticmethod
-    def field_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+    def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """One node's messages to another in round 1, with zero bytes in place of their content."""
         ...
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.rounds import Message
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import Chunk, ChunkPlan
 from umpc.mpc.masked.material import dealt_bytes
@@ -23,7 +23,7 @@ SentBytes: TypeAlias = Counter[tuple[str, int]]
 """A node's bytes by (step, round)."""
 
 
-def predict(attempt: Attempt) -> Cost:
+def predict(attempt: SharedAttempt) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, and offline."""
     nodes = range(len(attempt.members))
     sent: list[SentBytes] = [Counter() for _ in nodes]
@@ -61,7 +61,7 @@ def _material(plan: ChunkPlan, chunk: Chunk, party: int) -> int:
     return frame_bytes("material", chunk.place, chunk.number, chunk.count, width, size)
 
 
-def _links(attempt: Attempt, sent: list[SentBytes]) -> int:
+def _links(attempt: SharedAttempt, sent: list[SentBytes]) -> int:
     """Every node's bytes to each of its peers: to set up (returned), and in round 1 (added)."""
     backend = backend_of(attempt.study)
     set_up = 0
@@ -75,7 +75,7 @@ def _links(attempt: Attempt, sent: list[SentBytes]) -> int:
     return set_up
 
 
-def _tosses(attempt: Attempt) -> int:
+def _tosses(attempt: SharedAttempt) -> int:
     """Bytes of a committee's coins without a dealer."""
     if attempt.toss_plan is None:
         return 0

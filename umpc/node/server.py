@@ -28,7 +28,7 @@ from umpc.errors import (
     TooManySchemas,
     UmpcError,
 )
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
@@ -232,7 +232,7 @@ class NodeServer(rpc.NodeServicer):
         self._schemas.add(schema)
 
     async def _open_material(
-        self, attempt: Attempt, openings: tuple[bytes, ...], chunks: list[Chunk]
+        self, attempt: SharedAttempt, openings: tuple[bytes, ...], chunks: list[Chunk]
     ) -> MaterialReader:
         """Open the stream from the dealer."""
         dealer = attempt.study.dealer

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from umpc.crypto.prg import Stream
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.base.protocol import Trial

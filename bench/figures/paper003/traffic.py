@@ -14,7 +14,7 @@ from bench.figures.paper003 import protocols
 from bench.figures.paper003.data import Data, load
 from bench.figures.paper003.protocols import Facts
 from bench.simulated import Simulated
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
@@ -80,7 +80,7 @@ def umpc_parties(data: Data, epsilon: str) -> dict[str, float]:
     return {"bytes": float(run.sent.sum()), "bytes_offline": float(offline)}
 
 
-def noise_bytes(attempt: Attempt) -> int:
+def noise_bytes(attempt: SharedAttempt) -> int:
     """Bytes of a committee's coins, as in `umpc.mpc.cost`: dealt, and sent between members."""
     plan, total = attempt.noise_plan, 0
     for chunk in attempt.noise_chunks:

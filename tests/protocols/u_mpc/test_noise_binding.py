@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.studies import STUDY, changed, make_members, make_study
 from umpc.errors import RangeError, StudyError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.registry import attempt_of, checked, protocol_of
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.study.document import Study
@@ -19,7 +19,7 @@ MANY = make_study("1", 40, degree=8)
 """40 nodes have 314,457,495 groups of 8 owners with repetitions, which no process could list."""
 
 
-def begin(study: Study) -> Attempt:
+def begin(study: Study) -> SharedAttempt:
     """An attempt of nodes with RECORDS records each."""
     counts = [RECORDS] * len(study.nodes)
     return attempt_of(study, *make_members(study, counts))

@@ -36,7 +36,7 @@ from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import GarbledPlan, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
@@ -53,7 +53,7 @@ class GarbledCells:
 
     def __init__(
         self,
-        attempt: Attempt,
+        attempt: SharedAttempt,
         node: int,
         columns: Columns,
         seed: bytes,
@@ -80,7 +80,7 @@ class GarbledCells:
         return EvaluatingSide(link, self.node, peer_name, columns, seed, session)
 
     @staticmethod
-    def set_up_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+    def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The set-up's messages, with zero bytes in place of their content."""
         link = Link.of(attempt, sender, receiver)
         if not link.needs_transfers:
@@ -89,7 +89,7 @@ class GarbledCells:
         return [message for garbles, message in set_up_shapes() if garbles == sender_garbles]
 
     @staticmethod
-    def field_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+    def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The messages of round 1, with zero bytes in place of their content."""
         return Link.of(attempt, sender, receiver).field_shapes(sender)
 

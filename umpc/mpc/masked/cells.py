@@ -14,7 +14,7 @@ from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
 from umpc.mpc.masked.fields import fields_frames, fields_messages, read_fields
@@ -33,7 +33,7 @@ class SharedCells:
 
     def __init__(
         self,
-        attempt: Attempt,
+        attempt: SharedAttempt,
         node: int,
         columns: Columns,
         seed: bytes,
@@ -55,12 +55,12 @@ class SharedCells:
         return f"SharedCells({self.attempt.members[self.node].name}, <redacted>)"
 
     @staticmethod
-    def set_up_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+    def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """Nothing is set up."""
         return []
 
     @staticmethod
-    def field_shapes(attempt: Attempt, sender: int, receiver: int) -> list[Message]:
+    def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The messages of round 1, with zero bytes in place of their content."""
         program = require(attempt.program, Program)
         records = attempt.hypergraph.shared_records(sender, receiver)

@@ -23,7 +23,7 @@ from typing import ParamSpec, TypeVar
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.delivery import ShufflerStreams
@@ -66,7 +66,9 @@ class Site:
     permit: Callable[[Study, int], None]
     dial: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     await_link: Callable[[Study, int, bytes], Awaitable[PeerLink]]
-    open_material: Callable[[Attempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]]
+    open_material: Callable[
+        [SharedAttempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]
+    ]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
 

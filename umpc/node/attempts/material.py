@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Never
 
 from umpc.errors import UmpcError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -37,7 +37,7 @@ class MaterialReader:
     def __init__(
         self,
         dealer: Participant,
-        attempt: Attempt,
+        attempt: SharedAttempt,
         openings: Sequence[bytes],
         node: int,
         chunks: Sequence[Chunk],

@@ -24,7 +24,7 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message
 from umpc.crypto.rounds import Protocol as Rounds
 from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from umpc.crypto.ring import Ring
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.bell_2pc.noise_binding import (
     check_released,
     delta_of_pairs,
@@ -32,7 +32,7 @@ class BellCoordinator(UMpcCoordinator):
     def _ring(self, sizes: Sizes) -> Ring:
         return pairs_ring(sizes)
 
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return pairs_attempt(self.study, members, openings)
 
     def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.garbled.pair_noise import apply_all, words_of
 from umpc.protocols.base.seed_agreement import Entropy
@@ -30,10 +30,10 @@ class BellNode(UMpcNode):
     def delta(self) -> Fraction:
         return delta_of_pairs(self.attempt.sizes)
 
-    def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
+    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return pairs_attempt(self.study, self._agreed(openings), openings)
 
-    def _own_noise(self, attempt: Attempt) -> list[int]:
+    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
         """Nothing is added to a sum: every pair has its noise already."""
         return [0] * len(attempt.pair_noise)
 

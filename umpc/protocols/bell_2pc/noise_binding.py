@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from umpc.crypto.ring import Ring
 from umpc.errors import RangeError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.garbled.pair_noise import AddedCoins, PairNoise, Shift
 from umpc.protocols.bell_2pc.pair_mechanisms import (
     BITS,
@@ -59,7 +59,9 @@ def pairs_ring(sizes: Sizes) -> Ring:
     return ring_for(sizes, [law.tail_bound() for law in noise_of_pairs(sizes)])
 
 
-def pairs_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+def pairs_attempt(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+) -> SharedAttempt:
     """The attempt of these members and openings, with the gates of every pair's noise.
 
     Raises: RemoteProtocolError, RangeError where there are too many pairs.
@@ -68,7 +70,7 @@ def pairs_attempt(study: Study, members: Sequence[Member], openings: Sequence[by
     check_released(sizes)
     check_edges(sizes)
     gates = [_gates(law) for law in noise_of_pairs(sizes)]
-    return Attempt(study, members, openings, pairs_ring(sizes), pair_noise=gates)
+    return SharedAttempt(study, members, openings, pairs_ring(sizes), pair_noise=gates)
 
 
 def check_released(sizes: Sizes) -> None:

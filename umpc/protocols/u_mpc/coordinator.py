@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.u_mpc.noise_binding import (
@@ -29,7 +29,7 @@ from umpc.study.sizes import Member, Sizes
 class UMpcCoordinator(CoordinatorSide):
     """One study, one attempt. Lists are in the study's order of nodes."""
 
-    _attempt: Attempt | None = None
+    _attempt: SharedAttempt | None = None
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
@@ -40,11 +40,11 @@ class UMpcCoordinator(CoordinatorSide):
         """The ring of the sums with their noise. Raises: RangeError where none is wide enough."""
         return ring_for(sizes, [law.tail_bound() for law in noise_of_sums(sizes)])
 
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
         return shared_attempt(self.study, members, openings)
 
     @property
-    def attempt(self) -> Attempt:
+    def attempt(self) -> SharedAttempt:
         if self._attempt is None:
             raise LocalProtocolError("the attempt has not begun")
         return self._attempt
@@ -59,9 +59,11 @@ class UMpcCoordinator(CoordinatorSide):
         shares = self._shares(answers, answers[0].attempt, RINGS, [1] * len(answers))
         return self._report(shares, sizes, measured)
 
-    def _report(self, shares: Sequence[bytes], run: Attempt | Sizes, measured: Measured) -> Report:
+    def _report(
+        self, shares: Sequence[bytes], run: SharedAttempt | Sizes, measured: Measured
+    ) -> Report:
         """Add up the shares and say what the numbers mean."""
-        if isinstance(run, Attempt):
+        if isinstance(run, SharedAttempt):
             sums = self._sums(shares, run.sizes)
             delta = self._delta(run.sizes)
             return report_of(self.study, sums, run, delta, measured, predict(run))

@@ -26,7 +26,7 @@ from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.node import MeshSide, NodeSide
@@ -49,7 +49,7 @@ INNER_CHUNK = 1 << 17
 class UMpcNode(NodeSide):
     """One node, one study, one attempt. Args: as of SeedAgreement."""
 
-    _attempt: Attempt | None = None
+    _attempt: SharedAttempt | None = None
 
     def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
         super().__init__(name, study, columns, records, entropy)
@@ -68,7 +68,7 @@ class UMpcNode(NodeSide):
         return self
 
     @property
-    def attempt(self) -> Attempt:
+    def attempt(self) -> SharedAttempt:
         if self._attempt is None:
             raise LocalProtocolError("the attempt has not begun")
         return self._attempt
@@ -79,7 +79,7 @@ class UMpcNode(NodeSide):
 
     # --- prepare -------------------------------------------------------------------------------
 
-    def begin(self, openings: Sequence[bytes]) -> Attempt:
+    def begin(self, openings: Sequence[bytes]) -> SharedAttempt:
         """Expand everything that follows from the joint seed; draw noise before any data.
 
         Raises: RemoteProtocolError where an opening does not fit, LocalProtocolError where a record
@@ -107,10 +107,10 @@ class UMpcNode(NodeSide):
         )
         return attempt
 
-    def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
+    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return shared_attempt(self.study, self._agreed(openings), openings)
 
-    def _own_noise(self, attempt: Attempt) -> list[int]:
+    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""
         if attempt.coins:
             is_first = self.index == attempt.committee[0]

@@ -16,7 +16,7 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
-from umpc.mpc.attempt import Attempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
@@ -90,7 +90,9 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
     )
 
 
-def shared_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+def shared_attempt(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+) -> SharedAttempt:
     """The attempt of these members and openings, with the committee's coins if it draws any.
 
     Raises: RemoteProtocolError, RangeError where the edges cannot be listed.
@@ -104,7 +106,7 @@ def shared_attempt(study: Study, members: Sequence[Member], openings: Sequence[b
         if isinstance(law, CommitteeNoise)
     ]
     ring = ring_for(sizes, [law.tail_bound() for law in laws])
-    return Attempt(study, members, openings, ring, coins)
+    return SharedAttempt(study, members, openings, ring, coins)
 
 
 def check_edges(sizes: Sizes) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from umpc.errors import LocalProtocolError
-from umpc.mpc.attempt import Attempt as SharedAttempt
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
