@@ -1,4 +1,4 @@
-"""The same statistic by every protocol: the studies, the recommendation, and the output of `plan`."""
+"""One statistic by every protocol: the studies, the recommendation, the output of `umpc plan`."""
 
 from __future__ import annotations
 
@@ -258,3 +258,20 @@ def test_why_errors_are_not_known_is_said(file):
         values["noise_std"] is values["mse"] is None
         and "errors are not known: the report is expected" in said
     )
+
+
+@pytest.mark.parametrize(
+    ("entries", "kept"),
+    [
+        ({"protocol": "gopa", "statistic": "mean", "columns": ["wage"]}, {"delta": "1e-6"}),
+        ({"backend": "garbled", "preprocessing": "none", "dealer": None}, {"edges": "3n"}),
+        ({"protocol": "bell-2pc", "noise": "randomised_response"}, {"edges": "2p"}),
+    ],
+    ids=["gopa", "no dealer", "pairs"],
+)
+def test_the_planned_study_of_the_file_s_own_protocol_is_the_file_s_own(file, entries, kept):
+    path = file(**entries, **kept)
+    own = load_study_file(path).study("coordinator")
+    assert turn(path, own.protocol) == own
+    for key, value in kept.items():
+        assert getattr(own, key) == value

@@ -172,7 +172,7 @@ def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
     """One plan: its comparisons, the bits that each owner opens, the bytes dealt to each."""
-    from umpc.mpc.masked.plan import WordPlace
+    from umpc.mpc.masked.plan_items import WordPlace
 
     by_two = ", ".join(f"{gate.width} bits" for gate in plan.comparisons) or "none"
     by_more = len({(table.difference, table.width) for table in plan.tables})

@@ -1,13 +1,13 @@
-"""`umpc plan`: what a study will miss and take, and every other protocol, before any site is asked."""
+"""`umpc plan`: the predicted error and cost of a study, by its own and by every other protocol."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
-"""Of the table of protocols, where the output is no terminal."""
+"""The width of the table of protocols, where the output is no terminal."""
+ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
+OF_DATA = ("sampling_std", "bins_bias", "mse")
+"""Errors that depend on the sites' data."""
+Values = dict[str, float | None]
 
 
 @click.command()
@@ -32,34 +36,35 @@ WIDTH = 150
     "--delay",
     default=10.0,
     show_default=True,
-    help="Between any two sites, one way, in milliseconds.",
+    help="The delay between any two sites, one way, in milliseconds.",
 )
 @click.option(
     "--bandwidth",
     default=100.0,
     show_default=True,
-    help="Of each site's line, each way, in megabits a second.",
+    help="The speed of each site's line, each way, in megabits a second.",
 )
 @click.option(
     "--like", type=FILE, help="A CSV file like the sites' own, for errors that depend on data."
 )
-@click.option("--delimiter", default=",", show_default=True, help="Of the file --like.")
 @click.option(
-    "--protocols", "compare", is_flag=True, help="Also a table of all protocols, and which to take."
+    "--delimiter", default=",", show_default=True, help="The separator of --like's columns."
+)
+@click.option(
+    "--protocols", "compare", is_flag=True, help="Also plan all protocols, and name the best one."
 )
 @click.option(
     "--error",
     type=click.FloatRange(min=0, min_open=True),
-    help="Target: root mean squared error, at most.",
+    help="Target: the largest root mean squared error.",
 )
-@click.option(
-    "--megabytes", type=click.FloatRange(min=0), help="Target: megabytes in all, at most."
-)
-@click.option("--seconds", type=click.FloatRange(min=0), help="Target: seconds in all, at most.")
+@click.option("--megabytes", type=click.FloatRange(min=0), help="Target: the most megabytes.")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Target: the most seconds.")
 @click.option(
     "--trust",
     type=click.Choice(["nobody", "helpers", "curator"]),
-    help="Target: whom to trust at most; default: helpers without data, such as a dealer.",
+    help="Target: the most that sites may have to trust. The default is helpers without data, such "
+    "as a dealer.",
 )
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -78,19 +83,22 @@ def plan(
     trust: str | None,
     style: str,
 ) -> None:
-    """Say what the study in FILE will miss and take: errors, rounds, bytes, memory, and seconds over a line.
+    """Predict the errors, rounds, bytes, memory and seconds of the study in FILE.
 
-    Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial of the study's own
-    kernels on made-up records on this machine, which takes a few seconds; every site is taken to have a machine like
-    this one to itself. No site is asked, no certificate is needed.
+    No site is asked, and no certificate is needed. Rounds and bytes are exact. Seconds come from
+    counted delays, from the bytes, and from a trial of the study's own kernels on made-up records.
+    The trial runs on this machine and takes a few seconds. Each site is assumed to have such a
+    machine to itself.
 
-    Errors are towards the statistic of all the sites' records. Noise is known; what is lost by taking E, by bins, and
-    by randomised records depends on the data: it is computed over the file --like, a public or older table that stays
-    on this machine, or over records that are uniform between their bounds.
+    Errors are distances from the statistic of all the sites' records. The noise is known. The
+    errors from sampling, from bins and from randomised records depend on the data. They are
+    computed over the file --like, a public or older table that stays on this machine, or over
+    records that are uniform between their bounds.
 
-    With --protocols, or any target, every protocol is planned for the same statistic, each with its usual settings, and
-    the best that meets all targets is named: the one with the least error or, if --error is given, the fewest bytes.
-    "Sampling = noise" is u-mpc over as few sets as make the sampling error no larger than the noise: more gain little.
+    With --protocols, or with any target, every protocol is planned for the same statistic, with its
+    usual settings. The best one that meets all targets is named: the one with the least error or,
+    if --error is given, the one with the fewest bytes. "Sampling = noise" is u-mpc over the fewest
+    sets for which the sampling error is no larger than the noise. More sets gain little.
 
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
@@ -105,9 +113,11 @@ def plan(
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
         raise StudyError(
-            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and {bandwidth}"
+            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and "
+            f"{bandwidth}"
         )
-    entries, network = load_study_file(file), Network(delay / 1e3, bandwidth * 125_000)
+    entries = load_study_file(file)
+    network = Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter)
     values = _own(attempt, table, network)
@@ -115,17 +125,18 @@ def plan(
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error) if compare else []
     if style == "json":
-        click.echo(json.dumps({**values, **(_as_json(found, targets) if compare else {})}))
+        compared = _as_json(found, targets) if compare else {}
+        click.echo(json.dumps({**values, **compared}))
         return
     over = like.name if like else "uniform records"
-    title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {delay:g} ms one way, {bandwidth:g} Mbit/s"
-    _show(title, values, over)
+    line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
+    _show(f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}", values, over)
     if compare:
         _show_protocols(found, targets, over)
 
 
-def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, float | None]:
-    """What the study itself will miss and take."""
+def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
+    """The predicted errors and costs of the study itself."""
     from umpc.errors import StudyError
     from umpc.planning.seconds import predict_memory, seconds_of
     from umpc.protocols.registry import protocol_of
@@ -133,6 +144,7 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, 
     protocol = protocol_of(attempt.study)
     cost = protocol.cost(attempt)
     seconds = seconds_of(attempt, cost, like, network, {})
+    errors: Values = dict.fromkeys(ERRORS)
     try:
         error = protocol.error(attempt, like)
         errors = {
@@ -143,7 +155,6 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> dict[str, 
         }
     except StudyError as reason:
         click.echo(f"errors are not known: {reason.message}", err=True)
-        errors = dict.fromkeys(("noise_std", "sampling_std", "bins_bias", "mse"))
     return {
         "edges": attempt.sizes.edges,
         "sets": attempt.sizes.sets,
@@ -169,7 +180,7 @@ def _compare(
     return list(alternatives(entries, records, like, network, error, tell))
 
 
-def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict:
+def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict[str, Any]:
     from umpc.planning.alternatives import Alternative, recommended
 
     possible = [each for each in found if isinstance(each, Alternative)]
@@ -183,22 +194,23 @@ def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dic
     }
 
 
-def _show(title: str, values: dict, over: str) -> None:
+def _show(title: str, values: Mapping[str, float | None], over: str) -> None:
+    """Print the study's own plan. Args: over: the table that errors of data are computed over."""
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
     for name, value in values.items():
-        of_data = name in ("sampling_std", "bins_bias", "mse")
-        table.add_row(
-            name.replace("_", " ") + (f" (over {over})" if of_data else ""), _shown(name, value)
-        )
+        label = name.replace("_", " ")
+        if name in OF_DATA:
+            label += f" (over {over})"
+        table.add_row(label, _shown(name, value))
     Console(width=100).print(table)
 
 
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return "not known"
-    if name in ("noise_std", "sampling_std", "bins_bias", "mse"):
+    if name in ERRORS:
         return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"
@@ -206,11 +218,10 @@ def _shown(name: str, value: float | None) -> str:
 
 
 def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets, over: str) -> None:
+    """Print all alternatives, the best error first, and the recommended one."""
     from umpc.planning.alternatives import Alternative, recommended
 
-    possible = sorted(
-        (each for each in found if isinstance(each, Alternative)), key=lambda each: each.error.mse
-    )
+    possible = [each for each in found if isinstance(each, Alternative)]
     best = recommended(possible, targets)
     table = Table(
         title=f"the same statistic by every protocol, errors over {over}", title_justify="left"
@@ -220,33 +231,36 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
     for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
         table.add_column(name, justify="right")
     table.add_column("to be trusted")
-    for each in possible:
-        error, mark = each.error, "->" if each is best else "" if targets.met_by(each) else "no"
-        bound = "≤ " if error.sampling_is_bound else ""
-        numbers = (
-            f"{error.noise:.2g}",
-            f"{bound}{error.sampling:.2g}",
-            f"{error.bins:.2g}",
-            f"{sqrt(error.mse):.2g}",
-        )
-        rest = (
-            f"{each.delta:.1g}",
-            f"{each.cost.rounds}",
-            f"{each.megabytes:.3g}",
-            f"{each.seconds.total:.2f}",
-        )
-        table.add_row(mark, each.label, f"{each.edges:,}", *numbers, *rest, each.assumed)
+    for each in sorted(possible, key=lambda each: each.error.mse):
+        mark = "" if targets.met_by(each) else "no"
+        table.add_row("->" if each is best else mark, *_cells(each))
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
-    for each in found:
-        if not isinstance(each, Alternative):
-            click.echo(f"{each.label}: not possible: {each.reason}")
+    for other in found:
+        if not isinstance(other, Alternative):
+            click.echo(f"{other.label}: not possible: {other.reason}")
+    click.echo(f"recommended: {_recommendation(best, possible)}")
+
+
+def _cells(planned: Alternative) -> Iterator[str]:
+    """The cells of an alternative's row, after the mark."""
+    error = planned.error
+    bound = "≤ " if error.sampling_is_bound else ""
+    yield planned.label
+    yield f"{planned.edges:,}"
+    yield f"{error.noise:.2g}"
+    yield f"{bound}{error.sampling:.2g}"
+    yield f"{error.bins:.2g}"
+    yield f"{sqrt(error.mse):.2g}"
+    yield f"{planned.delta:.1g}"
+    yield f"{planned.cost.rounds}"
+    yield f"{planned.megabytes:.3g}"
+    yield f"{planned.seconds.total:.2f}"
+    yield planned.assumed
+
+
+def _recommendation(best: Alternative | None, possible: Sequence[Alternative]) -> str:
     if best:
-        click.echo(
-            f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
-        )
-    elif not possible:
-        click.echo("recommended: none, for no protocol is possible")
-    else:
-        click.echo(
-            "recommended: none, for no protocol meets all targets (no: misses one); relax one of them"
-        )
+        return f"{best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
+    if not possible:
+        return "none, for no protocol is possible"
+    return "none, for no protocol meets all targets (no: misses one); relax one of them"
