@@ -1,4 +1,4 @@
-"""The same statistic by every protocol: its studies, the best one, and what `umpc plan` prints."""
+"""One statistic by every protocol: the studies, the recommendation, the output of `umpc plan`."""
 
 from __future__ import annotations
 
@@ -121,7 +121,6 @@ def test_a_file_keeps_its_own_settings_and_another_protocol_takes_its_usual_ones
     noisy = file(noise="skellam", delta="1e-9", edges="3n")
     own = turn(noisy, "u-mpc")
     assert (own.noise, own.delta, own.edges) == ("skellam", "1e-9", "3n")
-    assert turn(noisy, "u-mpc", edges="all").edges == "all"
     pairs = turn(noisy, "bell-2pc")
     assert (pairs.delta, pairs.edges) == ("", "1p")
     curator = turn(noisy, "central", noise="hajek_subsampled")
@@ -259,3 +258,20 @@ def test_why_errors_are_not_known_is_said(file):
         values["noise_std"] is values["mse"] is None
         and "errors are not known: the report is expected" in said
     )
+
+
+@pytest.mark.parametrize(
+    ("entries", "kept"),
+    [
+        ({"protocol": "gopa", "statistic": "mean", "columns": ["wage"]}, {"delta": "1e-6"}),
+        ({"backend": "garbled", "preprocessing": "none", "dealer": None}, {"edges": "3n"}),
+        ({"protocol": "bell-2pc", "noise": "randomised_response"}, {"edges": "2p"}),
+    ],
+    ids=["gopa", "no dealer", "pairs"],
+)
+def test_the_planned_study_of_the_file_s_own_protocol_is_the_file_s_own(file, entries, kept):
+    path = file(**entries, **kept)
+    own = load_study_file(path).study("coordinator")
+    assert turn(path, own.protocol) == own
+    for key, value in kept.items():
+        assert getattr(own, key) == value

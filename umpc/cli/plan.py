@@ -1,10 +1,10 @@
-"""`umpc plan`: a study's error and cost, and those of every other protocol, beforehand."""
+"""`umpc plan`: the predicted error and cost of a study, by its own and by every other protocol."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
-"""The width of the table of protocols, where the output is not a terminal."""
+"""The width of the table of protocols, where the output is no terminal."""
 ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
+OF_DATA = ("sampling_std", "bins_bias", "mse")
+"""Errors that depend on the sites' data."""
 Values = dict[str, float | None]
-"""A study's predicted errors and costs, by name."""
 
 
 @click.command()
@@ -47,24 +48,23 @@ Values = dict[str, float | None]
     "--like", type=FILE, help="A CSV file like the sites' own, for errors that depend on data."
 )
 @click.option(
-    "--delimiter", default=",", show_default=True, help="The separator of the columns of --like."
+    "--delimiter", default=",", show_default=True, help="The separator of --like's columns."
 )
 @click.option(
-    "--protocols", "compare", is_flag=True, help="Also compare all protocols, and name the best."
+    "--protocols", "compare", is_flag=True, help="Also plan all protocols, and name the best one."
 )
 @click.option(
     "--error",
     type=click.FloatRange(min=0, min_open=True),
     help="Target: the largest root mean squared error.",
 )
-@click.option(
-    "--megabytes", type=click.FloatRange(min=0), help="Target: the most megabytes in all."
-)
-@click.option("--seconds", type=click.FloatRange(min=0), help="Target: the most seconds in all.")
+@click.option("--megabytes", type=click.FloatRange(min=0), help="Target: the most megabytes.")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Target: the most seconds.")
 @click.option(
     "--trust",
     type=click.Choice(["nobody", "helpers", "curator"]),
-    help="Target: the most trust that sites give. The default is helpers without data.",
+    help="Target: the most that sites may have to trust. The default is helpers without data, such "
+    "as a dealer.",
 )
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -83,22 +83,22 @@ def plan(
     trust: str | None,
     style: str,
 ) -> None:
-    """Predict the error and the cost of the study in FILE, before any site is asked.
+    """Predict the errors, rounds, bytes, memory and seconds of the study in FILE.
 
-    Rounds and bytes are exact. Seconds come from counted delays, from the bytes, and from a trial
-    of the study's own kernels on made-up records on this machine. The trial takes a few seconds.
-    Every site is taken to have a machine like this one to itself. The command asks no site and
-    needs no certificate.
+    No site is asked, and no certificate is needed. Rounds and bytes are exact. Seconds come from
+    counted delays, from the bytes, and from a trial of the study's own kernels on made-up records.
+    The trial runs on this machine and takes a few seconds. Each site is assumed to have such a
+    machine to itself.
 
-    Errors are towards the statistic of all the sites' records. The noise is known. The errors from
-    taking E, from bins and from randomised records depend on the data. They are computed over the
-    file --like, a public or older table that stays on this machine, or over records that are
-    uniform between their bounds.
+    Errors are distances from the statistic of all the sites' records. The noise is known. The
+    errors from sampling, from bins and from randomised records depend on the data. They are
+    computed over the file --like, a public or older table that stays on this machine, or over
+    records that are uniform between their bounds.
 
-    With --protocols, or with any target, every protocol is planned for the same statistic, each
-    with its usual settings. The command names the best one that meets all targets: it has the least
-    error or, with --error, the fewest bytes. "Sampling = noise" is u-mpc over the fewest sets whose
-    sampling error is no larger than the noise. More sets gain little.
+    With --protocols, or with any target, every protocol is planned for the same statistic, with its
+    usual settings. The best one that meets all targets is named: the one with the least error or,
+    if --error is given, the one with the fewest bytes. "Sampling = noise" is u-mpc over the fewest
+    sets for which the sampling error is no larger than the noise. More sets gain little.
 
     \b
     umpc plan study.toml --records 303,294,200 --delay 20 --bandwidth 100
@@ -125,13 +125,12 @@ def plan(
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error) if compare else []
     if style == "json":
-        click.echo(json.dumps({**values, **(_as_json(found, targets) if compare else {})}))
+        compared = _as_json(found, targets) if compare else {}
+        click.echo(json.dumps({**values, **compared}))
         return
     over = like.name if like else "uniform records"
-    study = attempt.study
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
-    title = f"study {study.name!r}, {study.protocol}: {line}"
-    _show(title, values, over)
+    _show(f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}", values, over)
     if compare:
         _show_protocols(found, targets, over)
 
@@ -148,8 +147,12 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
     errors: Values = dict.fromkeys(ERRORS)
     try:
         error = protocol.error(attempt, like)
-        found = (error.noise, error.sampling, error.bins, error.mse)
-        errors = dict(zip(ERRORS, found, strict=True))
+        errors = {
+            "noise_std": error.noise,
+            "sampling_std": error.sampling,
+            "bins_bias": error.bins,
+            "mse": error.mse,
+        }
     except StudyError as reason:
         click.echo(f"errors are not known: {reason.message}", err=True)
     return {
@@ -191,14 +194,16 @@ def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dic
     }
 
 
-def _show(title: str, values: Values, over: str) -> None:
+def _show(title: str, values: Mapping[str, float | None], over: str) -> None:
+    """Print the study's own plan. Args: over: the table that errors of data are computed over."""
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
     for name, value in values.items():
-        depends_on_data = name in ERRORS and name != "noise_std"
-        where = f" (over {over})" if depends_on_data else ""
-        table.add_row(name.replace("_", " ") + where, _shown(name, value))
+        label = name.replace("_", " ")
+        if name in OF_DATA:
+            label += f" (over {over})"
+        table.add_row(label, _shown(name, value))
     Console(width=100).print(table)
 
 
@@ -213,11 +218,10 @@ def _shown(name: str, value: float | None) -> str:
 
 
 def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets, over: str) -> None:
+    """Print all alternatives, the best error first, and the recommended one."""
     from umpc.planning.alternatives import Alternative, recommended
 
-    possible = sorted(
-        (each for each in found if isinstance(each, Alternative)), key=lambda each: each.error.mse
-    )
+    possible = [each for each in found if isinstance(each, Alternative)]
     best = recommended(possible, targets)
     table = Table(
         title=f"the same statistic by every protocol, errors over {over}", title_justify="left"
@@ -227,37 +231,36 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
     for name in ("sets", "noise", "sampling", "bins", "error", "delta", "rounds", "MB", "seconds"):
         table.add_column(name, justify="right")
     table.add_column("to be trusted")
-    for each in possible:
-        error = each.error
+    for each in sorted(possible, key=lambda each: each.error.mse):
         mark = "" if targets.met_by(each) else "no"
-        if each is best:
-            mark = "->"
-        bound = "≤ " if error.sampling_is_bound else ""
-        numbers = (
-            f"{error.noise:.2g}",
-            f"{bound}{error.sampling:.2g}",
-            f"{error.bins:.2g}",
-            f"{sqrt(error.mse):.2g}",
-        )
-        rest = (
-            f"{each.delta:.1g}",
-            f"{each.cost.rounds}",
-            f"{each.megabytes:.3g}",
-            f"{each.seconds.total:.2f}",
-        )
-        table.add_row(mark, each.label, f"{each.edges:,}", *numbers, *rest, each.assumed)
+        table.add_row("->" if each is best else mark, *_cells(each))
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
     for other in found:
         if not isinstance(other, Alternative):
             click.echo(f"{other.label}: not possible: {other.reason}")
+    click.echo(f"recommended: {_recommendation(best, possible)}")
+
+
+def _cells(planned: Alternative) -> Iterator[str]:
+    """The cells of an alternative's row, after the mark."""
+    error = planned.error
+    bound = "≤ " if error.sampling_is_bound else ""
+    yield planned.label
+    yield f"{planned.edges:,}"
+    yield f"{error.noise:.2g}"
+    yield f"{bound}{error.sampling:.2g}"
+    yield f"{error.bins:.2g}"
+    yield f"{sqrt(error.mse):.2g}"
+    yield f"{planned.delta:.1g}"
+    yield f"{planned.cost.rounds}"
+    yield f"{planned.megabytes:.3g}"
+    yield f"{planned.seconds.total:.2f}"
+    yield planned.assumed
+
+
+def _recommendation(best: Alternative | None, possible: Sequence[Alternative]) -> str:
     if best:
-        click.echo(
-            f"recommended: {best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
-        )
-    elif not possible:
-        click.echo("recommended: none, for no protocol is possible")
-    else:
-        click.echo(
-            "recommended: none, for no protocol meets all targets (no: misses one); relax one of "
-            "them"
-        )
+        return f"{best.label}, {best.edges:,} sets; error {sqrt(best.error.mse):.2g}"
+    if not possible:
+        return "none, for no protocol is possible"
+    return "none, for no protocol meets all targets (no: misses one); relax one of them"

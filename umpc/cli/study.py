@@ -159,8 +159,8 @@ def check(file: Path, records: str | None, contact: bool) -> None:
     """Say what the study in FILE computes, before it runs.
 
     No node is asked to take part. The command shows the kernel, its range and sensitivity, the
-    study's hash, and the participants. With --records it also shows the noise, rounds and bytes of
-    a run over that many records.
+    study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
+    a run over these numbers of records. With --contact it also calls all processes.
 
     \b
     umpc study check study.toml --records 303,294,200 --contact

@@ -1,8 +1,7 @@
-"""The same statistic by every protocol: its error, its cost, whom it asks to trust, and the best
-one.
+"""One statistic by every protocol: the error, the cost, the trust that is needed, and the best one.
 
-A study file is turned to each protocol in turn, with that protocol's usual settings where the file
-has those of another.
+A study file is turned to each protocol in turn. Where the file has settings of another protocol,
+the usual settings of this one take their place.
 """
 
 from __future__ import annotations
@@ -27,7 +26,11 @@ from umpc.study.document import Study
 
 @dataclass(frozen=True)
 class Alternative:
-    """label: the protocol, and what it runs with. trust: one of GRADES; assumed: in words."""
+    """A planned study.
+
+    label: the protocol and its variant. edges: the number of sets that the estimate averages over.
+    trust: one of GRADES. assumed: the trusted parties in words.
+    """
 
     label: str
     study: Study
@@ -108,12 +111,13 @@ def alternatives(
     error: float | None,
     tell: Callable[[str], None],
 ) -> Iterator[Alternative | Impossible]:
-    """One after the other, each with its prediction; a few seconds each.
+    """Plan the study by each variant of each protocol, one after the other, in a few seconds each.
 
     Args:
-        records: of each node, as `umpc plan` takes them.
-        error: a root mean squared error that is asked for.
-        tell: called with the label of the alternative that is looked at.
+        records: each node's number of records, as `umpc plan` takes them.
+        table: a table like the sites' own.
+        error: the root mean squared error that is asked for.
+        tell: called with each label, before that alternative is planned.
     """
     machines: dict[tuple[str, str, str], Machine] = {}
     for protocol in PROTOCOLS.values():

@@ -19,7 +19,9 @@ from umpc.study.sizes import Member
 
 
 def reference_table_of(attempt: Attempt, file: Path | None, delimiter: str) -> ReferenceTable:
-    """The records of a table like the sites' own, clipped to the bounds; without one, uniform ones.
+    """A table like the sites' own: a file's records, clipped to the bounds, or uniform records.
+
+    Args: file: a CSV file; None takes uniform records. delimiter: of the file.
 
     Raises: as `load_records`.
     """
@@ -43,8 +45,8 @@ def attempt_over(study: Study, records: str) -> Attempt:
     Where labels are public, each node has "first+second" records of the two classes:
     "180+120,150+150".
 
-    Raises: StudyError where these are not as many numbers as nodes; the errors of a run whose nodes
-    have said how many records they have, such as TooFewRecords and RangeError.
+    Raises: StudyError where these are not as many numbers as nodes; TooFewRecords, RangeError and
+    other errors, as a run over so many records raises them.
     """
     counts = [part.strip() for part in records.split(",")]
     pattern = "[0-9]+[+][0-9]+" if study.two_sample else "[0-9]+"

@@ -1,17 +1,18 @@
-"""A table like the sites' own, and the errors of a study over it.
+"""The predicted error of an estimate, over a table like the sites' own.
 
-The error of an estimate, towards the statistic of all sets of records, has three parts. Their
-squares add up to the mean squared error:
+The error is the distance from the statistic of all sets of the sites' records. It has three parts,
+and their squares add up to the mean squared error:
 
-- *noise*: the standard deviation of the law that makes the release private. It is exact for sums;
-  for randomised records it comes from the protocol's own theory.
+- *noise*: the standard deviation of the law that makes the release private. It is exact for sums.
+  For randomised records it comes from the protocol's own theory.
 - *sampling*: the error from taking E instead of all sets. E is a fixed graph whose vertices are
-  numbered at random. The variance of a mean over E therefore follows exactly from how many pairs of
-  its edges share a record, and from the moments of f over pairs of edges that do and that do not.
-- *bins*: the bias that is left where records become cells.
+  numbered at random. So the variance of a mean over E follows exactly from two things: how many
+  pairs of its edges share a record, and the moments of the kernel over pairs of edges that share a
+  record and over pairs that do not.
+- *bins*: the bias where records become cells.
 
 Sampling, bins and the noise of randomised records depend on the data, which nobody has beforehand.
-They are computed over a table that is like the sites' own (a public or an older one), or over
+They are computed over a table that is like the sites' own, either a public or an older one, or over
 uniform records.
 """
 
@@ -23,6 +24,7 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream
 from umpc.errors import StudyError
@@ -33,22 +35,20 @@ from umpc.ustat.estimators import estimate
 from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of
 
+Floats = NDArray[np.float64]
 MOST_RECORDS = 5000
-"""The most records whose pairs are all looked at.
-
-Of a larger table, this many records are chosen at random.
-"""
+"""The records whose pairs are all evaluated. From a larger table as many are chosen at random."""
 ROWS_AT_ONCE = 128
 STEP = 1e-6
-"""The step of an estimator's derivatives, relative to its means."""
+"""The step of an estimator's numerical derivatives, relative to its means."""
 
 
 @dataclass(frozen=True)
 class PredictedError:
-    """noise, sampling: standard deviations. bins: a bias. All in the estimate's unit.
+    """The three parts of an error, in the unit of the estimate.
 
-    sampling_is_bound: the sampling error is at most this; more is not known of sets of three and
-    more records.
+    noise, sampling: standard deviations. bins: a bias. sampling_is_bound: whether `sampling` is an
+    upper bound; nothing better is known for sets of three and more records.
     """
 
     noise: float
@@ -63,8 +63,10 @@ class PredictedError:
 
 @dataclass(frozen=True)
 class ReferenceTable:
-    """A table like the sites' own, with as many records. columns: the first class first. first: how
-    many these are.
+    """A table like the sites' own, with as many records.
+
+    columns: field → (records,) int64 in steps of the resolution, the first class first. first: the
+    number of records of the first class.
     """
 
     study: Study
@@ -73,11 +75,16 @@ class ReferenceTable:
 
     @classmethod
     def of(cls, study: Study, columns: Columns, counts: Sequence[ClassCounts]) -> ReferenceTable:
-        """counts: of every node. Records are repeated, or left out, evenly and at random.
+        """A table with as many records as the sites have together.
+
+        Records of `columns` are repeated, or left out, evenly and at random.
+
+        Args: counts: each node's records of the two classes.
 
         Raises: StudyError where the table has no record, or none of a class.
         """
-        if not (records := len(next(iter(columns.values())))):
+        records = len(next(iter(columns.values())))
+        if records == 0:
             raise StudyError(
                 "the table has no complete record; give one that is like the sites' own"
             )
@@ -85,13 +92,13 @@ class ReferenceTable:
         order = np.argsort(Stream(bytes(32)).words(records), kind="stable")
         classes = [order[label[order] == 0], order[label[order] != 0]]
         wanted = [sum(both[place] for both in counts) for place in (0, 1)]
-        if any(count and not len(of) for of, count in zip(classes, wanted, strict=True)):
+        if any(count and not len(there) for there, count in zip(classes, wanted, strict=True)):
             raise StudyError(
                 "the table has no record of one of the classes; give one that is like the sites' "
                 "own"
             )
         rows = np.concatenate(
-            [_spread_over(of, count) for of, count in zip(classes, wanted, strict=True)]
+            [_spread_over(there, count) for there, count in zip(classes, wanted, strict=True)]
         )
         return cls(study, {name: column[rows] for name, column in columns.items()}, wanted[0])
 
@@ -101,7 +108,7 @@ class ReferenceTable:
 
     @cached_property
     def small(self) -> ReferenceTable:
-        """So few of the records that all their pairs can be looked at."""
+        """At most MOST_RECORDS of the records."""
         if self.records <= MOST_RECORDS:
             return self
         first = self.first * MOST_RECORDS // self.records
@@ -116,34 +123,53 @@ class ReferenceTable:
 
     @cached_property
     def spread(self) -> Spread:
-        """The moments of the kernels, from one pass over all pairs of few records."""
-        kernels, n = len(self.study.kernels), self.records
-        sizes = [self.first, n - self.first] if self.study.two_sample else [n]
+        """The kernels' sums over all pairs, by one pass over them. For small tables only."""
+        kernels = len(self.study.kernels)
+        sizes = self._classes
         at = tuple(np.zeros((kernels, size)) for size in sizes)
-        totals, products = np.zeros(kernels), np.zeros((kernels, kernels))
+        totals = np.zeros(kernels)
+        products = np.zeros((kernels, kernels))
         for start, values in self._blocks():
             flat = values.reshape(kernels, -1)
             totals += flat.sum(axis=1)
             products += flat @ flat.T
             at[0][:, start : start + values.shape[1]] += values.sum(axis=2)
             at[-1][:, -values.shape[2] :] += values.sum(axis=1)
-        count = self.first * (n - self.first) if self.study.two_sample else n * (n - 1) // 2
+        # Each edge joins the two classes, or any two of all records.
+        if self.study.two_sample:
+            count = sizes[0] * sizes[-1]
+        else:
+            count = self.records * (self.records - 1) // 2
         return Spread(count, totals, products, at)
 
-    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row, (kernels, rows, others) float64): of some records with all others, or all
-        that come later.
+    @property
+    def _classes(self) -> tuple[int, ...]:
+        """The number of records of each class; of all records where there are no classes."""
+        if self.study.two_sample:
+            return (self.first, self.records - self.first)
+        return (self.records,)
+
+    def _blocks(self) -> Iterator[tuple[int, Floats]]:
+        """The kernels' values over all pairs, some rows at a time.
+
+        With two classes a row is a record of the first class, and its others are all records of the
+        second. Without classes the others are the block's own and all later records, and a pair
+        that does not ascend has the value 0.
+
+        Yields: (first row, (kernels, rows, others) float64).
         """
-        two_sample, n = self.study.two_sample, self.records
-        tops = self.first if two_sample else n
+        two_sample = self.study.two_sample
+        tops = self._classes[0]
         for start in range(0, tops, ROWS_AT_ONCE):
             rows = np.arange(start, min(start + ROWS_AT_ONCE, tops))
-            others = np.arange(self.first if two_sample else start, n)
-            pairs = np.repeat(rows, len(others)), np.tile(others, len(rows))
-            records = [{name: column[of] for name, column in self.columns.items()} for of in pairs]
-            counted = (
-                np.ones(len(pairs[0])) if two_sample else (pairs[1] > pairs[0]).astype(np.float64)
-            )
+            others = np.arange(self.first if two_sample else start, self.records)
+            above = np.repeat(rows, len(others))
+            below = np.tile(others, len(rows))
+            records = [
+                {name: column[row] for name, column in self.columns.items()}
+                for row in (above, below)
+            ]
+            counted = np.ones(len(above), dtype=bool) if two_sample else below > above
             kernels = self.study.parsed_kernels
             values = np.stack(
                 [kernel.evaluate(records) * float(kernel.unit) * counted for kernel in kernels]
@@ -151,13 +177,16 @@ class ReferenceTable:
             yield start, values.reshape(len(kernels), len(rows), len(others))
 
     @cached_property
-    def means(self) -> np.ndarray:
-        """Each kernel's mean over all sets of records, for degree 1 or 2: (kernels,)."""
-        return self.small.spread.means if self.study.degree == 2 else self.values.mean(axis=1)
+    def means(self) -> Floats:
+        """(kernels,) each kernel's mean over all sets of records, for degrees 1 and 2."""
+        if self.study.degree == 2:
+            return self.small.spread.means
+        means: Floats = self.values.mean(axis=1)
+        return means
 
     @cached_property
-    def values(self) -> np.ndarray:
-        """The values of kernels of single records: (kernels, records)."""
+    def values(self) -> Floats:
+        """(kernels, records) the values of kernels over single records."""
         kernels = self.study.parsed_kernels
         return np.stack(
             [kernel.evaluate([self.columns]) * float(kernel.unit) for kernel in kernels]
@@ -165,23 +194,25 @@ class ReferenceTable:
 
     @property
     def statistic(self) -> float | None:
-        """Over all sets, of degree 1 or 2; None where it cannot be told, as 0/0."""
+        """The statistic of all sets, for degrees 1 and 2; None where it is undefined, as 0/0."""
         return self._estimate(self.means)
 
-    def _estimate(self, means: np.ndarray) -> float | None:
+    def _estimate(self, means: Floats) -> float | None:
         zeros = [0.0] * len(means)
         sets = Sizes(self.study, self.records, self.first).sets
         return estimate(self.study.estimator, list(means), zeros, zeros, sets).value
 
     @cached_property
-    def slopes(self) -> np.ndarray:
-        """∂ estimate / ∂ mean of each kernel. Raises: StudyError where the statistic cannot be
-        told.
+    def slopes(self) -> Floats:
+        """(kernels,) ∂ estimate / ∂ mean, numerically.
+
+        Raises: StudyError where the statistic is undefined over this table.
         """
         found = []
         for index, mean in enumerate(self.means):
             step = STEP * max(abs(mean), STEP) * np.eye(len(self.means))[index]
-            above, below = self._estimate(self.means + step), self._estimate(self.means - step)
+            above = self._estimate(self.means + step)
+            below = self._estimate(self.means - step)
             if above is None or below is None:
                 raise StudyError(
                     "the statistic cannot be told from this table; give one that is like the "
@@ -191,11 +222,17 @@ class ReferenceTable:
         return np.array(found)
 
     def sampling_std(self, sizes: Sizes) -> float:
-        """The standard deviation from taking E instead of all sets, for degree 1 or 2."""
-        draws, n = pairings_of(sizes.study.edges) or 1, sizes.records
-        if sizes.edges == sizes.sets and pairings_of(sizes.study.edges) is None:
+        """The standard deviation from taking E instead of all sets, for degrees 1 and 2.
+
+        P pairings are independent of each other, so their variance is a P-th of that of one.
+        """
+        pairings = pairings_of(sizes.study.edges)
+        draws = pairings or 1
+        n = sizes.records
+        if sizes.edges == sizes.sets and pairings is None:
             return 0.0
         if sizes.study.degree == 1:
+            # E is drawn without repetition, from a finite population.
             spread = float(np.var(self.slopes @ self.values)) * n / max(1, n - 1)
             return sqrt(spread / sizes.edges * (1 - sizes.edges / n))
         first = sizes.first_class
@@ -204,9 +241,12 @@ class ReferenceTable:
 
     @cached_property
     def moments(self) -> Moments:
+        """The moments of the estimator's linearisation over pairs."""
         return self.small.spread.moments(self.slopes)
 
 
-def _spread_over(rows: np.ndarray, count: int) -> np.ndarray:
-    """A number of the rows, each as often as any other, or once more."""
-    return rows[np.arange(count) * len(rows) // max(1, count)] if count else rows[:0]
+def _spread_over(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """That many of the rows. The numbers of times that two rows occur differ by at most one."""
+    if count == 0:
+        return rows[:0]
+    return rows[np.arange(count) * len(rows) // count]

@@ -1,4 +1,4 @@
-"""How long a study will take and how much memory, before anybody is asked.
+"""The predicted seconds and memory of a study, before any site is asked.
 
 The prediction comes from the study's plan, its network, and a trial run here. Delays are counted
 one way, for links of gRPC over TLS 1.3 that are opened anew:
@@ -7,12 +7,12 @@ one way, for links of gRPC over TLS 1.3 that are opened anew:
 |---|---|---|
 | a connection | 6 | TCP, TLS, HTTP/2's settings, each there and back |
 | connect, propose, agree | 6 + 2 + 2 | from the coordinator to all nodes at once |
-| prepare | 1 + 8 + 8 + r + 1 | begin; the dealer; a peer; r rounds; prepared |
+| prepare | 1 + 8 + 8 + r + 1 | begin; dealer, frame; peer, greeting; r rounds; prepared |
 | evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
 
-r is the number of rounds in which transfers are set up, and noise is drawn under shares; material
-comes in the meantime. To the delays come the bytes that pass the busiest line, and the work of the
-processes. Sites are taken to be alike, and E to be spread evenly over them.
+r is the number of rounds in which transfers are set up and noise is drawn under shares. Material
+comes in the meantime. The bytes that pass the busiest line and the work of the processes are added
+to the delays. All sites are assumed to be alike, and E to be spread evenly over them.
 """
 
 from __future__ import annotations
@@ -38,34 +38,32 @@ from umpc.ustat.clear import Columns
 CONNECTION = 6
 CALL = 2
 TRIAL_EDGES = (1 << 12, 1 << 14)
-"""Two sizes of the trial: their difference is the cost of an edge, without what every study takes.
-"""
+"""Two sizes of the trial. Their difference is the cost of edges, without the fixed cost."""
 TRIAL_RECORDS = 400
 FIXED = (0.02, 0.05, 0.02)
-"""The seconds of every study, before, in and after prepare: handshakes, documents, the ledger.
+"""Seconds of every study before, in and after prepare: handshakes, documents, the ledger's disk.
 
-They are those of one machine; `python -m bench network` prints them on another.
-"""
+They were measured on one machine. `python -m bench network` compares them with another."""
 LINK_SECONDS = 0.1
-"""The work of both ends to set up transfers: 128 of them over curve points.
+"""Seconds of both ends of a link to set up 128 transfers over curve points.
 
-It is that of one machine; `make bench` prints it on another.
-"""
+They were measured on one machine, too. `make bench` prints them."""
 PROCESS_BYTES = 120 << 20
-"""A process with its libraries and no study."""
+"""The memory of a process with its libraries and no study."""
 WINDOWS_BYTES = 64 << 20
-"""Material and messages that wait, at most."""
+"""The most memory of material and messages that wait."""
 LISTED_EDGE_BYTES = 80
-"""The bytes of an edge while E is drawn and sorted by owners.
+"""The memory of an edge while E is drawn and sorted by owners.
 
-All sets of records are never listed.
-"""
+E of all sets of records is never listed."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """delay: one way, in seconds. bandwidth: bytes a second of each process's line, each way; 0: no
-    limit.
+    """The lines between processes.
+
+    delay: one way, in seconds. bandwidth: bytes a second of each process's line, each way; 0 stands
+    for no limit.
     """
 
     delay: float = 0.0
@@ -74,7 +72,10 @@ class Network:
 
 @dataclass(frozen=True)
 class Machine:
-    """The seconds of work for one edge: the dealer's, and that of all its owners together."""
+    """Seconds of work for one edge.
+
+    dealing: at the dealer. evaluating: at all its owners together.
+    """
 
     dealing: float
     evaluating: float
@@ -82,8 +83,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Seconds:
-    """offline: from the joint seed until all nodes are prepared. online: on data, until the last
-    share.
+    """The seconds of a run.
+
+    offline: from the joint seed until all nodes are prepared. online: on data, until the last
+    share. total: with the connections and the agreement.
     """
 
     offline: float
@@ -92,7 +95,10 @@ class Seconds:
 
 
 def measure_machine(study: Study) -> Machine:
-    """A trial of the study's own kernels on made-up records, in this process: about a second."""
+    """The speed of this machine, from a trial of the study's own kernels on made-up records.
+
+    The trial runs in this process and takes about a second.
+    """
     before, after = (_trial(study, edges) for edges in TRIAL_EDGES)
     more = TRIAL_EDGES[1] - TRIAL_EDGES[0]
     dealing = max(0.0, after[0] - before[0]) / more
@@ -101,7 +107,7 @@ def measure_machine(study: Study) -> Machine:
 
 
 def _trial(study: Study, edges: int) -> tuple[float, float]:
-    """Seconds of the processor: of the dealer, and of the whole study in memory."""
+    """Processor seconds of the dealer, and of the whole study in memory."""
     nodes = study.nodes[: max(2, study.degree)]
     whole = protocol_of(study).trial_over_edges(study, edges)
     trial = whole.replaced(nodes=nodes)
@@ -129,10 +135,10 @@ def predict_seconds(
     network: Network,
     processes_a_core: float = 0.0,
 ) -> Seconds:
-    """How long a run over shared edges takes.
+    """The seconds of a run over shared edges.
 
-    Args: processes_a_core: 0 where every process has a machine of its own, else how many processes
-    share a core.
+    Args: processes_a_core: 0 where every process has a machine of its own; else the number of
+    processes that share a core.
     """
     study = attempt.study
     nodes = len(attempt.members)
@@ -163,7 +169,7 @@ def predict_seconds(
 
 
 def _rounds_before(attempt: SharedAttempt) -> int:
-    """The rounds in which transfers are set up, and noise is drawn under shares."""
+    """The number of rounds in which transfers are set up and noise is drawn under shares."""
     rounds = 3 * (not attempt.needs_dealer)
     if attempt.noise_chunks:
         rounds = attempt.noise_plan.rounds
@@ -175,7 +181,10 @@ def _rounds_before(attempt: SharedAttempt) -> int:
 def predict_trial_seconds(
     attempt: Attempt, cost: Cost, trial: Trial, columns: Columns, network: Network
 ) -> Seconds:
-    """How long a study takes whose nodes work alone, from a trial of it with some records."""
+    """The seconds of a study whose nodes work alone, from a trial of it with some records.
+
+    Args: columns: a table with as many records as the nodes have together.
+    """
     study = attempt.study
     records = max(1, attempt.sizes.records)
     rows = [number * records // trial.records for number in range(trial.records)]
@@ -200,7 +209,7 @@ def seconds_of(
     network: Network,
     machines: dict[tuple[str, str, str], Machine],
 ) -> Seconds:
-    """How long a run takes. Args: machines: the results of earlier trials, by kind of study."""
+    """The seconds of a run. Args: machines: the results of earlier trials, by kind of study."""
     study = attempt.study
     trial = protocol_of(study).trial(study, max(1, attempt.sizes.records))
     if trial is not None:
@@ -214,7 +223,7 @@ def seconds_of(
 
 
 def predict_memory(attempt: Attempt) -> int:
-    """The bytes of the largest process, about."""
+    """The approximate memory of the largest process, in bytes."""
     sizes = attempt.sizes
     listed = 0 if sizes.edges == sizes.sets else LISTED_EDGE_BYTES * sizes.edges
     records = max((member.records for member in attempt.members), default=0)
