@@ -179,7 +179,9 @@ def coalitions_view(run: Simulated) -> list[int]:
     """
     study = run.attempt.study
     known = (
-        [] if study.committee_draws else [node._noise for node in run.nodes[: study.max_colluding]]
+        []
+        if study.noise in ("in_mpc", "binomial")
+        else [node._noise for node in run.nodes[: study.max_colluding]]
     )
     totals = noisy_sums(run.transcript.shares, len(study.kernels))
     return [total - sum(noise[number] for noise in known) for number, total in enumerate(totals)]

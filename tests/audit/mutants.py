@@ -19,13 +19,13 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.exact_sampling import truth_threshold
 from umpc.dp.skellam import SkellamShare
-from umpc.mpc import attempt
 from umpc.protocols.central.messages import CuratorMessages
+from umpc.protocols.ghazi_shuffle import messages as shuffle_messages
 from umpc.protocols.ghazi_shuffle.mechanism import Embedding
 from umpc.protocols.local import bell_auc, bell_ldp, ghazi_ldp
-from umpc.protocols.local import messages as local_messages
 from umpc.protocols.u_mpc import node as node_side
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.study import attempt as joint_seed
 from umpc.study import sizes
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
@@ -243,7 +243,7 @@ def seed_of_the_first_node(patch: Patch) -> None:
     def first_opening_only(tag: bytes, *parts: bytes) -> bytes:
         return digest(tag, *(parts[:1] if tag == b"umpc joint seed 1" else parts))
 
-    patch.setattr(attempt, "digest", first_opening_only)
+    patch.setattr(joint_seed, "digest", first_opening_only)
 
 
 # --- one message of every node
@@ -275,7 +275,7 @@ def every_record_counts_as_honest(patch: Patch) -> None:
 
     Loss with many runs, and law.
     """
-    patch.setattr(local_messages, "honest_records", lambda counts, colluding: sum(counts))
+    patch.setattr(shuffle_messages, "honest_records", lambda counts, colluding: sum(counts))
 
 
 def a_record_is_in_one_cell_only(patch: Patch) -> None:

@@ -39,7 +39,7 @@ def eight_times_epsilon(patch) -> None:
 
 def nothing_shared(patch) -> None:
     """Every node adds only its own noise: enough for the sum, but not for each message."""
-    patch.setattr(GopaNode, "_shared", lambda self, peer: 0)
+    patch.setattr(GopaNode, "shared_noise", lambda self, attempt, peer: 0)
 
 
 def seen_of(record, label: str, runs: int) -> np.ndarray:

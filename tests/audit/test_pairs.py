@@ -30,10 +30,10 @@ from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, make_attempt, table
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.garbled.sides import Side
+from umpc.protocols.bell_2pc import noise_binding
+from umpc.protocols.bell_2pc.node import BellNode
 from umpc.protocols.bell_2pc.pair_mechanisms import BITS, PairLaplace
 from umpc.protocols.registry import delta_of
-from umpc.protocols.u_mpc import noise_binding
-from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.simulation import simulate
 from umpc.study.document import Study
 
@@ -59,10 +59,10 @@ def whole_epsilon_for_every_pair(patch: Patch) -> None:
 def no_noise_inside_a_node(patch: Patch) -> None:
     """Values of pairs inside a node leave without noise. Unbounded loss."""
 
-    def without(node: UMpcNode, values) -> np.ndarray:
-        return np.stack(values).astype(node.attempt.ring.dtype)
+    def without(node: BellNode, owners, start, values) -> None:
+        node._values[owners, start] = np.stack(values).astype(node.attempt.ring.dtype)
 
-    patch.setattr(UMpcNode, "_with_noise", without)
+    patch.setattr(BellNode, "_keep_inner", without)
 
 
 def one_number_for_every_pair(patch: Patch) -> None:

@@ -22,9 +22,9 @@ from tests.audit.test_onemessage import short_streams
 from tests.support.local import bins, local_study
 from tests.support.protocols import messages_of
 from tests.support.studies import Entropy, table
-from umpc.protocols.base import one_message_coordinator, one_message_node
 from umpc.protocols.ghazi_rounds import mechanism
 from umpc.protocols.ghazi_rounds.mechanism import groups
+from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
 from umpc.protocols.local.sphere import directions
 from umpc.simulation import Simulated, simulate
 
@@ -67,9 +67,8 @@ def audit(mutant=None) -> dict[str, Verdict]:
     """
     epsilon, found = float(STUDY.exact_epsilon), []
     with broken_by(mutant) as name, short_streams(), pytest.MonkeyPatch.context() as patch:
-        once = cache(messages_of)
-        patch.setattr(one_message_node, "messages_of", once)
-        patch.setattr(one_message_coordinator, "messages_of", once)
+        real = GhaziRoundsProtocol.messages
+        patch.setattr(GhaziRoundsProtocol, "messages", cache(real))
         patch.setattr(mechanism, "groups", cache(groups))
         for number, record in enumerate(RECORDS):
             entropy = Entropy(f"two rounds, {number}")

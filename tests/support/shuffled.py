@@ -61,7 +61,7 @@ def one_protocol() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (node, shuffler, coordinator):
-            patch.setattr(module, "messages_of", once)
+            patch.setattr(module, "shuffle_messages", once)
         yield
 
 
