@@ -54,7 +54,7 @@ def told_sign(study: Study, message: bytes) -> int:
 
     With index 0 both leaves have the sign +, with index 1 each its own.
     """
-    (_, _, index), *_ = protocol_of(study).protocol._questions(message[:32], 1)
+    (_, _, index), *_ = protocol_of(study).protocol.questions(message[:32], 1)
     return int(index[0]) * (2 * message[32] - 1)
 
 
