@@ -48,7 +48,7 @@ def test_one_question_is_answered_after_the_release():
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        (b"", "16 cells takes 128 bytes, got 0"),
+        (b"", "16 cells take 128 bytes, got 0"),
         (QUESTION + b"\0", "got 129"),
         (b"\xff" * 128, "is not finite"),
     ],

@@ -89,7 +89,7 @@ def changed(column: np.ndarray, place: int, value: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        (b"", "6 cells takes 48 bytes, got 0"),
+        (b"", "6 cells take 48 bytes, got 0"),
         (bytes(47), "got 47"),
         (bytes(56), "got 56"),
         (np.array([1, 2, np.nan, 4, 5, 6.0]).tobytes(), "not finite"),
