@@ -75,7 +75,9 @@ def test_sign_does_not_overwrite_a_key_or_an_authority(authority, tmp_path, out)
 
 
 def test_sign_names_a_missing_request(authority, tmp_path):
-    with pytest.raises(ConfigError, match=r"no\.csr cannot be read \(No such file"):
+    with pytest.raises(
+        CertificateError, match=r"no\.csr is missing: a site's request\.csr was exp"
+    ):
         run("sign", "--authority", authority, tmp_path / "no.csr", "--out", tmp_path / "cert.pem")
 
 

@@ -115,7 +115,7 @@ def test_a_server_of_another_authority_is_refused(site, other_authority):
 def test_a_client_that_only_the_server_distrusts_is_refused(site, other_authority):
     """The client trusts the server's authority, but its own certificate is of another one."""
     server, stranger = site("a"), site("b", signer=other_authority)
-    error = refusal(dataclasses.replace(stranger, ca_pem=server.ca_pem), server)
+    error = refusal(dataclasses.replace(stranger, ca_pem=server.ca_pem, source=None), server)
     assert (
         isinstance(error, CertificateError)
         and "refused our certificate (node 'b')" in error.message
@@ -133,7 +133,9 @@ def test_an_expired_client_is_refused_here_and_by_the_server(site):
     assert (
         "our own certificate (node 'b') expired, at 2020-07-30" in refusal(client, server).message
     )
-    wrong_clock = dataclasses.replace(client, not_after=server.not_after + timedelta(days=1))
+    wrong_clock = dataclasses.replace(
+        client, not_after=server.not_after + timedelta(days=1), source=None
+    )
     error = refusal(wrong_clock, server)
     assert (
         isinstance(error, CertificateError)

@@ -112,7 +112,9 @@ def test_our_client_speaks_tls_1_3_only(identity, version, spoken, tmp_path):
         options = [("grpc.ssl_target_name_override", "a.node.umpc")]
         async with (
             server,
-            dial(f"127.0.0.1:{port}", channel_credentials(identity), options) as channel,
+            dial(
+                f"127.0.0.1:{port}", channel_credentials(identity, identity.cert_pem), options
+            ) as channel,
         ):
             failed = asyncio.create_task(connecting_failed(channel))
             await asyncio.wait({seen, failed}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
@@ -157,7 +159,8 @@ def test_grpc_imported_too_early_is_refused(site, tmp_path):
         "import grpc, sys\nfrom umpc.errors import LocalProtocolError\n"
         "from umpc.transport.authority import load_identity\n"
         "from umpc.transport.tls import channel_credentials, server_credentials\n"
-        "for make in (server_credentials, channel_credentials):\n"
+        "pin = lambda identity: channel_credentials(identity, identity.cert_pem)\n"
+        "for make in (server_credentials, pin):\n"
         "    try: make(load_identity(sys.argv[1]))\n"
         "    except LocalProtocolError as error: print(error)\n"
     )

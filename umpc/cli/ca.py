@@ -14,12 +14,17 @@ import click
 if TYPE_CHECKING:
     from cryptography import x509
 
+    from umpc.transport.revoked import Revoked
+
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
 
 days_option = click.option(
     "--days", default=90, show_default=True, help="Number of days that the certificate is valid."
+)
+list_days_option = click.option(
+    "--days", default=30, show_default=True, help="Number of days until the next list is due."
 )
 authority_option = click.option(
     "--authority",
@@ -31,7 +36,7 @@ authority_option = click.option(
 
 @click.group()
 def ca() -> None:
-    """Make certificates. A certificate gives a process its name and its role.
+    """Make and revoke certificates. A certificate gives a process its name and its role.
 
     Processes talk only to processes with a certificate of the same authority. Make one in four
     steps:
@@ -42,6 +47,9 @@ def ca() -> None:
     3. The authority signs each request:    umpc ca sign --authority authority request.csr \\
                                               --out cert.pem
     4. All compare the authority by phone:  umpc ca show site
+
+    To end a certificate before its date, the authority revokes it with `umpc ca revoke` and gives
+    the new crl.pem to every site.
     """
 
 
@@ -114,37 +122,28 @@ def sign(
       umpc ca sign --authority authority hospital-a.csr \\
           --name hospital-a --role node --out for-hospital-a/cert.pem
     """
-    from umpc.errors import ConfigError
-    from umpc.transport.authority import (
-        Authority,
-        load_certificate,
-        load_request,
-        names_of,
-        write_public,
-    )
+    from umpc.transport.authority import Authority, load_certificate, load_request, names_of
+    from umpc.transport.certificates import read_file
+    from umpc.transport.issued import write_atomically
 
     signer = Authority.open(authority)
     _refuse_overwriting(out)
-    try:
-        csr = request_csr.read_bytes()
-    except OSError as error:
-        raise ConfigError(
-            f"{request_csr} cannot be read ({error.strerror}); a site's request.csr was expected"
-        ) from None
+    csr = read_file(request_csr, "a site's request.csr was expected")
     asked_name, asked_role = names_of(load_request(csr))
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
-    write_public(out, cert)
-    write_public(out.parent / "ca.pem", signer.ca_pem)
+    write_atomically(out, cert)
+    beside = signer.write_trust(out.parent)
     _describe(load_certificate(out))
-    click.echo(f"return both {out} and {out.parent / 'ca.pem'} to the site")
+    click.echo(f"return {', '.join(map(str, [out, *beside]))} to the site")
 
 
 def _refuse_overwriting(out: Path) -> None:
     """Raises: ConfigError if a certificate at `out` would replace a key or an authority."""
     from umpc.errors import ConfigError
+    from umpc.transport.certificates import read_file
 
-    is_other = out.exists() and b"BEGIN CERTIFICATE-----" not in out.read_bytes()
-    if out.name == "ca.pem" or is_other:
+    is_other = out.exists() and b"BEGIN CERTIFICATE-----" not in read_file(out, "choose another")
+    if out.name in ("ca.pem", "crl.pem") or is_other:
         raise ConfigError(
             f"--out {out} would overwrite a file that is not a site's certificate; "
             "choose another file"
@@ -174,24 +173,82 @@ def issue(authority: Path, name: str, role: str, folder: Path, days: int) -> Non
 
 
 @ca.command()
+@authority_option
+@click.argument("which", metavar="CERT_OR_SERIAL_OR_NAME")
+@click.option("--role", type=ROLE, help="The role, if a name has certificates of several roles.")
+@list_days_option
+def revoke(authority: Path, which: str, role: str | None, days: int) -> None:
+    """Revoke certificates: from now on all others refuse them.
+
+    CERT_OR_SERIAL_OR_NAME is a certificate's file, the serial number that `umpc ca show` prints, or
+    a name. A name stands for all its certificates. The command writes a new crl.pem into the
+    authority's folder. Give it to every site: a process that finds it in its identity's folder
+    uses it at its next connection or call, without a restart.
+
+    The authority signs no further certificate for a revoked key. A site that stays a member makes
+    a new key.
+
+    \b
+    Example:
+      umpc ca revoke --authority authority hospital-a
+    """
+    from umpc.transport.authority import Authority
+
+    signer = Authority.open(authority)
+    serials = {signer.adopt(Path(which))} if Path(which).is_file() else None
+    serials = serials or signer.issued.find(which, role)
+    revoked = signer.revoke(serials, days=days)
+    for serial in sorted(serials):
+        click.echo(f"revoked      {signer.issued.describe(serial)}")
+    _describe_list(revoked)
+    click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
+
+
+@ca.command()
+@authority_option
+@list_days_option
+def crl(authority: Path, days: int) -> None:
+    """Sign the list of revoked certificates again, with a new date.
+
+    Do so before the date of the former list has passed. A list after its date still counts, but
+    every process warns, because it cannot know what was revoked since.
+
+    \b
+    Example:
+      umpc ca crl --authority authority
+    """
+    from umpc.transport.authority import Authority
+
+    signer = Authority.open(authority)
+    _describe_list(signer.revoke(set(), days=days))
+    click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
+
+
+@ca.command()
 @click.argument("folder_or_cert", metavar="FOLDER_OR_CERT", type=click.Path(path_type=Path))
 def show(folder_or_cert: Path) -> None:
-    """Show a certificate's name, role, dates and authority.
+    """Show a certificate's name, role, dates, serial number and authority.
 
     FOLDER_OR_CERT is a site's folder, an authority's folder, or a PEM file. Two sites trust each
-    other if this command shows the same authority at both.
+    other if this command shows the same authority at both. If a folder holds a list of revoked
+    certificates, the command shows its date and length too.
 
     \b
     Example:
       umpc ca show site
     """
-    from umpc.transport.authority import load_certificate
+    from umpc.transport.certificates import REMAKE, load_certificate, read_file
+    from umpc.transport.revocation import load_revoked
 
     path = folder_or_cert
-    if path.is_dir():
-        is_authority = (path / "ca.pem").exists() and not (path / "cert.pem").exists()
-        path /= "ca.pem" if is_authority else "cert.pem"
-    _describe(load_certificate(path))
+    if not path.is_dir():
+        _describe(load_certificate(path))
+        return
+    is_authority = (path / "ca.pem").exists() and not (path / "cert.pem").exists()
+    _describe(load_certificate(path / ("ca.pem" if is_authority else "cert.pem")))
+    revoked = load_revoked(path / "crl.pem", read_file(path / "ca.pem", REMAKE))
+    if revoked is not None:
+        _describe_list(revoked)
 
 
 def _describe(cert: x509.Certificate) -> None:
@@ -204,4 +261,12 @@ def _describe(cert: x509.Certificate) -> None:
         click.echo(f"role         {role}")
     click.echo(f"valid from   {cert.not_valid_before_utc:%Y-%m-%d %H:%M} UTC")
     click.echo(f"valid until  {cert.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
+    click.echo(f"serial       {cert.serial_number:x}")
     click.echo(f"authority    {issuer_fingerprint(cert)}")
+
+
+def _describe_list(revoked: Revoked) -> None:
+    click.echo(
+        f"list         number {revoked.number} of {revoked.made:%Y-%m-%d %H:%M} UTC, "
+        f"{len(revoked.serials)} revoked, next due {revoked.next_update:%Y-%m-%d %H:%M} UTC"
+    )

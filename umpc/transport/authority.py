@@ -4,6 +4,7 @@ Keys are made at the site and stay there:
 
     site$      umpc ca request …      key.pem (stays), request.csr (travels)
     authority$ umpc ca sign …         cert.pem and ca.pem (travel back)
+    authority$ umpc ca revoke …       crl.pem (travels to every site)
 
 `certificates.py` says what a certificate holds, and `identity.py` how a process uses its own.
 Every function takes `now` as an argument and reads the clock only if it is left out.
@@ -30,6 +31,7 @@ from umpc.transport.certificates import (
     check_validity,
     clock,
     fingerprint,
+    is_signed_by,
     issuer_fingerprint,
     key_digest,
     load_certificate,
@@ -37,9 +39,13 @@ from umpc.transport.certificates import (
     load_request,
     names_of,
     p256_key_of,
+    read_file,
     verify_certificate,
 )
 from umpc.transport.identity import Identity, load_identity
+from umpc.transport.issued import Issued, write_atomically
+from umpc.transport.revocation import FETCH, LIST_DAYS, load_revoked, next_list, sign_revoked
+from umpc.transport.revoked import Revoked
 
 __all__ = [
     "Authority",
@@ -53,7 +59,6 @@ __all__ = [
     "names_of",
     "request",
     "verify_certificate",
-    "write_public",
 ]
 
 DAYS = 90
@@ -64,9 +69,11 @@ CLOCK_SKEW = timedelta(minutes=5)
 class Authority:
     """The authority that signs one consortium's certificates. Its key never leaves its folder."""
 
-    def __init__(self, cert: x509.Certificate, key: Key):
+    def __init__(self, cert: x509.Certificate, key: Key, folder: Path):
         self._key = key
         self.cert = cert
+        self.issued = Issued(folder / "issued")
+        self.list_path = folder / "crl.pem"
         self.ca_pem = cert.public_bytes(pem.Encoding.PEM)
 
     def __repr__(self) -> str:
@@ -94,9 +101,9 @@ class Authority:
             .add_extension(sign_only, critical=True)
             .sign(key, hashes.SHA256())
         )
-        authority = cls(cert, key)
+        authority = cls(cert, key, Path(folder))
         _write_secret(key_path, key)
-        write_public(ca_path, authority.ca_pem)
+        write_atomically(ca_path, authority.ca_pem)
         return authority
 
     @classmethod
@@ -113,17 +120,17 @@ class Authority:
             raise CertificateError(
                 f"{key_path} is not the key of {ca_path}: restore both from one backup"
             )
-        return cls(cert, key)
+        return cls(cert, key, Path(folder))
 
     def sign(
         self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None
     ) -> bytes:
-        """Return the certificate (PEM) for the key in a request.
+        """Return the certificate (PEM) for the key in a request, and record it.
 
         Only the key is taken from the request.
 
         Raises: CertificateError if the request is damaged, or if it is for another name, role or
-        kind of key.
+        kind of key, or for the key of a revoked certificate.
         """
         check_name(name, role)
         if days < 1:
@@ -141,6 +148,7 @@ class Authority:
         )
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
         subject, key = _subject(name), p256_key_of(request)
+        self._refuse_revoked(key, name)
         cert = (
             _builder(subject, key, self.cert.subject, self._key.public_key(), now, life)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -148,7 +156,54 @@ class Authority:
             .add_extension(alternative_names(name, role), critical=False)
             .sign(self._key, hashes.SHA256())
         )
+        self.issued.add(cert)
         return cert.public_bytes(pem.Encoding.PEM)
+
+    def _refuse_revoked(self, key: PublicKey, name: str) -> None:
+        """Whoever stole a key could use the new certificate too. Raises: CertificateError."""
+        revoked = self.revoked()
+        if revoked is None:
+            return
+        if any(cert.serial_number in revoked for cert in self.issued.of_key(key_digest(key))):
+            raise CertificateError(
+                f"the request of {name!r} is for the key of a revoked certificate: let the site "
+                "move its key.pem away and make a new one with `umpc ca request`"
+            )
+
+    def revoked(self) -> Revoked | None:
+        """Return the list that this authority published last. Raises: CertificateError."""
+        return load_revoked(self.list_path, self.ca_pem)
+
+    def revoke(
+        self, serials: set[int], *, days: int = LIST_DAYS, now: datetime | None = None
+    ) -> Revoked:
+        """Publish a list with these certificates and all former ones, in crl.pem.
+
+        With no serial numbers it only renews the list.
+
+        Raises: CertificateError if the former list or the authority's own certificate is unusable.
+        """
+        if not 1 <= days <= CA_DAYS:
+            raise ConfigError(f"a list for {days} days: expected 1 to {CA_DAYS}")
+        check_validity(self.cert, "the authority's own ca.pem", now)
+        revoked = next_list(self.revoked(), serials, days=days, now=now)
+        write_atomically(self.list_path, sign_revoked(revoked, self.cert, self._key))
+        return revoked
+
+    def adopt(self, path: Path) -> int:
+        """Record a certificate from its file, and return its serial number.
+
+        Raises: CertificateError unless this authority signed it.
+        """
+        cert = load_certificate(path)
+        name, role = names_of(cert)
+        if not is_signed_by(cert, self.cert):
+            raise CertificateError(
+                f"{path} is of {role} {name!r}, and this authority did not sign it: "
+                "give a certificate of this authority"
+            )
+        self.issued.add(cert)
+        return cert.serial_number
 
     def issue(
         self,
@@ -170,8 +225,20 @@ class Authority:
                 f"{cert_path} is of {held[1]} {held[0]!r}, not {role} {name!r}: use another folder"
             )
         csr = request(name, role, folder).read_bytes()
-        write_public(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
-        write_public(Path(folder) / "ca.pem", self.ca_pem)
+        write_atomically(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
+        self.write_trust(Path(folder))
+
+    def write_trust(self, folder: Path) -> list[Path]:
+        """Write the files that every identity needs beside its own: ca.pem, and a list if any.
+
+        Returns: their paths.
+        """
+        files = {"ca.pem": self.ca_pem}
+        if self.revoked() is not None:
+            files["crl.pem"] = read_file(self.list_path, FETCH)
+        for name, content in files.items():
+            write_atomically(folder / name, content)
+        return [folder / name for name in files]
 
 
 def request(name: str, role: str, folder: Path | str) -> Path:
@@ -192,21 +259,30 @@ def request(name: str, role: str, folder: Path | str) -> Path:
     )
     if fresh:
         _write_secret(key_path, key)
-    write_public(path, csr.public_bytes(pem.Encoding.PEM))
+    write_atomically(path, csr.public_bytes(pem.Encoding.PEM))
     return path
 
 
-def write_public(path: Path, content: bytes) -> None:
-    """Write a file that holds no secret, and make its folder if needed."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.write_bytes(content)
-
-
 def _write_secret(path: Path, key: Key) -> None:
+    """Raises: CertificateError. A key that could not be written whole is removed."""
     content = key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption())
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise _unwritten(path, error) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise _unwritten(path, error) from None
+
+
+def _unwritten(path: Path, error: OSError) -> CertificateError:
+    return CertificateError(
+        f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
+    )
 
 
 def _subject(name: str) -> x509.Name:

@@ -16,12 +16,13 @@ import contextlib
 import errno
 import inspect
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+import ssl
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any
 
 from umpc.errors import AddressInUse, CertificateError, ConfigError, UmpcError
-from umpc.transport.certificates import host_name
-from umpc.transport.diagnose import explain, split_address
+from umpc.transport.certificates import clock, host_name, verify_certificate
+from umpc.transport.diagnose import explain, shown_certificate, split_address
 from umpc.transport.identity import Identity
 from umpc.transport.services import (
     AnyContext,
@@ -38,6 +39,9 @@ MAX_STREAMS = 64  # per connection
 PING_EVERY_MS = 2000
 PING_ANSWER_MS = 3000
 HANDSHAKE_MS = 10_000
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 1.0
+"""Seconds between two attempts to reach a peer that is not there yet: the first, the longest."""
 
 KEEPALIVE = (
     ("grpc.keepalive_time_ms", PING_EVERY_MS),
@@ -81,38 +85,90 @@ async def connect(
     It waits up to `timeout` seconds for a peer that is not there yet. A wrong certificate ends the
     wait at once, because it stays wrong.
 
+    The channel trusts one certificate only: the one that the peer showed a moment before, after it
+    was verified and looked for in the list of revoked ones (`tls.channel_credentials`).
+
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
-    host, port = split_address(address)
-    target = f"dns:///{f'[{host}]' if ':' in host else host}:{port}"
-    options = (*CHANNEL, ("grpc.ssl_target_name_override", host_name(name, role)))
-    channel = grpc.aio.secure_channel(target, channel_credentials(identity), options=options)
-
-    async def reason() -> UmpcError:
-        seconds = min(3.0, timeout)
-        return await asyncio.to_thread(explain, identity, name, role, address, seconds)
-
+    split_address(address)
+    attempt = _Attempt(identity, name, role, address, min(3.0, timeout))
     try:
         async with asyncio.timeout(timeout):
-            await _ready(channel, reason)
+            return await attempt.until_ready()
     except TimeoutError:
-        await channel.close(None)
-        raise await reason() from None
-    except BaseException:
-        await channel.close(None)
-        raise
-    return channel
+        raise await attempt.reason() from None
 
 
-async def _ready(channel: grpc.aio.Channel, reason: Callable[[], Awaitable[UmpcError]]) -> None:
-    """Wait until the channel is ready. Raises: CertificateError, if that is the reason."""
+class _Attempt:
+    """The way to a channel: look at the server's certificate, trust it alone, and connect."""
+
+    def __init__(self, identity: Identity, name: str, role: str, address: str, seconds: float):
+        self._identity = identity.latest()
+        self._name = name
+        self._role = role
+        self._address = address
+        self._seconds = seconds
+
+    async def until_ready(self) -> grpc.aio.Channel:
+        """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
+        pause = FIRST_PAUSE
+        while True:
+            self._identity = self._identity.latest()
+            shown = await shown_certificate(self._address, self._seconds)
+            channel = None if shown is None else await self._connect(await self._verified(shown))
+            if channel is not None:
+                return channel
+            error = await self.reason()
+            if isinstance(error, CertificateError):
+                raise error
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _verified(self, der: bytes) -> bytes:
+        """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""
+        us = self._identity
+        try:
+            name, role = verify_certificate(der, us.ca_pem, now=clock(), revoked=us.revoked)
+            if role != self._role or self._name not in (name, "any"):
+                raise CertificateError(
+                    f"at {self._address} is {role} {name!r}, expected {self._role} {self._name!r}: "
+                    "check the address, or the name in the study"
+                )
+        except CertificateError as error:
+            told = await self.reason()
+            raise told if isinstance(told, CertificateError) else error from None
+        return ssl.DER_cert_to_PEM_cert(der).encode()
+
+    async def _connect(self, server_pem: bytes) -> grpc.aio.Channel | None:
+        """Return a ready channel to the server with this certificate, or None if there is none."""
+        host, port = split_address(self._address)
+        target = f"dns:///{f'[{host}]' if ':' in host else host}:{port}"
+        override = ("grpc.ssl_target_name_override", host_name(self._name, self._role))
+        credentials = channel_credentials(self._identity, server_pem)
+        channel = grpc.aio.secure_channel(target, credentials, options=(*CHANNEL, override))
+        try:
+            if await _is_ready(channel):
+                return channel
+        except BaseException:
+            await channel.close(None)
+            raise
+        await channel.close(None)
+        return None
+
+    async def reason(self) -> UmpcError:
+        """Return what is wrong with the connection."""
+        parts = (self._identity, self._name, self._role, self._address, self._seconds)
+        return await asyncio.to_thread(explain, *parts)
+
+
+async def _is_ready(channel: grpc.aio.Channel) -> bool:
+    """Wait until the channel is ready, or until its first handshake fails."""
     states = grpc.ChannelConnectivity
     while (state := channel.get_state(try_to_connect=True)) is not states.READY:
         if state is states.TRANSIENT_FAILURE:
-            error = await reason()
-            if isinstance(error, CertificateError):
-                raise error
+            return False
         await channel.wait_for_state_change(state)
+    return True
 
 
 def make_server(identity: Identity, allowed: Allowed) -> grpc.aio.Server:
@@ -181,10 +237,11 @@ def _failure(family: int, address: SocketAddress) -> int:
 class RoleGuard(ServerInterceptor):
     """An interceptor that refuses a method to roles for which it is not listed.
 
-    The role is the one in the caller's certificate.
+    The role is the one in the caller's certificate. A revoked certificate has none.
     """
 
     def __init__(self, identity: Identity, allowed: Allowed):
+        self._identity = identity
         self._self = f"{identity.role} {identity.name!r}"
         self._allowed = {method: frozenset(roles) for method, roles in allowed.items()}
 
@@ -217,7 +274,7 @@ class RoleGuard(ServerInterceptor):
 
     async def _check(self, context: AnyContext, method: str) -> None:
         try:
-            peer = peer_of(context)
+            peer = peer_of(context, revoked=self._identity.latest().revoked)
         except CertificateError as error:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, error.message)
         if peer.role not in self._allowed.get(method, ()):

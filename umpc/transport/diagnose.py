@@ -1,4 +1,7 @@
-"""The reason why a peer cannot be reached, in one sentence.
+"""A look at a peer with the standard library: its certificate, and why it cannot be reached.
+
+gRPC for Python shows a client no certificate of the server. `shown_certificate` makes a TLS
+connection of its own to see it, and sends nothing over it.
 
 gRPC reports a missing certificate, another authority, an expired certificate and plain text all as
 "UNAVAILABLE: Socket closed". `explain` repeats the connection with the standard library alone:
@@ -7,6 +10,7 @@ name, TCP, TLS, certificates, one step after the other.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -24,6 +28,27 @@ if TYPE_CHECKING:
 X509_V_FLAG_NO_CHECK_TIME = 0x200000
 """OpenSSL's flag to ignore the dates. An expired certificate can then still be read and named."""
 DATE = "%Y-%m-%d %H:%M"
+
+
+async def shown_certificate(address: str, timeout: float) -> bytes | None:
+    """Return the certificate (DER) that the server at an address shows, or None if it shows none.
+
+    The server proves in the handshake that it has the key. Nothing else is verified here, and this
+    side shows no certificate and sends nothing.
+    """
+    host, port = split_address(address)
+    context = _tls_1_3()
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(timeout):
+            _, writer = await asyncio.open_connection(host, port, ssl=context)
+    except OSError:  # ssl.SSLError and TimeoutError are among them
+        return None
+    try:
+        shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(True)
+        return shown
+    finally:
+        writer.transport.abort()
 
 
 def explain(
@@ -105,7 +130,10 @@ def _tls(
     context = _context(identity)
     try:
         with context.wrap_socket(plain, server_hostname=f"{name}.{role}.umpc") as tls:
-            _check_theirs(tls.getpeercert() or {}, name, role, who, now)
+            theirs = tls.getpeercert() or {}
+            _check_theirs(theirs, name, role, who, now)
+            if identity.revoked is not None:
+                identity.revoked.check(int(str(theirs["serialNumber"]), 16), name, role)
             _check_accepted(tls, identity, who)
     except ssl.SSLCertVerificationError as error:
         raise CertificateError(
@@ -121,13 +149,18 @@ def _tls(
         raise _handshake_error(error, who) from None
 
 
-def _context(identity: Identity) -> ssl.SSLContext:
+def _tls_1_3() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # `_check_theirs` does, and names the server that it found
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
+def _context(identity: Identity) -> ssl.SSLContext:
+    context = _tls_1_3()
     context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
     context.load_verify_locations(cadata=identity.ca_pem.decode())
-    context.set_alpn_protocols(["h2"])
     with _as_file(identity.cert_pem + identity.key_pem) as path:
         context.load_cert_chain(path)
     return context

@@ -1,21 +1,48 @@
-"""The identity of one process: its certificate, its key, and the authority that it trusts."""
+"""The identity of one process: its certificate, its key, and the authority that it trusts.
+
+An `Identity` is a snapshot of a folder with these files. `Identity.latest` returns the snapshot of
+now, so a process uses renewed files and a new list of revoked certificates without a restart:
+
+| file | what it is | a change that is not usable |
+|---|---|---|
+| ca.pem | the authority's certificate | the former one stays; another authority needs a restart |
+| cert.pem, key.pem | this process's certificate and its key | the former pair stays in use |
+| crl.pem | the list of revoked certificates; it may be absent | the former list stays in use |
+
+A change that is not usable is logged as a warning, and the files are read again when they change.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from cryptography import x509
+
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
+    REMAKE,
     check_validity,
     fingerprint,
     is_signed_by,
     issuer_fingerprint,
-    load_certificate,
-    load_key,
     names_of,
+    parse_certificate,
+    parse_key,
+    read_file,
 )
+from umpc.transport.revocation import check_follows, load_revoked
+from umpc.transport.revoked import Revoked
+
+log = logging.getLogger("umpc.identity")
+
+FILES = ("ca.pem", "cert.pem", "key.pem", "crl.pem")
+Stamp = tuple[int, int, int, int] | None
+"""What the file system says of a file: it changes whenever the file's content does."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +55,126 @@ class Identity:
     cert_pem: bytes = field(repr=False)
     key_pem: bytes = field(repr=False)
     not_after: datetime
+    revoked: Revoked | None = field(default=None, repr=False)
+    source: IdentityFolder | None = field(default=None, repr=False, compare=False)
+
+    def latest(self) -> Identity:
+        """Return the identity that the folder holds now, or this one if there is no folder."""
+        return self.source.latest() if self.source else self
+
+    @property
+    def certificate(self) -> x509.Certificate:
+        """The certificate of this process."""
+        return parse_certificate(self.cert_pem, "the identity's cert.pem")
 
 
 def load_identity(
     folder: Path | str, expected_role: str | None = None, *, now: datetime | None = None
 ) -> Identity:
-    """Read ca.pem, cert.pem and key.pem of a site.
+    """Read ca.pem, cert.pem and key.pem of a site, and crl.pem if it is there.
 
     Raises: CertificateError, with the reason why peers would refuse this identity and what to do.
     """
-    ca_path = Path(folder) / "ca.pem"
-    cert_path = Path(folder) / "cert.pem"
-    key_path = Path(folder) / "key.pem"
-    ca = load_certificate(ca_path)
-    cert = load_certificate(cert_path)
-    key = load_key(key_path)
+    return IdentityFolder(Path(folder), expected_role, now).latest()
+
+
+class IdentityFolder:
+    """The folder of one identity. Any thread may ask for the latest snapshot.
+
+    Raises: CertificateError, from the constructor only.
+    """
+
+    def __init__(self, folder: Path, expected_role: str | None, now: datetime | None):
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._stamps = self._stamp_files()
+        pair = _read_pair(folder, now)
+        _check_role(pair, folder / "cert.pem", expected_role)
+        revoked = load_revoked(folder / "crl.pem", pair.ca_pem)
+        self._held = replace(pair, revoked=revoked, source=self)
+        _check_own(self._held)
+
+    def latest(self) -> Identity:
+        """Return the identity of now. Only four calls of `stat` if no file has changed."""
+        with self._lock:
+            stamps = self._stamp_files()
+            if stamps != self._stamps:
+                before, self._stamps = self._stamps, stamps
+                if stamps[-1] != before[-1]:
+                    self._try(self._read_list, "the former list of revoked certificates")
+                if stamps[:-1] != before[:-1]:
+                    self._try(self._renew, "the former certificate")
+                self._warn_if_revoked()
+            return self._held
+
+    def _try(self, change: Callable[[], None], what_stays: str) -> None:
+        try:
+            change()
+        except CertificateError as error:
+            log.warning("%s. %s stays in use", error.message, what_stays.capitalize())
+
+    def _read_list(self) -> None:
+        path = self._folder / "crl.pem"
+        revoked = load_revoked(path, self._held.ca_pem)
+        if revoked is None:
+            raise CertificateError(f"{path} is gone: restore it")
+        check_follows(revoked, self._held.revoked, str(path))
+        self._held = replace(self._held, revoked=revoked)
+        log.info(
+            "%s: list %d of revoked certificates, of %s UTC, with %d entries, counts from now on",
+            path,
+            revoked.number,
+            f"{revoked.made:%F %R}",
+            len(revoked.serials),
+        )
+
+    def _renew(self) -> None:
+        held, path = self._held, self._folder / "cert.pem"
+        pair = _read_pair(self._folder, None)
+        if (pair.name, pair.role) != (held.name, held.role):
+            raise CertificateError(
+                f"{path} is now of {pair.role} {pair.name!r}, but this is {held.role} "
+                f"{held.name!r}: put the right certificate there, or restart"
+            )
+        if pair.ca_pem != held.ca_pem:
+            raise CertificateError(
+                f"{self._folder / 'ca.pem'} is now of another authority: restart to change it"
+            )
+        if (pair.cert_pem, pair.key_pem) == (held.cert_pem, held.key_pem):
+            return
+        renewed = replace(pair, revoked=held.revoked, source=self)
+        _check_own(renewed)
+        self._held = renewed
+        log.info(
+            "%s: the certificate until %s UTC is used from now on", path, f"{pair.not_after:%F %R}"
+        )
+
+    def _warn_if_revoked(self) -> None:
+        try:
+            _check_own(self._held)
+        except CertificateError as error:
+            log.error("%s", error.message)
+
+    def _stamp_files(self) -> tuple[Stamp, ...]:
+        return tuple(_stamp(self._folder / name) for name in FILES)
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read_pair(folder: Path, now: datetime | None) -> Identity:
+    """Return the identity without its list. Every file is read once. Raises: CertificateError."""
+    paths = [folder / name for name in FILES[:3]]
+    ca_path, cert_path, key_path = paths
+    ca_pem, cert_pem, key_pem = [read_file(path, REMAKE) for path in paths]
+    ca = parse_certificate(ca_pem, str(ca_path))
+    cert = parse_certificate(cert_pem, str(cert_path))
+    key = parse_key(key_pem, str(key_path))
     name, role = names_of(cert)
     if key.public_key() != cert.public_key():
         raise CertificateError(
@@ -56,16 +188,23 @@ def load_identity(
         )
     check_validity(ca, str(ca_path), now)
     check_validity(cert, str(cert_path), now)
-    if expected_role is not None and role != expected_role:
+    return Identity(name, role, ca_pem, cert_pem, key_pem, cert.not_valid_after_utc)
+
+
+def _check_role(identity: Identity, path: Path, expected: str | None) -> None:
+    if expected is not None and identity.role != expected:
         raise CertificateError(
-            f"{cert_path} is for the role {role} ({name!r}), expected role {expected_role}: "
-            f"give the folder of a {expected_role}, or request a certificate for that role"
+            f"{path} is for the role {identity.role} ({identity.name!r}), expected role "
+            f"{expected}: give the folder of a {expected}, or request a certificate for that role"
         )
-    return Identity(
-        name=name,
-        role=role,
-        ca_pem=ca_path.read_bytes(),
-        cert_pem=cert_path.read_bytes(),
-        key_pem=key_path.read_bytes(),
-        not_after=cert.not_valid_after_utc,
-    )
+
+
+def _check_own(identity: Identity) -> None:
+    """Check that the own certificate is not revoked. Raises: CertificateError."""
+    if identity.revoked is not None and identity.certificate.serial_number in identity.revoked:
+        raise CertificateError(
+            f"the certificate of this process ({identity.role} {identity.name!r}) is revoked, so "
+            "all others refuse it: ask the authority for the reason, then make a new key and "
+            "request with `umpc ca request`",
+            culprit=identity.name,
+        )

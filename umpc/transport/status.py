@@ -50,8 +50,13 @@ def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
     return grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error.message}"
 
 
-def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
-    """Return the error that a failed call stands for, with the peer as its culprit."""
+def error_of(
+    failure: grpc.aio.AioRpcError, peer: str, step: str, own: str | None = None
+) -> UmpcError:
+    """Return the error that a failed call stands for, with the peer as its culprit.
+
+    Args: own: the name of this process, the culprit if the peer refused its certificate.
+    """
     name, _, text = (failure.details() or "").partition(": ")
     cls = error_classes().get(name)
     if cls is not None:
@@ -70,7 +75,11 @@ def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
             return StepTimeout(
                 f"{peer} did not finish step {step} in time", culprit=peer, step=step
             )
-        case grpc.StatusCode.PERMISSION_DENIED | grpc.StatusCode.UNAUTHENTICATED:
+        case grpc.StatusCode.UNAUTHENTICATED:  # our certificate is expired or revoked
+            return CertificateError(
+                f"{peer} refused this process's certificate: {failure.details()}", culprit=own
+            )
+        case grpc.StatusCode.PERMISSION_DENIED:
             return CertificateError(
                 f"{peer} refused this process's certificate: {failure.details()}", culprit=peer
             )

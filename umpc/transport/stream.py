@@ -81,6 +81,7 @@ class RpcStream(Generic[Request, Reply]):
         self._decode = decode
         self._ahead = ahead
         self._early_end = early_end
+        self._own: str | None = None
         self._channel: Channel | None = None
         self._call: Call[Request, Any] | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -96,6 +97,7 @@ class RpcStream(Generic[Request, Reply]):
 
     async def connect(self, identity: Identity, role: str, address: str) -> None:
         """Open the channel to the peer. Raises: PeerUnavailable, CertificateError, ConfigError."""
+        self._own = identity.name
         self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS)
 
     @property
@@ -184,7 +186,7 @@ class RpcStream(Generic[Request, Reply]):
             if self._early_end:
                 failure = self.violation(self._early_end)
         except grpc.aio.AioRpcError as error:
-            failure = error_of(error, self.peer, self.step)
+            failure = error_of(error, self.peer, self.step, self._own)
         except EncodingError as error:
             failure = self.violation(error.message)
         except grpc.aio.BaseError as error:
@@ -216,7 +218,7 @@ class RpcStream(Generic[Request, Reply]):
             async with self._writing:
                 await call.write(request)
         except grpc.aio.AioRpcError as error:
-            raise error_of(error, self.peer, step) from error
+            raise error_of(error, self.peer, step, self._own) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
             raise lost(self.peer, step, repr(error)) from error
 

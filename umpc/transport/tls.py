@@ -32,8 +32,9 @@ import grpc.aio  # noqa: E402
 from cryptography import x509  # noqa: E402
 
 from umpc.errors import CertificateError, LocalProtocolError  # noqa: E402
-from umpc.transport.certificates import check_validity, names_of  # noqa: E402
+from umpc.transport.certificates import check_validity, names_of, refusing  # noqa: E402
 from umpc.transport.identity import Identity  # noqa: E402
+from umpc.transport.revoked import Revoked  # noqa: E402
 
 __all__ = ["Peer", "channel_credentials", "grpc", "peer_of", "server_credentials"]
 
@@ -56,29 +57,56 @@ class CallContext(Protocol):
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
-    """Return credentials that show our certificate and demand one of the same authority."""
+    """Return credentials that show our certificate and demand one of the same authority.
+
+    Every handshake uses the certificate that the identity's folder holds at that time.
+    """
     _refuse_if_too_late()
-    pair = (identity.key_pem, identity.cert_pem)
-    return grpc.ssl_server_credentials(
-        [pair], root_certificates=identity.ca_pem, require_client_auth=True
+    shown = identity.latest()
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        """Return the configuration for the next handshake, or None if it stays."""
+        nonlocal shown
+        former, shown = shown, identity.latest()
+        return None if shown.cert_pem == former.cert_pem else _configuration(shown)
+
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(shown),
+        renewed,  # type: ignore[arg-type]  # gRPC documents None, the stubs do not know it
+        require_client_authentication=True,
     )
 
 
-def channel_credentials(identity: Identity) -> grpc.ChannelCredentials:
-    """Return credentials that show our certificate and trust servers of the same authority."""
+def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
+    pair = (identity.key_pem, identity.cert_pem)
+    return grpc.ssl_server_certificate_configuration([pair], root_certificates=identity.ca_pem)
+
+
+def channel_credentials(identity: Identity, server_pem: bytes) -> grpc.ChannelCredentials:
+    """Return credentials that show our certificate and trust exactly one server's certificate.
+
+    gRPC for Python tells a client nothing about the server's certificate, so a client cannot look
+    for it in the list of revoked ones. It therefore looks at the certificate first, over a
+    connection of its own (`diagnose.shown_certificate`), and then trusts that certificate alone.
+    Without its key nobody completes a handshake on the channel, now or after a reconnect.
+
+    Args: server_pem: the certificate, which `verify_certificate` accepted.
+    """
     _refuse_if_too_late()
-    return grpc.ssl_channel_credentials(identity.ca_pem, identity.key_pem, identity.cert_pem)
+    return grpc.ssl_channel_credentials(server_pem, identity.key_pem, identity.cert_pem)
 
 
-def peer_of(context: CallContext, *, now: datetime | None = None) -> Peer:
+def peer_of(
+    context: CallContext, *, now: datetime | None = None, revoked: Revoked | None = None
+) -> Peer:
     """Return the name and role of the client of a call.
 
     The handshake verified the certificate when the connection began, or when the TLS session began
-    that it resumes. The dates are therefore checked again here: a certificate ends at its date,
-    and not at the end of the connection.
+    that it resumes. The dates and the list of revoked certificates are therefore checked again
+    here: a certificate ends at its date, and not at the end of the connection.
 
     Raises: CertificateError if the client showed no certificate, one of another form than ours, or
-    an expired one.
+    one that is expired or revoked.
     """
     shown = list(context.auth_context().get("x509_pem_cert", ()))
     if len(shown) != 1:
@@ -87,12 +115,15 @@ def peer_of(context: CallContext, *, now: datetime | None = None) -> Peer:
         )
     cert, peer = _read(bytes(shown[0]))
     check_validity(cert, f"the certificate of {peer}", now)
+    if revoked is not None:
+        revoked.check(cert.serial_number, peer.name, peer.role)
     return peer
 
 
 @lru_cache(maxsize=1024)
 def _read(pem: bytes) -> tuple[x509.Certificate, Peer]:
-    cert = x509.load_pem_x509_certificate(pem)
+    with refusing("a client showed a malformed certificate; refuse the call"):
+        cert = x509.load_pem_x509_certificate(pem)
     return cert, Peer(*names_of(cert))
 
 
