@@ -103,7 +103,11 @@ class Authority:
         )
         authority = cls(cert, key, Path(folder))
         _write_secret(key_path, key)
-        write_atomically(ca_path, authority.ca_pem)
+        try:
+            write_atomically(ca_path, authority.ca_pem)
+        except CertificateError:
+            key_path.unlink()  # half an authority would stand in the way of a whole one
+            raise
         return authority
 
     @classmethod
@@ -274,6 +278,8 @@ def _write_secret(path: Path, key: Key) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         path.unlink(missing_ok=True)
         raise _unwritten(path, error) from None
