@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.status import status
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ def node() -> None:
     \b
     umpc node template --name north > node.toml
     umpc node start --config node.toml
+    umpc node status --config node.toml
     """
+
+
+node.add_command(status)
 
 
 @node.command()
@@ -204,6 +209,7 @@ async def _serve(
     """
     from umpc.failpoints import describe
     from umpc.transport.channels import bind, make_server
+    from umpc.transport.expiry import keep_watch
 
     done = asyncio.Event()
     ended: list[UmpcError | None] = []
@@ -218,6 +224,7 @@ async def _serve(
     add(server, finished)
     address = await bind(server, identity, listen)
     await server.start()
+    watch = asyncio.create_task(keep_watch(identity))
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, done.set)
@@ -227,6 +234,7 @@ async def _serve(
         print(describe(), file=sys.stderr, flush=True)
     print(f"ready: {identity.role} {identity.name} on {address}", flush=True)
     await done.wait()
+    watch.cancel()
     await server.stop(grace=1)
     for error in ended:
         if error is not None:

@@ -103,6 +103,7 @@ def run(file: Path, style: str, page: Path | None) -> None:
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
+    _warn_of_dates(identity)
     with ProgressShow() as tell:
         report = asyncio.run(run_study(entries.study(identity.name), identity, tell))
     print_report(report, style)
@@ -138,6 +139,7 @@ def prepare(file: Path, style: str) -> None:
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
+    _warn_of_dates(identity)
     wanted = entries.study(identity.name)
     with ProgressShow() as tell:
         preparation = asyncio.run(prepare_study(wanted, identity, tell))
@@ -170,6 +172,7 @@ def check(file: Path, records: str | None, contact: bool) -> None:
 
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
+    _warn_of_dates(identity)
     checked = entries.study(identity.name)
     for label, text in _description(checked):
         _echo(label, text)
@@ -177,6 +180,14 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         _predict(checked, records)
     if contact:
         _contact(checked, identity)
+
+
+def _warn_of_dates(identity: Identity) -> None:
+    """Say on standard error which of the coordinator's certificates end soon."""
+    from umpc.transport.expiry import due
+
+    for sentence in due(identity):
+        click.echo(f"warning: {sentence}", err=True)
 
 
 def _echo(label: str, text: str) -> None:

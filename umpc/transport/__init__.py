@@ -10,9 +10,10 @@ Certificates hold the name and the role of a process.
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `issued.py` | the authority's record of the certificates that it issued |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
+| `expiry.py` | which dates of an identity need somebody's attention |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
-| `diagnose.py` | the reason why a peer cannot be reached, in one sentence |
+| `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |

@@ -85,7 +85,7 @@ class IdentityFolder:
     """
 
     def __init__(self, folder: Path, expected_role: str | None, now: datetime | None):
-        self._folder = folder
+        self.folder = folder
         self._lock = threading.Lock()
         self._stamps = self._stamp_files()
         pair = _read_pair(folder, now)
@@ -114,7 +114,7 @@ class IdentityFolder:
             log.warning("%s. %s stays in use", error.message, what_stays.capitalize())
 
     def _read_list(self) -> None:
-        path = self._folder / "crl.pem"
+        path = self.folder / "crl.pem"
         revoked = load_revoked(path, self._held.ca_pem)
         if revoked is None:
             raise CertificateError(f"{path} is gone: restore it")
@@ -129,8 +129,8 @@ class IdentityFolder:
         )
 
     def _renew(self) -> None:
-        held, path = self._held, self._folder / "cert.pem"
-        pair = _read_pair(self._folder, None)
+        held, path = self._held, self.folder / "cert.pem"
+        pair = _read_pair(self.folder, None)
         if (pair.name, pair.role) != (held.name, held.role):
             raise CertificateError(
                 f"{path} is now of {pair.role} {pair.name!r}, but this is {held.role} "
@@ -138,7 +138,7 @@ class IdentityFolder:
             )
         if pair.ca_pem != held.ca_pem:
             raise CertificateError(
-                f"{self._folder / 'ca.pem'} is now of another authority: restart to change it"
+                f"{self.folder / 'ca.pem'} is now of another authority: restart to change it"
             )
         if (pair.cert_pem, pair.key_pem) == (held.cert_pem, held.key_pem):
             return
@@ -156,7 +156,7 @@ class IdentityFolder:
             log.error("%s", error.message)
 
     def _stamp_files(self) -> tuple[Stamp, ...]:
-        return tuple(_stamp(self._folder / name) for name in FILES)
+        return tuple(_stamp(self.folder / name) for name in FILES)
 
 
 def _stamp(path: Path) -> Stamp:

@@ -1,0 +1,165 @@
+"""`umpc node status`: the state of a site's node, from the site's own files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from umpc.errors import UmpcError
+
+if TYPE_CHECKING:
+    from umpc.node.config import NodeConfig
+    from umpc.transport.revoked import Revoked
+
+DIGITS = 16
+"""Hexadecimal digits of a study's hash that are shown."""
+SHOWN = 5
+"""Studies of one kind that are shown by name."""
+
+
+@click.command()
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The node's TOML file.",
+)
+def status(config: Path) -> None:
+    """Show the node's certificate, list of revoked ones, budget, and studies that wait.
+
+    The command only reads the site's files. It works while the node runs, and also while it does
+    not. Its last lines say what somebody must do. The exit code is 0 if that is nothing, and 1
+    otherwise, so a monitor can call it.
+
+    \b
+    Example:
+      umpc node status --config node.toml
+    """
+    from umpc.node.config import load_node_config
+
+    loaded = load_node_config(config)
+    show = Sheet()
+    for part in (_identity, _budget, _studies):
+        try:
+            part(loaded, show)
+        except UmpcError as error:
+            show.must(error.message)
+    show.end()
+    if show.to_do:
+        click.get_current_context().exit(1)
+
+
+class Sheet:
+    """Lines of a label and a text, and what must be done."""
+
+    def __init__(self) -> None:
+        self.to_do: list[str] = []
+
+    def line(self, label: str, text: object) -> None:
+        """Print one line."""
+        click.echo(f"{label:<12} {text}")
+
+    def must(self, sentence: str) -> None:
+        """Note that somebody must do something."""
+        self.to_do.append(sentence)
+
+    def end(self) -> None:
+        """Print what must be done."""
+        for sentence in self.to_do or ["nothing"]:
+            self.line("to do", sentence)
+
+
+def _identity(config: NodeConfig, show: Sheet) -> None:
+    from umpc.transport.expiry import due
+    from umpc.transport.identity import load_identity
+
+    show.line("name", config.name)
+    show.line("role", "node")
+    show.line("address", config.listen)
+    try:
+        identity = load_identity(config.identity, "node")
+    except UmpcError:
+        _dates_of(config.identity, show)
+        raise
+    _dates_of(config.identity, show)
+    show.line("list", _list(identity.revoked))
+    if identity.name != config.name:
+        show.must(
+            f"the certificate is for {identity.name!r} and {config.file} is for {config.name!r}: "
+            "make both names equal"
+        )
+    for sentence in due(identity):
+        show.must(sentence)
+
+
+def _dates_of(folder: Path, show: Sheet) -> None:
+    """Show the certificate's dates, also if it is of no use as an identity."""
+    from umpc.transport.certificates import load_certificate
+
+    cert = load_certificate(folder / "cert.pem")
+    since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
+    days = (until - datetime.now(UTC)).days
+    left = f"{days} days left" if days >= 0 else "expired"
+    show.line("certificate", f"from {since:%Y-%m-%d} until {until:%Y-%m-%d %H:%M} UTC, {left}")
+    show.line("serial", f"{cert.serial_number:x}")
+
+
+def _list(revoked: Revoked | None) -> str:
+    if revoked is None:
+        return "no list of revoked certificates"
+    return (
+        f"number {revoked.number} of {revoked.made:%Y-%m-%d %H:%M} UTC, {len(revoked.serials)} "
+        f"revoked, next due {revoked.next_update:%Y-%m-%d}"
+    )
+
+
+def _budget(config: NodeConfig, show: Sheet) -> None:
+    from umpc.cli.budget import studies
+    from umpc.node.budget.ledgerfile import Place, read_beside
+
+    place = Place.of(config.ledger, config.anchor)
+    if not place.ledger.exists():
+        show.line(
+            "budget", f"{config.epsilon} in all; the node makes its ledger at its first start"
+        )
+        return
+    snapshot = read_beside(place)
+    for name, balance in (
+        ("epsilon", snapshot.account.epsilon()),
+        ("delta", snapshot.account.delta()),
+    ):
+        show.line(
+            name,
+            f"{balance.left} left of {balance.total} ({balance.spent} spent, "
+            f"{balance.reserved} reserved)",
+        )
+    reserved = [entry for entry in studies(snapshot.rows) if entry["state"] == "reserved"]
+    _some(show, "reserved", [(entry["hash"], entry["name"]) for entry in reserved])
+    if snapshot.fault:
+        show.must(place.astray(snapshot.fault).message)
+
+
+def _studies(config: NodeConfig, show: Sheet) -> None:
+    from umpc.node.approvals import PENDING, Approvals, approvals_beside
+
+    waiting = [
+        entry
+        for entry in Approvals(approvals_beside(config.ledger)).entries()
+        if entry.state == PENDING
+    ]
+    _some(show, "waiting", [(entry.hash, entry.name) for entry in waiting])
+    if waiting:
+        show.must(f"decide on {len(waiting)} studies that wait: see `umpc approve list`")
+
+
+def _some(show: Sheet, label: str, studies: list[tuple[str, str]]) -> None:
+    """Show studies by hash and name: a few of them, and the number of the others."""
+    if not studies:
+        show.line(label, "no study")
+    for digits, name in studies[:SHOWN]:
+        show.line(label, f"study {name!a}, hash {digits[:DIGITS]}")
+    if len(studies) > SHOWN:
+        show.line(label, f"and {len(studies) - SHOWN} more studies")
