@@ -65,7 +65,7 @@ def test_sign_refuses_what_was_not_asked_for(authority, tmp_path, option, value)
     assert not (tmp_path / "cert.pem").exists()
 
 
-@pytest.mark.parametrize("out", ["ca.pem", "key.pem"])
+@pytest.mark.parametrize("out", ["ca.pem", "crl.pem", "key.pem"])
 def test_sign_does_not_overwrite_a_key_or_an_authority(authority, tmp_path, out):
     run("request", "--name", "a", "--role", "node", tmp_path)
     before = (tmp_path / "key.pem").read_bytes()
@@ -122,3 +122,34 @@ def test_help_loads_neither_grpc_nor_cryptography():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_revoke_by_name_serial_or_file_makes_a_list_for_every_site(authority, tmp_path):
+    for name in ("a", "b", "c"):
+        run("issue", "--authority", authority, "--name", name, "--role", "node", tmp_path / name)
+    by_name = run("revoke", "--authority", authority, "a")
+    assert "revoked      node 'a', valid until" in by_name
+    assert f"give {authority / 'crl.pem'} to every site" in by_name
+    shown = run("show", tmp_path / "b")
+    serial = next(line.split()[1] for line in shown.splitlines() if line.startswith("serial"))
+    run("revoke", "--authority", authority, serial)
+    said = run("revoke", "--authority", authority, tmp_path / "c/cert.pem")
+    assert "list         number 3" in said and "3 revoked" in said
+    assert "3 revoked" in run("show", authority)
+    with pytest.raises(ConfigError, match="'d' is no file, no serial number, and not the name"):
+        run("revoke", "--authority", authority, "d")
+
+
+def test_crl_renews_the_list_without_a_new_entry(authority):
+    said = run("crl", "--authority", authority, "--days", 7)
+    assert "list         number 1" in said and "0 revoked, next due" in said
+    assert "number 2" in run("crl", "--authority", authority)
+
+
+def test_sign_returns_the_list_with_the_certificate(authority, tmp_path):
+    run("crl", "--authority", authority)
+    run("request", "--name", "a", "--role", "node", tmp_path / "a")
+    csr, out = tmp_path / "a/request.csr", tmp_path / "out/cert.pem"
+    said = run("sign", "--authority", authority, csr, "--out", out)
+    assert str(tmp_path / "out/crl.pem") in said
+    assert (tmp_path / "out/crl.pem").read_bytes() == (authority / "crl.pem").read_bytes()

@@ -30,12 +30,14 @@ PR_SET_CHILD_SUBREAPER = 36
 MOST_BYTES = 1 << 20
 COMMON = (
     "umpc.transport.services",
+    "umpc.transport.expiry",
     "cryptography.hazmat.backends.openssl.backend",
     "umpc.cli.main",
     "umpc.failpoints",
 )
 IMPORTED = {
     "approve": ("umpc.cli.approve", "umpc.node.config", "umpc.node.approvals"),
+    "ca": ("umpc.cli.ca", "umpc.transport.authority"),
     "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
     "node": ("umpc.cli.serve", "umpc.node.server"),
     "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ def status(config: Path) -> None:
             show.must(error.message)
     show.end()
     if show.to_do:
-        click.get_current_context().exit(1)
+        sys.exit(1)
 
 
 class Sheet:

@@ -1,0 +1,121 @@
+"""`umpc node status`: what an administrator and a monitor see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.studies import KENDALL, make_study
+from umpc.cli.main import umpc
+from umpc.errors import ApprovalPending
+from umpc.node.approvals import Approvals, approvals_beside
+from umpc.node.budget.ledger import Ledger
+from umpc.transport.authority import Authority
+
+
+LONG_AGO = datetime.now(UTC) - timedelta(days=400)
+
+
+class Site:
+    """A node's folder with a certificate of `left` days, and the command."""
+
+    def __init__(self, folder, left=90):
+        self.folder = folder
+        self.authority = Authority.create(folder / "authority", now=LONG_AGO)
+        self.authority.issue("north", "node", folder / "site", days=left)
+        (folder / "t.csv").write_text("x\n1\n")
+        self.config = folder / "node.toml"
+        self.config.write_text(
+            'name = "north"\nlisten = "127.0.0.1:7100"\nidentity = "site"\n'
+            '[data]\npath = "t.csv"\n[budget]\nepsilon = 5\n'
+        )
+        self.ledger = folder / "north-ledger.sqlite"
+
+    def status(self):
+        """The exit code, the lines by their label, and what must be done."""
+        done = CliRunner().invoke(umpc, ["node", "status", "--config", str(self.config)])
+        lines = [line.partition(" ")[::2] for line in done.output.splitlines()]
+        shown = {label: text.strip() for label, text in lines}
+        return done.exit_code, shown, [text.strip() for label, text in lines if label == "to"]
+
+    def list(self, *serials, **changes):
+        self.authority.revoke(set(serials), **changes)
+        (self.folder / "site/crl.pem").write_bytes(self.authority.list_path.read_bytes())
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def test_all_is_well(site):
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)):
+        code, shown, to_do = site.status()  # while the node has its ledger open
+    assert (code, to_do) == (0, ["do        nothing"])
+    assert (shown["name"], shown["role"], shown["address"]) == ("north", "node", "127.0.0.1:7100")
+    assert "89 days left" in shown["certificate"] and shown["list"].startswith("no list")
+    assert shown["epsilon"] == "5 left of 5 (0 spent, 0 reserved)"
+    assert (shown["reserved"], shown["waiting"]) == ("no study", "no study")
+
+
+def test_before_the_first_start_there_is_no_ledger(site):
+    code, shown, _ = site.status()
+    assert code == 0 and "5 in all; the node makes its ledger" in shown["budget"]
+    assert not site.ledger.exists()
+
+
+def test_a_certificate_in_its_last_days_must_be_renewed(tmp_path):
+    code, shown, to_do = Site(tmp_path, left=10).status()
+    assert code == 1 and "9 days left" in shown["certificate"]
+    assert "expires in 9 days" in to_do[0]
+
+
+def test_the_list_is_shown_and_an_overdue_one_must_be_replaced(site):
+    site.list(1 << 100, 1 << 101)
+    code, shown, _ = site.status()
+    assert code == 0 and shown["list"].startswith("number 1 of ") and "2 revoked" in shown["list"]
+    site.list(now=datetime.now(UTC) - timedelta(days=40))
+    code, _, to_do = site.status()
+    assert code == 1 and "is overdue since" in to_do[0]
+
+
+def test_unusable_files_are_named_and_the_rest_is_still_shown(site):
+    (site.folder / "site/crl.pem").write_text("nonsense")
+    code, shown, to_do = site.status()
+    assert code == 1 and "crl.pem is not a list" in to_do[0]
+    assert "days left" in shown["certificate"] and "budget" in shown
+
+
+def test_an_expired_certificate_still_shows_its_dates(site):
+    past = datetime.now(UTC) - timedelta(days=100)
+    site.authority.issue("north", "node", site.folder / "site", now=past)
+    code, shown, to_do = site.status()
+    assert code == 1 and shown["certificate"].endswith("expired") and "expired" in to_do[0]
+
+
+def test_a_study_that_waits_for_a_person_must_be_decided(site):
+    approvals = Approvals(approvals_beside(site.ledger))
+    study = make_study(KENDALL, name="tau")
+    with pytest.raises(ApprovalPending):
+        approvals.require(study, "north")
+    code, shown, to_do = site.status()
+    assert code == 1 and shown["waiting"] == f"study 'tau', hash {study.hash.hex()[:16]}"
+    assert "decide on 1 studies" in to_do[0]
+
+
+def test_a_reserved_study_is_shown(site):
+    study = make_study(KENDALL, name="tau")
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)) as ledger:
+        ledger.reserve(study.hash, Fraction(1), Fraction(0), name="tau")
+        code, shown, _ = site.status()
+    assert code == 0 and shown["reserved"].startswith("study 'tau'")
+    assert shown["epsilon"] == "4 left of 5 (0 spent, 1 reserved)"
+
+
+def test_another_name_than_the_certificates_is_said(site):
+    site.config.write_text(site.config.read_text().replace('"north"', '"south"'))
+    code, _, to_do = site.status()
+    assert code == 1 and "for 'north'" in to_do[0] and "for 'south'" in to_do[0]
