@@ -15,7 +15,6 @@ from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.budget.ledger import Ledger
 from umpc.transport.authority import Authority
 
-
 LONG_AGO = datetime.now(UTC) - timedelta(days=400)
 
 
