@@ -18,6 +18,7 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
@@ -37,11 +38,9 @@ async def shown_certificate(address: str, timeout: float) -> bytes | None:
     side shows no certificate and sends nothing.
     """
     host, port = split_address(address)
-    context = _tls_1_3()
-    context.verify_mode = ssl.CERT_NONE
     try:
         async with asyncio.timeout(timeout):
-            _, writer = await asyncio.open_connection(host, port, ssl=context)
+            _, writer = await asyncio.open_connection(host, port, ssl=_looking())
     except OSError:  # ssl.SSLError and TimeoutError are among them
         return None
     try:
@@ -49,6 +48,14 @@ async def shown_certificate(address: str, timeout: float) -> bytes | None:
         return shown
     finally:
         writer.transport.abort()
+
+
+@cache
+def _looking() -> ssl.SSLContext:
+    """Return the settings of a look. They hold nothing of us, so all looks share them."""
+    context = _tls_1_3()
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def explain(
