@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import Authority, load_identity, request
 from umpc.transport.certificates import (
-    MAX_BYTES,
     load_certificate,
     load_request,
     names_of,
@@ -28,6 +27,7 @@ from umpc.transport.certificates import (
     public_key_of,
     verify_certificate,
 )
+from umpc.transport.files import MAX_BYTES
 from umpc.transport.revocation import parse_revoked
 from umpc.transport.tls import peer_of
 

@@ -123,8 +123,7 @@ def sign(
           --name hospital-a --role node --out for-hospital-a/cert.pem
     """
     from umpc.transport.authority import Authority, load_certificate, load_request, names_of
-    from umpc.transport.certificates import read_file
-    from umpc.transport.issued import write_atomically
+    from umpc.transport.files import read_file, write_atomically
 
     signer = Authority.open(authority)
     _refuse_overwriting(out)
@@ -140,7 +139,7 @@ def sign(
 def _refuse_overwriting(out: Path) -> None:
     """Raises: ConfigError if a certificate at `out` would replace a key or an authority."""
     from umpc.errors import ConfigError
-    from umpc.transport.certificates import read_file
+    from umpc.transport.files import read_file
 
     is_other = out.exists() and b"BEGIN CERTIFICATE-----" not in read_file(out, "choose another")
     if out.name in ("ca.pem", "crl.pem") or is_other:
@@ -237,7 +236,8 @@ def show(folder_or_cert: Path) -> None:
     Example:
       umpc ca show site
     """
-    from umpc.transport.certificates import REMAKE, load_certificate, read_file
+    from umpc.transport.certificates import REMAKE, load_certificate
+    from umpc.transport.files import read_file
     from umpc.transport.revocation import load_revoked
 
     path = folder_or_cert

@@ -6,6 +6,7 @@ Certificates hold the name and the role of a process.
 |---|---|
 | `authority.py` | the consortium's certificate authority; a site's key and request |
 | `certificates.py` | certificates, keys and requests: how they are read, and how each is checked |
+| `files.py` | small files: read with a limit, written whole or not at all |
 | `revoked.py` | the list of revoked certificates, as a value |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `issued.py` | the authority's record of the certificates that it issued |

@@ -12,7 +12,6 @@ Every function takes `now` as an argument and reads the clock only if it is left
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -39,11 +38,11 @@ from umpc.transport.certificates import (
     load_request,
     names_of,
     p256_key_of,
-    read_file,
     verify_certificate,
 )
+from umpc.transport.files import read_file, write_atomically, write_secret
 from umpc.transport.identity import Identity, load_identity
-from umpc.transport.issued import Issued, write_atomically
+from umpc.transport.issued import Issued
 from umpc.transport.revocation import FETCH, LIST_DAYS, load_revoked, next_list, sign_revoked
 from umpc.transport.revoked import Revoked
 
@@ -102,7 +101,7 @@ class Authority:
             .sign(key, hashes.SHA256())
         )
         authority = cls(cert, key, Path(folder))
-        _write_secret(key_path, key)
+        write_secret(key_path, _in_pem(key))
         try:
             write_atomically(ca_path, authority.ca_pem)
         except CertificateError:
@@ -262,33 +261,13 @@ def request(name: str, role: str, folder: Path | str) -> Path:
         .sign(key, hashes.SHA256())
     )
     if fresh:
-        _write_secret(key_path, key)
+        write_secret(key_path, _in_pem(key))
     write_atomically(path, csr.public_bytes(pem.Encoding.PEM))
     return path
 
 
-def _write_secret(path: Path, key: Key) -> None:
-    """Raises: CertificateError. A key that could not be written whole is removed."""
-    content = key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption())
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise _unwritten(path, error) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise _unwritten(path, error) from None
-
-
-def _unwritten(path: Path, error: OSError) -> CertificateError:
-    return CertificateError(
-        f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
-    )
+def _in_pem(key: Key) -> bytes:
+    return key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption())
 
 
 def _subject(name: str) -> x509.Name:

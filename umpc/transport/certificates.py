@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -27,13 +26,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from umpc.errors import CertificateError, ConfigError
+from umpc.transport.files import read_file
 from umpc.transport.revoked import Revoked
 
 ROLES = ("node", "dealer", "shuffler", "coordinator")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 REMAKE = "make it again with `umpc ca request` and `umpc ca sign`"
-MAX_BYTES = 1 << 20
-"""Largest file that is read. A certificate has about 1000 bytes, an entry of a list about 40."""
 MAX_DER = 8192
 """Longest certificate that a peer may show."""
 MALFORMED = (
@@ -229,7 +227,7 @@ def is_signed_by(cert: x509.Certificate, ca: x509.Certificate) -> bool:
     return True
 
 
-# ---- bytes and files -----------------------------------------------------------------------
+# ---- bytes ----------------------------------------------------------------------------------
 
 
 def load_certificate(path: Path, how: str = REMAKE) -> x509.Certificate:
@@ -279,24 +277,6 @@ def load_request(csr: bytes) -> x509.CertificateSigningRequest:
             "the request's signature is wrong, it was changed on its way: send it again"
         )
     return found
-
-
-def read_file(path: Path, how: str) -> bytes:
-    """Return the content of a small file. Raises: CertificateError."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise CertificateError(f"{path} is not a file: {how}")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        raise CertificateError(f"{path} is missing: {how}") from None
-    except OSError as error:
-        raise CertificateError(
-            f"{path} cannot be read ({error.strerror}): check owner and mode"
-        ) from None
-    if len(content) > MAX_BYTES:
-        raise CertificateError(f"{path} has more than {MAX_BYTES} bytes, too many to be one: {how}")
-    return content
 
 
 @contextlib.contextmanager

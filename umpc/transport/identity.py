@@ -33,8 +33,8 @@ from umpc.transport.certificates import (
     names_of,
     parse_certificate,
     parse_key,
-    read_file,
 )
+from umpc.transport.files import read_file
 from umpc.transport.revocation import check_follows, load_revoked
 from umpc.transport.revoked import Revoked
 

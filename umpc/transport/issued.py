@@ -7,20 +7,20 @@ one of them is revoked by its file.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization as pem
 
-from umpc.errors import CertificateError, ConfigError
+from umpc.errors import ConfigError
 from umpc.transport.certificates import (
     key_digest,
     load_certificate,
     names_of,
     p256_key_of,
 )
+from umpc.transport.files import write_atomically
 
 SERIAL = re.compile(r"(0x)?[0-9a-f]{16,40}")
 """A serial number as `umpc ca show` prints it. umpc draws them from 159 bits."""
@@ -81,20 +81,3 @@ class Issued:
 def _serial(text: str) -> int | None:
     digits = text.lower().replace(":", "")
     return int(digits, 16) if SERIAL.fullmatch(digits) else None
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that no reader ever sees in part. Raises: CertificateError."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise CertificateError(
-            f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
-        ) from None

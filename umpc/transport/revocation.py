@@ -21,9 +21,9 @@ from umpc.transport.certificates import (
     fingerprint,
     key_digest,
     parse_certificate,
-    read_file,
     refusing,
 )
+from umpc.transport.files import read_file
 from umpc.transport.revoked import Revoked
 
 LIST_DAYS = 30
