@@ -22,6 +22,7 @@ from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, find_protocol
 from umpc.study.document import Study
+from umpc.study.grades import HONEST
 from umpc.study.parts import FieldText, Participant
 from umpc.study.settings import Settings, keys_of
 from umpc.ustat.statistics import find_statistic
@@ -103,6 +104,14 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "equal parts."
         ),
     ] = []
+    adversary: Annotated[
+        str,
+        _about(
+            "The grade of the promise: honest, where everybody follows the protocol, or "
+            "lying_nodes, where the coordinator and max_colluding nodes may send anything. The "
+            "default is honest."
+        ),
+    ] = HONEST
     max_colluding: Annotated[
         int | None,
         _about(
@@ -159,6 +168,7 @@ class StudyFile:
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
+            adversary=entries.adversary,
             settings=self.read_settings(),
             coordinator=coordinator,
             nodes=nodes,
@@ -171,7 +181,8 @@ class StudyFile:
         nodes = len(self.entries.nodes)
         epsilon = str(self.entries.epsilon)
         try:
-            return self.protocol.read_settings(self.settings, nodes, epsilon)
+            settings = self.protocol.usual_of_grade(self.settings, self.entries.adversary)
+            return self.protocol.read_settings(settings, nodes, epsilon)
         except StudyError as error:
             raise StudyError(f"{self.path}: {error.message}") from error
 

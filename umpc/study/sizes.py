@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
+from math import ceil, comb
 from typing import Protocol
 
 from umpc.errors import RangeError
 from umpc.study.document import Study
+from umpc.study.grades import edge_change
 from umpc.ustat.sampling import (
     edge_count,
     max_degree,
@@ -140,7 +141,12 @@ class Sizes:
 
     @cached_property
     def sensitivities(self) -> tuple[int, ...]:
-        """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum."""
-        return tuple(
-            self.max_degree * kernel.sensitivity_units for kernel in self.study.parsed_kernels
+        """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum.
+
+        Δf is that of the study's grade: against lying nodes it is the robust sensitivity.
+        """
+        changes = (
+            edge_change(kernel, self.study.adversary) / kernel.unit
+            for kernel in self.study.parsed_kernels
         )
+        return tuple(self.max_degree * ceil(change) for change in changes)

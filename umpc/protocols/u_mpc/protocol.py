@@ -27,6 +27,7 @@ from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import Settings
 from umpc.study.sizes import Member, Sizes
 
@@ -46,9 +47,13 @@ class UMpc(StudyProtocol):
     """Noisy sums over E, under secret sharing."""
 
     settings: type[Settings] = UMpcSettings
+    adversaries: tuple[str, ...] = ADVERSARIES
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings(usual_settings(entries, nodes, epsilon), nodes, epsilon)
+
+    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
+        return entries if adversary == HONEST else {"noise": "distributed", **entries}
 
     def check(self, study: Study) -> None:
         check_settings(study)
