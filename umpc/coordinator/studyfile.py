@@ -190,6 +190,11 @@ class StudyFile:
         """This file with another protocol or other settings, for the same statistic and nodes."""
         return replace(self, protocol=protocol, settings=settings)
 
+    def in_grade(self, adversary: str) -> StudyFile:
+        """This file with another grade of promise."""
+        entries = msgspec.structs.replace(self.entries, adversary=adversary)
+        return replace(self, entries=entries)
+
     def _statistic(self) -> _Statistic:
         """The study's statistic: one of the library, or one's own function, traced here and now."""
         entries = self.entries

@@ -23,7 +23,7 @@ from umpc.errors import (
     StudyError,
     VersionMismatch,
 )
-from umpc.study.grades import HONEST
+from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Participant, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
 from umpc.ustat.kernel import Kernel
@@ -211,6 +211,12 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def honest(self) -> int:
         """h = N − t: the number of nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
+
+    @property
+    def promise(self) -> str:
+        """What the study promises, in one sentence."""
+        has_dealer = self.dealer is not None
+        return promise(self.adversary, self.max_colluding, len(self.nodes), has_dealer=has_dealer)
 
     def index_of(self, node: str) -> int:
         """The place of a node in the study. Raises: StudyError."""

@@ -30,9 +30,9 @@ _DEALER = "the dealer follows the protocol and colludes with nobody"
 _NO_DEALER = "there is no dealer"
 
 
-def promise(adversary: str, max_colluding: int, nodes: int, *, dealer: bool) -> str:
+def promise(adversary: str, max_colluding: int, nodes: int, *, has_dealer: bool) -> str:
     """The promise of a grade in one sentence."""
-    helpers = _DEALER if dealer else _NO_DEALER
+    helpers = _DEALER if has_dealer else _NO_DEALER
     return _PROMISES[adversary].format(t=max_colluding, n=nodes, helpers=helpers)
 
 

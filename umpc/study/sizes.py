@@ -6,14 +6,14 @@ All of it is known before anybody has the joint seed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, comb
 from typing import Protocol
 
 from umpc.errors import RangeError
 from umpc.study.document import Study
-from umpc.study.grades import edge_change
+from umpc.study.grades import HONEST, edge_change
 from umpc.ustat.sampling import (
     edge_count,
     max_degree,
@@ -82,6 +82,11 @@ class Sizes:
         counts = [member.records for member in members]
         firsts = [member.first_class for member in members]
         return cls(study, sum(counts), sum(firsts), sum(count > 0 for count in counts))
+
+    @cached_property
+    def if_honest(self) -> Sizes:
+        """The same sizes for the same study in grade honest, to say what its own grade costs."""
+        return replace(self, study=self.study.replaced(adversary=HONEST))
 
     @property
     def classes(self) -> ClassCounts:

@@ -111,6 +111,10 @@ class UMpc(StudyProtocol):
                 "noise",
                 f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
             )
+        if study.adversary != HONEST:
+            for kernel, law in zip(study.parsed_kernels, self.noise(sizes.if_honest), strict=True):
+                deviation = law.std * float(kernel.unit) / sizes.edges
+                yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
         source = "most from the dealer" if study.dealer else "for oblivious transfers"
         yield "rounds", f"{cost.rounds}, the reveal included"
         yield (
