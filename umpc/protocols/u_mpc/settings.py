@@ -68,7 +68,7 @@ class UMpcSettings(
         str,
         describe(
             "How the noise is drawn. The default is in_mpc for 2 to 16 nodes and an ε of at most "
-            "16, and distributed otherwise.",
+            "16 in grade honest, and distributed otherwise.",
             *NOISES,
         ),
     ] = "distributed"
