@@ -27,6 +27,10 @@ COMMON = {
     "epsilon": ('ε of the whole study: a number, or text such as `"1/3"`', ""),
     "split": ('each sum\'s part of ε, such as `["1/2", "1/2"]`', "equal parts"),
     "max_colluding": ("the number of nodes that may collude", "all nodes but one"),
+    "adversary": (
+        "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",
+        "`honest`",
+    ),
     "seconds_per_step": ("the time limit of each step", "600"),
     "identity": ("the coordinator's folder with `ca.pem`, `cert.pem` and `key.pem`", ""),
     "nodes": ("`[[nodes]]`: each node's `name` and `address`", ""),

@@ -117,6 +117,8 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         "field         'x': 0 to 3, in steps of 0.5",
         "field         'y': -1 to 1, in steps of 1",
         "field         'job': 'nurse', 'none'",
+        "adversary     honest: everybody follows the protocol; the coordinator and up to 2 of 3 "
+        "nodes may pool what they see: every record of the other nodes keeps epsilon",
         "epsilon       3/10",
         "noise         distributed, withstands 2 of 3 nodes that collude",
         "edges         all, balanced",

@@ -77,6 +77,16 @@ def test_rounds_and_bytes_are_those_of_the_plan(file):
     assert values["seconds_total"] > values["seconds_offline"] + values["seconds_online"] > 0
 
 
+def test_the_plan_says_what_the_grade_costs(file):
+    honest = planned(file())
+    assert not {"noise_std_if_honest", "noise_std_if_honest_usual"} & honest.keys()
+    lying = planned(file(adversary="lying_nodes", noise=None))
+    assert lying["noise_std_if_honest"] == honest["noise_std"]
+    assert lying["noise_std"] == pytest.approx(3 * honest["noise_std"], rel=1e-2)
+    assert lying["noise_std_if_honest_usual"] == planned(file(noise=None))["noise_std"]
+    assert lying["noise_std_if_honest_usual"] < honest["noise_std"]
+
+
 def seconds(file, network: Network, **changes):
     attempt = attempt_over(study_of(file(**changes)), "30,40,50")
     return attempt, predict(attempt), predict_seconds(attempt, predict(attempt), NOTHING, network)

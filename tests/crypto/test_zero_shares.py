@@ -91,3 +91,16 @@ def test_a_degenerate_key_names_its_sender(bad):
 
 def test_a_key_shows_nothing_of_itself():
     assert repr(KeyAgreement(seed_of("a"))) == "KeyAgreement(<redacted>)"
+
+
+@pytest.mark.parametrize("copied", ["the key", "another encoding of it"])
+def test_a_node_that_copies_a_key_does_not_cancel_the_masks_of_its_owner(copied):
+    """Node 1 lies between nodes 0 and 2 and learns nothing: its masks with both are independent."""
+    keys = [KeyAgreement(seed_of(f"copied {node}")) for node in range(3)]
+    names, publics = ["node-0", "node-1", "node-2"], [key.public_key for key in keys]
+    publics[2] = publics[0]
+    if copied != "the key":
+        publics[2] = publics[0][:-1] + bytes([publics[0][-1] ^ 128])  # X25519 ignores this bit
+        assert keys[1].seed_with(publics[2], "c") == keys[1].seed_with(publics[0], "a")
+    (mask,) = zero_shares(1, names, publics, keys[1], seed_of("attempt"), RINGS[1], 1)
+    assert mask != 0

@@ -56,6 +56,7 @@ CHANGES = {
     "estimator": "total",
     "split": ("1",),
     "sampling": "two_sample",
+    "adversary": "lying_nodes",
     "seconds_per_step": 601,
     "version": "0.0.0",
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from umpc.cli.deployment import UMPC, stop
-from umpc.errors import DataError, InvalidEpsilon, StudyError
+from umpc.errors import DataError, InvalidEpsilon, KernelError, StudyError
 
 KEYS = {
     *(
@@ -97,6 +97,23 @@ def test_the_noise_of_a_demo_has_the_formulas_standard_deviation(options, factor
     assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
 
 
+def test_a_demo_against_lying_nodes_has_the_noise_of_the_robust_sensitivity():
+    """Kendall's tau: 6 in the place of 2, and the noise of h = N − t nodes alone must suffice."""
+    options = ("--adversary", "lying_nodes", "--nodes", "4", "--max-colluding", "2")
+    report = result(*options)
+    for name, change in (("noise_std", 6), ("noise_std_if_honest", 2)):
+        q = exp(-1 / (change * report["max_degree"]))
+        expected = sqrt(4 / 2 * 2 * q) / (1 - q) / report["edges"]
+        assert report[name] == pytest.approx(expected, rel=1e-9)
+    assert (report["adversary"], report["noise"], report["delta"]) == (
+        "lying_nodes",
+        "distributed",
+        0,
+    )
+    assert "up to 2 of 4 nodes may send anything" in report["promise"]
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -119,6 +136,10 @@ def test_an_impossible_request_is_refused_before_any_process_starts():
         (("--fields", "mean radius,shoe size"), DataError),
     ]
     cases.append((("--edges", "many"), StudyError))
+    lying = ("--adversary", "lying_nodes")
+    cases.append(((*lying, "--statistic", "covariance"), KernelError))
+    cases.append(((*lying, "--noise", "in_mpc"), StudyError))
+    cases.append(((*lying, "--protocol", "bell-2pc"), StudyError))
     for options, error in cases:
         ended = demo(*options)
         assert ended.returncode == error.exit_code, ended.stderr

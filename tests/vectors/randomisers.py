@@ -125,7 +125,8 @@ def gopa(inputs: Values) -> Values:
             if peer == node:
                 continue
             agreed = keys[node].seed_with(keys[peer].public_key, f"node {peer}")
-            source = random_bits(Stream(derive(agreed, "gopa pair", attempt)))
+            places = (min(node, peer), max(node, peer))
+            source = random_bits(Stream(derive(agreed, "gopa pair", attempt, *places)))
             drawn = protocol.noise.pair_law.draw(source)
             pairs[peer] = drawn if node < peer else -drawn
         own_bits = random_bits(Stream(bytes.fromhex(inputs["noise_seeds"][node])))

@@ -95,7 +95,7 @@ def test_zero_shares(given: Values, due: Values):
     for low in range(len(secrets)):
         for high in range(low + 1, len(secrets)):
             agreed = secrets[low].exchange(X25519PublicKey.from_public_bytes(public[high]))
-            data = stream(derive(agreed, "zero share", attempt), size * given["sums"])
+            data = stream(derive(agreed, "zero share", attempt, low, high), size * given["sums"])
             for number in range(given["sums"]):
                 mask = int.from_bytes(data[size * number : size * (number + 1)], "little")
                 shares[low][number] = (shares[low][number] + mask) % modulus

@@ -190,12 +190,15 @@ def _statistic(study: Study) -> str:
 
 
 def _kernels(study: Study) -> Iterator[tuple[str, str]]:
+    from umpc.study.grades import edge_change
+
     for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
         interval = kernel.interval
         yield "kernel", kernel.text
         yield "  hash", kernel.hash
         yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
-        change = f"{interval.width} per edge when one record is replaced"
+        width = edge_change(kernel, study.adversary)
+        change = f"{width} per edge when one record is replaced"
         yield "  Δf", f"{change}; gets epsilon {epsilon}"
 
 
@@ -204,6 +207,7 @@ def _privacy(study: Study) -> Iterator[tuple[str, str]]:
     from umpc.protocols.registry import protocol_of
 
     protocol = protocol_of(study)
+    yield "adversary", f"{study.adversary}: {study.promise}"
     yield "epsilon", str(study.exact_epsilon)
     delta = protocol.known_delta(study)
     if delta:

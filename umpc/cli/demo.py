@@ -22,6 +22,7 @@ import click
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError, StudyError
 from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol, protocol_of
+from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import keys_of
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
@@ -55,6 +56,7 @@ SECTIONS = {
     "permutations": STUDY,
     "epsilon": STUDY,
     "max_colluding": STUDY,
+    "adversary": STUDY,
     "style": OUTPUT,
 }
 """Option → its section in the help text. Options that are not here join the last section."""
@@ -75,6 +77,7 @@ class DemoOptions:
     protocol: str
     epsilon: str
     max_colluding: int | None
+    adversary: str
     style: str
     page: Path | None
     keep: Path | None
@@ -193,6 +196,15 @@ def _flag(key: str) -> str:
     type=click.IntRange(min=0),
     help="The number of nodes that may collude. The default is all but one.",
 )
+@click.option(
+    "--adversary",
+    type=click.Choice(ADVERSARIES),
+    default=HONEST,
+    show_default=True,
+    metavar="NAME",
+    help="The grade of the promise: honest, or lying_nodes, where --max-colluding nodes and the "
+    "coordinator may send anything.",
+)
 @_settings_options
 @click.option(
     "--format",
@@ -223,6 +235,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
+    umpc demo --adversary lying_nodes
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --protocol central --noise hajek
@@ -332,6 +345,7 @@ def _write_study(
         "columns": [field.name for field in fields if not field.public],
         "parameters": dict(_pair("--parameter", text) for text in options.parameters),
         "max_colluding": options.max_colluding,
+        "adversary": options.adversary,
         "fields": [field_entry(field) for field in fields],
         "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
         **settings,

@@ -50,7 +50,8 @@ def _list(statistic: Statistic) -> None:
         text = to_text(kernel.expression)
         interval = kernel.interval
         click.echo(f"    {text if len(text) <= SHOWN else text[:SHOWN] + ' …'}")
-        click.echo(f"      range [{interval.low}, {interval.high}], Δf {interval.width}")
+        line = f"      range [{interval.low}, {interval.high}], Δf {interval.width}"
+        click.echo(f"{line}; {_against_liars(kernel)}")
     program = _program(found, statistic.sampling == "two_sample")
     for line in _costs(found, program):
         click.echo(f"    {line}")
@@ -152,7 +153,22 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
         click.echo(f"hash          {kernel.hash}")
         click.echo(f"range         [{interval.low}, {interval.high}], in steps of {kernel.unit}")
         click.echo(f"sensitivity   {interval.width} per edge when one record is replaced")
+        click.echo(f"              {_against_liars(kernel)}")
     _explain_cost(found, _program(found, two_sample))
+
+
+def _against_liars(kernel: Kernel) -> str:
+    """The robust sensitivity, or why adversary = "lying_nodes" does not allow the kernel."""
+    from umpc.errors import StudyError
+    from umpc.ustat.robust import obstacle
+
+    reason = obstacle(kernel.polynomial, kernel.degree)
+    if reason:
+        return f"not for lying nodes: {reason}"
+    try:
+        return f"against lying nodes Δf {kernel.robust.change}"
+    except StudyError as error:
+        return f"not for lying nodes: {error.message}"
 
 
 def _explain_cost(found: Sequence[Kernel], program: Program) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from umpc.cli.show import SETS, evaluated
 from umpc.errors import ConfigError
 from umpc.protocols.registry import find_protocol
+from umpc.study.grades import HONEST
 from umpc.study.report import Moment, Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
@@ -128,8 +129,15 @@ def _error_bars(report: Report) -> str:
 
 def _privacy(report: Report) -> list[tuple[str, str]]:
     protocol = find_protocol(report.protocol)
+    cost = ""
+    if report.adversary != HONEST and report.noise_std_if_honest is not None:
+        cost = (
+            f"; the noise's standard deviation would be {report.noise_std_if_honest:.3g} in grade "
+            f"{HONEST}"
+        )
     return [
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
+        (f"adversary: {report.adversary}", f"{report.promise}{cost}"),
         (f"of {report.nodes} nodes", protocol.describe_collusion(report.max_colluding)),
         ("most sets of a record", f"{report.max_degree:,}"),
         (

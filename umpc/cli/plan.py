@@ -120,7 +120,7 @@ def plan(
     network = Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter)
-    values = _own(attempt, table, network)
+    values = _own(attempt, table, network) | _if_honest(entries, attempt, records, table)
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error) if compare else []
@@ -169,6 +169,33 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
     }
 
 
+def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: ReferenceTable) -> Values:
+    """What the study's grade costs: the noise that grade honest would have.
+
+    First with the same setting of the noise, then with the usual one of the file in that grade.
+    """
+    from umpc.errors import StudyError
+    from umpc.planning.prediction import attempt_over
+    from umpc.protocols.registry import protocol_of
+    from umpc.study.grades import HONEST
+
+    study = attempt.study
+    if study.adversary == HONEST:
+        return {}
+    protocol = protocol_of(study)
+    others = {
+        "noise_std_if_honest": study.replaced(adversary=HONEST),
+        "noise_std_if_honest_usual": entries.in_grade(HONEST).study("coordinator"),
+    }
+    found: Values = dict.fromkeys(others)
+    for name, other in others.items():
+        try:
+            found[name] = protocol.error(attempt_over(other, records), like).noise
+        except StudyError:
+            continue  # `_own` has said why errors are not known
+    return found
+
+
 def _compare(
     entries: StudyFile, records: str, like: ReferenceTable, network: Network, error: float | None
 ) -> list[Alternative | Impossible]:
@@ -210,7 +237,7 @@ def _show(title: str, values: Mapping[str, float | None], over: str) -> None:
 def _shown(name: str, value: float | None) -> str:
     if value is None:
         return "not known"
-    if name in ERRORS:
+    if name in ERRORS or name.startswith("noise_std"):
         return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"

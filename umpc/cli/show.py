@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
+from umpc.study.grades import HONEST
 from umpc.study.report import Report
 
 if TYPE_CHECKING:
@@ -182,6 +183,10 @@ def _facts(report: Report) -> Iterator[Line]:
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
     yield "records", f"{report.records:,}", ""
     yield "most edges of a record", f"{report.max_degree:,}", ""
+    yield "adversary", report.adversary, report.promise
+    if report.adversary != HONEST and report.noise_std_if_honest is not None:
+        note = "standard deviation of the same noise; the difference is the grade's cost"
+        yield "noise if honest", f"{report.noise_std_if_honest:.3g}", note
     protocol = find_protocol(report.protocol)
     yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
     yield from protocol.describe_helpers()

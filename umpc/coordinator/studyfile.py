@@ -22,6 +22,7 @@ from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, find_protocol
 from umpc.study.document import Study
+from umpc.study.grades import HONEST
 from umpc.study.parts import FieldText, Participant
 from umpc.study.settings import Settings, keys_of
 from umpc.ustat.statistics import find_statistic
@@ -103,6 +104,14 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "equal parts."
         ),
     ] = []
+    adversary: Annotated[
+        str,
+        _about(
+            "The grade of the promise: honest, where everybody follows the protocol, or "
+            "lying_nodes, where the coordinator and max_colluding nodes may send anything. The "
+            "default is honest."
+        ),
+    ] = HONEST
     max_colluding: Annotated[
         int | None,
         _about(
@@ -159,6 +168,7 @@ class StudyFile:
             fields=tuple(field.text() for field in entries.fields),
             epsilon=str(entries.epsilon),
             max_colluding=colluding,
+            adversary=entries.adversary,
             settings=self.read_settings(),
             coordinator=coordinator,
             nodes=nodes,
@@ -171,13 +181,19 @@ class StudyFile:
         nodes = len(self.entries.nodes)
         epsilon = str(self.entries.epsilon)
         try:
-            return self.protocol.read_settings(self.settings, nodes, epsilon)
+            settings = self.protocol.usual_of_grade(self.settings, self.entries.adversary)
+            return self.protocol.read_settings(settings, nodes, epsilon)
         except StudyError as error:
             raise StudyError(f"{self.path}: {error.message}") from error
 
     def turned_to(self, protocol: StudyProtocol, settings: Mapping[str, Any]) -> StudyFile:
         """This file with another protocol or other settings, for the same statistic and nodes."""
         return replace(self, protocol=protocol, settings=settings)
+
+    def in_grade(self, adversary: str) -> StudyFile:
+        """This file with another grade of promise."""
+        entries = msgspec.structs.replace(self.entries, adversary=adversary)
+        return replace(self, entries=entries)
 
     def _statistic(self) -> _Statistic:
         """The study's statistic: one of the library, or one's own function, traced here and now."""

@@ -71,8 +71,10 @@ def zero_shares(
     for other, (name, public_key) in enumerate(zip(names, public_keys, strict=True)):
         if other == own:
             continue
-        # both nodes of a pair derive one seed
-        stream = Stream(derive(key.seed_with(public_key, name), "zero share", attempt))
+        # both nodes derive one seed; their places keep a copied key from making the mask of two
+        places = (min(own, other), max(own, other))
+        agreed = key.seed_with(public_key, name)
+        stream = Stream(derive(agreed, "zero share", attempt, *places))
         for number in range(sums):
             mask = int.from_bytes(stream.bytes(ring.bytes), "little")
             # the lower index adds the mask, the higher subtracts it

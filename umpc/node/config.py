@@ -144,6 +144,7 @@ def _policy(section: _Section) -> Policy:
         noise=kinds["noise"],
         backend=kinds["backend"],
         preprocessing=kinds["preprocessing"],
+        adversary=kinds["adversary"],
         trusted_curator=section.flag("trusted_curator"),
         approval=section.flag("approval"),
     )

@@ -71,6 +71,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 #                                  # "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle", "gopa",
 #                                  # "central"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
+# adversary = ["lying_nodes"]      # the grades of promise that a study may have: "honest", or
+#                                  # "lying_nodes", where other nodes may send anything
 # trusted_curator = true           # protocol = "central" may show raw records to the coordinator;
 #                                  # default: never
 # approval = true                  # a person must accept each study: `umpc approve --help`

@@ -20,6 +20,7 @@ from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, Ghaz
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
+from umpc.study.grades import ADVERSARIES
 from umpc.study.rules import check_common, check_rest
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes
@@ -64,7 +65,9 @@ def protocol_of(study: Study) -> StudyProtocol:
 def checked(study: Study) -> Study:
     """The study, if it fulfils all rules that need no data. Raises: StudyError and its kinds."""
     check_common(study)
-    protocol_of(study).check(study)
+    protocol = protocol_of(study)
+    protocol.check_grade(study)
+    protocol.check(study)
     check_rest(study)
     return study
 
@@ -81,8 +84,10 @@ def decode_study(data: bytes) -> Study:
 def possible_values(key: str) -> tuple[str, ...]:
     """The values that one fact of a study may have, over all protocols.
 
-    Args: key: "protocol", "noise", "backend" or "preprocessing".
+    Args: key: "protocol", "noise", "backend", "preprocessing" or "adversary".
     """
+    if key == "adversary":
+        return ADVERSARIES
     found: dict[str, None] = {}
     for protocol in PROTOCOLS.values():
         described = keys_of(protocol.settings).get(key)

@@ -5,6 +5,7 @@
 | `document.py` | `Study`: what every protocol needs, and one `settings` of its own protocol |
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |
+| `grades.py` | the grades of promise: what holds if participants lie |
 | `rules.py` | the rules that every study must fulfil |
 | `former.py` | the identity that a study had under the former tag |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |

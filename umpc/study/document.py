@@ -23,6 +23,7 @@ from umpc.errors import (
     StudyError,
     VersionMismatch,
 )
+from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Participant, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
 from umpc.ustat.kernel import Kernel
@@ -48,6 +49,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     split: each sum's part of epsilon, as exact text; equal parts if empty.
     sampling: "balanced" over all records; or "two_sample", where the first record of an edge has
         the first of a public label's two values, and the second record has the second value.
+    adversary: the grade of the promise, one of `grades.ADVERSARIES`.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     estimator: str = "mean"
     split: tuple[str, ...] = ()
     sampling: str = "balanced"
+    adversary: str = HONEST
     seconds_per_step: int = 600
     version: str = __version__
 
@@ -208,6 +211,12 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def honest(self) -> int:
         """h = N − t: the number of nodes whose noise alone must suffice."""
         return len(self.nodes) - self.max_colluding
+
+    @property
+    def promise(self) -> str:
+        """What the study promises, in one sentence."""
+        has_dealer = self.dealer is not None
+        return promise(self.adversary, self.max_colluding, len(self.nodes), has_dealer=has_dealer)
 
     def index_of(self, node: str) -> int:
         """The place of a node in the study. Raises: StudyError."""

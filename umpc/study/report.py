@@ -64,6 +64,7 @@ class SumReport:
     """One released sum: the mean of its kernel over E plus noise.
 
     epsilon: the part of ε that it took. The errors are in the unit of the mean.
+    noise_std_if_honest: what noise_std would be in grade honest; None where grades cost nothing.
     """
 
     kernel: str
@@ -71,6 +72,7 @@ class SumReport:
     epsilon: float
     noise_std: float
     sampling_std_bound: float
+    noise_std_if_honest: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,12 @@ class Report:
     estimate: what the study's estimator makes of the released means; None where that cannot be
         told, and `note` says why.
     noise_std: the estimate's standard deviation from the noise, in its own unit.
+    noise_std_if_honest: the same with the same setting of the noise in grade honest.
     low, high: the 95 % interval from the noise. The value on all sets may lie outside.
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets
         (Sinh & Ramon 2025, D.1: E_inc).
     epsilon: against replacing one record.
+    adversary, promise: the grade of the promise, and the promise in one sentence.
     replayed: the report is made from stored shares of an earlier run.
     prepared: `umpc study prepare` did everything before the data; bytes_offline counts it,
         seconds_offline does not.
@@ -98,6 +102,7 @@ class Report:
     estimator: str
     estimate: float | None
     noise_std: float | None
+    noise_std_if_honest: float | None
     low: float | None
     high: float | None
     sampling_std_bound: float | None
@@ -114,6 +119,8 @@ class Report:
     records: int
     nodes: int
     max_colluding: int
+    adversary: str
+    promise: str
     backend: str
     preprocessing: str
     rounds: int
@@ -181,6 +188,7 @@ def report_of(
         estimator=study.estimator,
         estimate=result.value,
         noise_std=result.noise_std,
+        noise_std_if_honest=_noise_if_honest(study, sums, sizes),
         low=result.low,
         high=result.high,
         sampling_std_bound=result.sampling_std_bound,
@@ -197,6 +205,8 @@ def report_of(
         records=sizes.records,
         nodes=len(study.nodes),
         max_colluding=study.max_colluding,
+        adversary=study.adversary,
+        promise=study.promise,
         backend=study.backend,
         preprocessing=study.preprocessing,
         rounds=measured.rounds,
@@ -222,6 +232,16 @@ def report_of(
         first_class_by_node=[member.first_class for member in members],
         timeline=list(measured.timeline),
     )
+
+
+def _noise_if_honest(study: Study, sums: Sequence[SumReport], sizes: Sizes) -> float | None:
+    """The standard deviation of the estimate's noise, had the study been of grade honest."""
+    stds = [
+        entry.noise_std if entry.noise_std_if_honest is None else entry.noise_std_if_honest
+        for entry in sums
+    ]
+    means = [entry.mean for entry in sums]
+    return estimate(study.estimator, means, stds, [0.0] * len(sums), sizes.sets).noise_std
 
 
 def count_online(

@@ -8,6 +8,7 @@ from collections import Counter
 from umpc import __version__
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.study.document import Study
+from umpc.study.grades import ADVERSARIES
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.sampling import read_rule
 
@@ -23,6 +24,7 @@ def check_common(study: Study) -> None:
             f"the study is for umpc {study.version}, this process runs umpc {__version__}; "
             f"install the same version everywhere"
         )
+    check_choice("adversary", study.adversary, ADVERSARIES)
     _check_participants(study)
     if study.exact_epsilon <= 0:
         raise InvalidEpsilon(f"epsilon must be positive, got {study.epsilon}; a usual value is 1")

@@ -6,13 +6,14 @@ All of it is known before anybody has the joint seed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import comb
+from math import ceil, comb
 from typing import Protocol
 
 from umpc.errors import RangeError
 from umpc.study.document import Study
+from umpc.study.grades import HONEST, edge_change
 from umpc.ustat.sampling import (
     edge_count,
     max_degree,
@@ -82,6 +83,11 @@ class Sizes:
         firsts = [member.first_class for member in members]
         return cls(study, sum(counts), sum(firsts), sum(count > 0 for count in counts))
 
+    @cached_property
+    def if_honest(self) -> Sizes:
+        """The same sizes for the same study in grade honest, to say what its own grade costs."""
+        return replace(self, study=self.study.replaced(adversary=HONEST))
+
     @property
     def classes(self) -> ClassCounts:
         """The records of all nodes: of the first class, and all others."""
@@ -140,7 +146,12 @@ class Sizes:
 
     @cached_property
     def sensitivities(self) -> tuple[int, ...]:
-        """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum."""
-        return tuple(
-            self.max_degree * kernel.sensitivity_units for kernel in self.study.parsed_kernels
+        """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum.
+
+        Δf is that of the study's grade: against lying nodes it is the robust sensitivity.
+        """
+        changes = (
+            edge_change(kernel, self.study.adversary) / kernel.unit
+            for kernel in self.study.parsed_kernels
         )
+        return tuple(self.max_degree * ceil(change) for change in changes)

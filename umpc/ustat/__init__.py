@@ -8,6 +8,7 @@
 | `text.py` | from an expression to its canonical text and back, without running anything |
 | `ranges.py` | interpreter: an interval of a kernel's values, hence its sensitivity |
 | `enumeration.py` | the exact interval, and equality of kernels, by all values of small domains |
+| `robust.py` | what a lying owner of a pair can do to a kernel's value |
 | `normal_form.py` | the data types of the normal form: atoms, functions of bits, polynomials |
 | `polynomial.py` | interpreter: the normal form from which shares are computed; units, symmetry |
 | `logic.py` | Boolean functions of comparisons in their normal form over GF(2) |

@@ -27,6 +27,7 @@ from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Polynomial
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
+from umpc.ustat.robust import Robust, robust_of
 from umpc.ustat.schema import Schema
 from umpc.ustat.text import from_text, to_text
 
@@ -164,6 +165,14 @@ class Kernel:
     def magnitude_units(self) -> int:
         """max |f| in units, rounded up."""
         return _round_up(self.interval.magnitude / self.unit)
+
+    @cached_property
+    def robust(self) -> Robust:
+        """The values of one edge if one of its owners may lie.
+
+        Raises: KernelError, RangeError where no bound of them is known.
+        """
+        return robust_of(self.polynomial, self.interval, self.schema, self.degree)
 
     def evaluate(self, records: Sequence[Columns]) -> NDArray[np.int64]:
         """The kernel in the clear on a batch of edges: (edges,) int64, in units."""

@@ -90,3 +90,16 @@ def test_it_shows_nothing_of_itself():
     node = ring_of_sessions(STUDY, tables_of((5, 6, 7)), Entropy("repr"))[0]
     run_own_steps(node)
     assert repr(node).startswith("GopaNode(node-0, study ") and repr(node).endswith("<redacted>)")
+
+
+def test_a_node_that_copies_a_key_does_not_cancel_the_noise_of_its_owner():
+    """Node 2 repeats node 0's key. Node 1 lies between both and adds two independent numbers."""
+    entropy, facts = Entropy("copied"), zip(STUDY.nodes, tables_of((5, 6, 7)), strict=True)
+    nodes = [
+        make_node(node.name, STUDY, table, 5 + i, entropy) for i, (node, table) in enumerate(facts)
+    ]
+    members = [node.accept() for node in nodes]
+    copied = replace(members[2], public_key=members[0].public_key)
+    openings = [node.agree([*members[:2], copied]) for node in nodes[:2]]
+    attempt = nodes[1].begin([*openings, nodes[2].agree(members)])
+    assert nodes[1].shared_noise(attempt, 0) + nodes[1].shared_noise(attempt, 2) != 0

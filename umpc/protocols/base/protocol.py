@@ -32,6 +32,7 @@ from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.grades import HONEST
 from umpc.study.settings import Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
@@ -77,6 +78,8 @@ class StudyProtocol(ABC):
 
     settings: type[Settings]
     """The settings that a study of this protocol has; its tag is the protocol's name."""
+    adversaries: tuple[str, ...] = (HONEST,)
+    """The grades of promise for which docs/privacy.md has an argument."""
     questions: int = 0
     """How many questions a node answers after its release, each once."""
 
@@ -101,9 +104,22 @@ class StudyProtocol(ABC):
             f"a study of protocol = {self.name!r} has nothing to prepare ahead; run it"
         )
 
+    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
+        """A file's entries, with the usual values that only this grade of promise has."""
+        return entries
+
     def complete(self, study: Study) -> Study:
         """The study with usual values for settings that depend on its kernels or fields."""
         return study
+
+    def check_grade(self, study: Study) -> None:
+        """Raises: StudyError where the study's grade of promise has no argument here."""
+        if study.adversary not in self.adversaries:
+            raise StudyError(
+                f"protocol = {self.name!r} makes no promise if nodes lie, and the study asks for "
+                f'adversary = "{study.adversary}"; take protocol = "u-mpc" with a statistic of '
+                f'comparisons such as kendall_tau, or "bell-ldp", or adversary = "{HONEST}"'
+            )
 
     @abstractmethod
     def check(self, study: Study) -> None:

@@ -20,6 +20,7 @@ from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.sums import Law
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.study.grades import HONEST
 from umpc.study.settings import Settings, read_settings
 from umpc.study.sizes import Member, Sizes
 
@@ -33,6 +34,7 @@ class BellTwoPc(UMpc):
     """A noisy value of every pair, garbled between its two nodes."""
 
     settings: type[Settings] = BellTwoPcSettings
+    adversaries = (HONEST,)
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return read_settings(self.settings, entries)

@@ -36,7 +36,10 @@ class GopaNode(OneMessageNode):
     def shared_noise(self, attempt: Attempt, peer: int) -> int:
         """±Δ with a peer: the earlier node of the study adds it, the later one subtracts it."""
         other = attempt.members[peer]
-        seed = derive(self._key.seed_with(other.public_key, other.name), "gopa pair", attempt.id)
+        places = (min(self.index, peer), max(self.index, peer))
+        agreed = self._key.seed_with(other.public_key, other.name)
+        # the places keep a node that copied another's key from cancelling that node's noise
+        seed = derive(agreed, "gopa pair", attempt.id, *places)
         drawn = self._messages.noise.pair_law.draw(random_bits(Stream(seed)))
         return drawn if self.index < peer else -drawn
 

@@ -14,6 +14,7 @@ from umpc.protocols.gopa.messages import GopaMessages, gopa_messages
 from umpc.protocols.gopa.node import GopaNode
 from umpc.protocols.gopa.settings import GopaSettings, check_settings
 from umpc.study.document import Study
+from umpc.study.grades import ADVERSARIES
 from umpc.study.settings import Settings
 
 USUAL_DELTA = "1e-9"
@@ -23,6 +24,7 @@ class GopaProtocol(OneMessageProtocol):
     """A mean over single records, under noise that cancels between nodes."""
 
     settings: type[Settings] = GopaSettings
+    adversaries = ADVERSARIES
 
     def check(self, study: Study) -> None:
         check_settings(study)

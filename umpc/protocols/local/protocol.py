@@ -28,6 +28,7 @@ from umpc.protocols.local.settings import (
 )
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.study.grades import ADVERSARIES
 from umpc.study.settings import Settings
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
@@ -36,6 +37,7 @@ from umpc.ustat.clear import Columns
 class LocalProtocol(OneMessageProtocol):
     """Every record answers for itself, and its answer is ε-DP."""
 
+    adversaries = ADVERSARIES
     _if_uniform = ", if the records were uniform between their bounds"
 
     def noise_withstands(self, study: Study) -> str:

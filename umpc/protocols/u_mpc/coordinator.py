@@ -71,7 +71,7 @@ class UMpcCoordinator(CoordinatorSide):
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
         totals = noisy_sums(shares, len(self.study.kernels))
-        return sum_reports(sizes, totals, noise_of_sums(sizes))
+        return sum_reports(sizes, totals, noise_of_sums(sizes), noise_of_sums(sizes.if_honest))
 
     def _delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import comb
+from math import ceil, comb
 
 from umpc.crypto.ring import Ring, smallest_ring
 from umpc.dp.calibration import DistributedLaplace
@@ -19,6 +19,7 @@ from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
 from umpc.study.document import Study
+from umpc.study.grades import edge_interval
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.sampling import pairings_of
 
@@ -85,8 +86,12 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
     Raises: RangeError.
     """
     kernels = zip(sizes.study.parsed_kernels, tails, strict=True)
+    adversary = sizes.study.adversary
     return smallest_ring(
-        max(sizes.edges * kernel.magnitude_units + tail for kernel, tail in kernels)
+        max(
+            sizes.edges * ceil(edge_interval(kernel, adversary).magnitude / kernel.unit) + tail
+            for kernel, tail in kernels
+        )
     )
 
 

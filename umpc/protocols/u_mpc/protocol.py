@@ -27,6 +27,7 @@ from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import Settings
 from umpc.study.sizes import Member, Sizes
 
@@ -46,9 +47,13 @@ class UMpc(StudyProtocol):
     """Noisy sums over E, under secret sharing."""
 
     settings: type[Settings] = UMpcSettings
+    adversaries: tuple[str, ...] = ADVERSARIES
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings(usual_settings(entries, nodes, epsilon), nodes, epsilon)
+
+    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
+        return entries if adversary == HONEST else {"noise": "distributed", **entries}
 
     def check(self, study: Study) -> None:
         check_settings(study)
@@ -106,6 +111,10 @@ class UMpc(StudyProtocol):
                 "noise",
                 f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
             )
+        if study.adversary != HONEST:
+            for kernel, law in zip(study.parsed_kernels, self.noise(sizes.if_honest), strict=True):
+                deviation = law.std * float(kernel.unit) / sizes.edges
+                yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
         source = "most from the dealer" if study.dealer else "for oblivious transfers"
         yield "rounds", f"{cost.rounds}, the reveal included"
         yield (

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from umpc.errors import StudyError
+from umpc.errors import KernelError, StudyError
 from umpc.mpc.masked.committee_coins import ALL_MEMBERS
 from umpc.study.document import Study
+from umpc.study.grades import LYING_NODES
 from umpc.study.parts import Participant, exact
 from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import Settings, describe
+from umpc.ustat.robust import obstacle
 
 NOISES = ("distributed", "in_mpc", "skellam", "binomial")
 COMMITTEE_NOISES = ("in_mpc", "binomial")
@@ -20,6 +22,17 @@ COMMITTEE_NOISES = ("in_mpc", "binomial")
 NOISES_WITH_DELTA = ("skellam", "binomial")
 BACKENDS = ("shared", "garbled")
 PREPROCESSINGS = ("dealer", "none")
+AGAINST_LIARS = f'adversary = "{LYING_NODES}"'
+INSTEAD = (
+    "Take a statistic that compares values: kendall_tau or goodman_kruskal_gamma in place of "
+    "covariance or spearman_rho, mann_whitney_u or auc in place of ranking_hinge, "
+    "wilcoxon_signed_rank, rand_index, renyi_entropy; `umpc kernels` marks all. A mean of single "
+    'records is allowed too, and so is any kernel of pairs with protocol = "bell-ldp" or '
+    '"ghazi-ldp"'
+)
+"""What to take where lying nodes have no bound."""
+SHOWN = 80
+"""Characters of a kernel's text that a refusal shows."""
 MOST_EPSILON_IN_MPC = 16
 """Above this ε, the δ of finite bits would mean nothing."""
 
@@ -55,7 +68,7 @@ class UMpcSettings(
         str,
         describe(
             "How the noise is drawn. The default is in_mpc for 2 to 16 nodes and an ε of at most "
-            "16, and distributed otherwise.",
+            "16 in grade honest, and distributed otherwise.",
             *NOISES,
         ),
     ] = "distributed"
@@ -118,6 +131,8 @@ def check_settings(study: Study) -> None:
             f"with {settings.preprocessing!r}"
         )
     _check_dealer(study, settings)
+    if study.adversary == LYING_NODES:
+        check_against_liars(study, settings)
 
 
 def _check_dealer(study: Study, settings: UMpcSettings) -> None:
@@ -135,3 +150,28 @@ def _check_dealer(study: Study, settings: UMpcSettings) -> None:
             f"{study.degree} records can have edges of three and more; take "
             f'preprocessing = "dealer"'
         )
+
+
+def check_against_liars(study: Study, settings: UMpcSettings) -> None:
+    """The rules of adversary = "lying_nodes", as docs/privacy.md needs them.
+
+    Raises: StudyError, KernelError, RangeError.
+    """
+    if settings.backend != "shared":
+        raise StudyError(
+            f'{AGAINST_LIARS} takes backend = "shared" with a dealer, got {settings.backend!r}: a '
+            f"node that garbles another circuit would not be noticed"
+        )
+    if settings.noise != "distributed":
+        raise StudyError(
+            f'{AGAINST_LIARS} takes noise = "distributed", where the honest nodes\' own noise '
+            f"suffices, got {settings.noise!r}: leave the key out"
+        )
+    for kernel in study.parsed_kernels:
+        reason = obstacle(kernel.polynomial, kernel.degree)
+        if reason:
+            raise KernelError(
+                f"{AGAINST_LIARS} does not allow the kernel {kernel.text[:SHOWN]}: {reason}. "
+                f"{INSTEAD}"
+            )
+        _ = kernel.robust  # refuse a kernel of too many bits

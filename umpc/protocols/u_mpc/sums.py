@@ -25,11 +25,20 @@ class Law(Protocol):
 
 
 def sum_reports(
-    sizes: Sizes, totals: Sequence[int | Fraction], laws: Sequence[Law]
+    sizes: Sizes,
+    totals: Sequence[int | Fraction],
+    laws: Sequence[Law],
+    laws_if_honest: Sequence[Law] | None = None,
 ) -> list[SumReport]:
-    """The mean of each sum and its errors. Args: totals: the noisy sums, in units."""
+    """The mean of each sum and its errors.
+
+    Args:
+        totals: the noisy sums, in units.
+        laws_if_honest: the noise in grade honest; by default that of the study.
+    """
     study = sizes.study
-    rows = zip(totals, study.parsed_kernels, study.epsilons, laws, strict=True)
+    honest = laws_if_honest or laws
+    rows = zip(totals, study.parsed_kernels, study.epsilons, laws, honest, strict=True)
     return [
         SumReport(
             kernel=kernel.text,
@@ -37,8 +46,9 @@ def sum_reports(
             epsilon=float(epsilon),
             noise_std=law.std * float(kernel.unit) / sizes.edges,
             sampling_std_bound=sampling_bound(float(kernel.interval.width), sizes),
+            noise_std_if_honest=law_if_honest.std * float(kernel.unit) / sizes.edges,
         )
-        for total, kernel, epsilon, law in rows
+        for total, kernel, epsilon, law, law_if_honest in rows
     ]
 
 
