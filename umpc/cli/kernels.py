@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.plan import Pattern, Plan, Program
+    from umpc.study.parts import FieldText
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import FieldSchema
     from umpc.ustat.statistics import Statistic
@@ -104,8 +105,9 @@ def _example(column: str, degree: int) -> str:
     multiple=True,
     required=True,
     metavar="NAME=LOWER:UPPER[:RESOLUTION]",
-    help="A field's bounds and the step of its values (default 1). Repeat the option for each "
-    "field; for a STATISTIC, in the order of its arguments.",
+    help="A field's bounds and the step of its values (default 1), or its categories as "
+    "NAME=FIRST,SECOND,... Repeat the option for each field; for a STATISTIC, in the order of its "
+    "arguments.",
 )
 @click.option(
     "--parameter",
@@ -114,11 +116,38 @@ def _example(column: str, degree: int) -> str:
     metavar="NAME=VALUE",
     help="A parameter of a STATISTIC. Repeat the option for each parameter.",
 )
-def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> None:
+@click.option(
+    "--label",
+    metavar="NAME=FIRST,SECOND",
+    help="The public label of a two-sample study, and its two classes.",
+)
+@click.option(
+    "--protocol",
+    default="u-mpc",
+    show_default=True,
+    metavar="NAME",
+    help="The protocol of the study whose hash is printed.",
+)
+@click.option(
+    "--estimator",
+    metavar="NAME",
+    help="The estimator of your own kernel's study. The default is mean.",
+)
+def explain(
+    what: str,
+    fields: tuple[str, ...],
+    parameters: tuple[str, ...],
+    label: str | None,
+    protocol: str,
+    estimator: str | None,
+) -> None:
     """Explain a kernel: its formula, range, sensitivity and cost.
 
     Give the name of a STATISTIC from the list, or FILE:FUNCTION for your own kernel. A kernel is a
     Python function with one argument for each record of a set.
+
+    The hash is the one that an administrator may list as kernels under [policy]. It covers the
+    kernels, the fields with their bounds, the label, the estimator and the protocol.
 
     \b
     Example: the file kernels.py holds
@@ -131,28 +160,60 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
     """
     from umpc.coordinator.kernelfile import load_kernel
+    from umpc.protocols.registry import find_protocol
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema
     from umpc.ustat.statistics import find_statistic
 
+    find_protocol(protocol)  # refuse an unknown name
     if ":" in what:
         traced = load_kernel(what, Path.cwd())
         schema = Schema(_field(text) for text in fields)
-        found = [Kernel(each, schema, traced.degree) for each in traced.expressions]
-        two_sample = False
+        two_sample = label is not None
+        found = [Kernel(each, schema, traced.degree, not two_sample) for each in traced.expressions]
+        estimator = estimator or "mean"
     else:
         statistic = find_statistic(what)
         given = dict(text.partition("=")[::2] for text in parameters)
         columns = [text.partition("=")[0] for text in fields]
         found = _library_kernels(statistic, columns, given, fields)
         two_sample = statistic.sampling == "two_sample"
+        estimator = statistic.estimator
     for kernel in found:
         interval = kernel.interval
         click.echo(f"kernel        {kernel.text}")
-        click.echo(f"hash          {kernel.hash}")
         click.echo(f"range         [{interval.low}, {interval.high}], in steps of {kernel.unit}")
         click.echo(f"sensitivity   {interval.width} per edge when one record is replaced")
+    texts = [_field_text(text) for text in fields] + ([_label(label)] if label else [])
+    click.echo(f"hash          {_hash(found, texts, protocol, estimator, two_sample)}")
     _explain_cost(found, _program(found, two_sample))
+
+
+def _hash(
+    found: Sequence[Kernel],
+    fields: Sequence[FieldText],
+    protocol: str,
+    estimator: str,
+    two_sample: bool,
+) -> str:
+    """The hash by which a site allows the computation, or which option it needs for that."""
+    from umpc.study.computation import Computation
+    from umpc.ustat.estimators import ESTIMATORS
+
+    if two_sample and not any(field.public for field in fields):
+        return "depends on the public label; give --label NAME=FIRST,SECOND"
+    if estimator not in ESTIMATORS or ESTIMATORS[estimator].sums != len(found):
+        fitting = [name for name, each in ESTIMATORS.items() if each.sums == len(found)]
+        return f"depends on the estimator; give --estimator {' or '.join(fitting)}"
+    computation = Computation(
+        protocol=protocol,
+        estimator=estimator,
+        sampling="two_sample" if two_sample else "balanced",
+        degree=found[0].degree,
+        kernels=tuple(kernel.text for kernel in found),
+        fields=tuple(fields),
+    )
+    return f"{computation.hash}, for kernels under [policy]"
 
 
 def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
@@ -240,16 +301,36 @@ def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
 
 
 def _field(text: str) -> FieldSchema:
-    """A field from NAME=LOWER:UPPER[:RESOLUTION]. Raises: StudyError for another form."""
+    """A field as the option --field gives it. Raises: StudyError for another form."""
+    return _field_text(text).schema()
+
+
+def _field_text(text: str) -> FieldText:
+    """A field from NAME=LOWER:UPPER[:RESOLUTION] or NAME=FIRST,SECOND,…. Raises: StudyError."""
     from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
     name, _, rest = text.partition("=")
     parts = rest.split(":")
+    if name and len(parts) == 1 and "," in rest:
+        return FieldText.of_categories(name, rest.split(","))
     if not name or len(parts) not in (2, 3):
         raise StudyError(
-            f"--field takes NAME=LOWER:UPPER or NAME=LOWER:UPPER:RESOLUTION, got {text!r}"
+            f"--field takes NAME=LOWER:UPPER, NAME=LOWER:UPPER:RESOLUTION or "
+            f"NAME=FIRST,SECOND,..., got {text!r}"
         )
     lower, upper = parts[:2]
     resolution = parts[2] if len(parts) == 3 else "1"
-    return FieldText(name, lower, upper, resolution).schema()
+    return FieldText(name, lower, upper, resolution)
+
+
+def _label(text: str) -> FieldText:
+    """The public label from NAME=FIRST,SECOND. Raises: StudyError."""
+    from umpc.errors import StudyError
+    from umpc.study.parts import FieldText
+
+    name, _, rest = text.partition("=")
+    classes = rest.split(",")
+    if not name or len(classes) != 2:
+        raise StudyError(f"--label takes NAME=FIRST,SECOND, got {text!r}")
+    return FieldText.of_categories(name, classes, public=True)

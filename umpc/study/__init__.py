@@ -6,6 +6,7 @@
 | `settings.py` | `Settings`: the base of all protocols' settings |
 | `parts.py` | participants, fields, bins, and exact numbers as text |
 | `rules.py` | the rules that every study must fulfil |
+| `computation.py` | what a study computes, and the hash by which a site allows it |
 | `former.py` | the identity that a study had under the former tag |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
