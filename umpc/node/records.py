@@ -88,10 +88,10 @@ class Misfit:
             parts.append(f"data rows {_listed(self.beyond)} count as the nearer bound")
         if len(self.unknown):
             parts.append(f"data rows {_listed(self.unknown)} count as {self.substitute}")
+        count = len(self.beyond) + len(self.unknown)
         return (
-            f"field {self.name!r}: {self.expected} were expected, and "
-            f"{len(self.beyond) + len(self.unknown)} values are none: {'; '.join(parts)} "
-            "(the first row below the header is 1)"
+            f"field {self.name!r}: {self.expected} were expected; values that do not fit: {count}; "
+            f"{'; '.join(parts)} (the first row below the header is 1)"
         )
 
 
