@@ -241,7 +241,8 @@ class _Section:
             raise ConfigError(
                 f"{self.file}: key {self._key('clip')!r}: true was expected, and false came. A "
                 "node no longer refuses a study because values do not fit: a refusal would tell "
-                "the coordinator about them. It clips them and says so in its log. Correct the file: remove the key"
+                "the coordinator about them. It clips them and says so in its log. Correct the "
+                "file: remove the key"
             )
 
     def existing(self, key: str) -> Path:
