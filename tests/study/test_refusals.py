@@ -71,7 +71,11 @@ REFUSED = [
         StudyError,
         "must occur in a kernel.*and 'ward', 'day' does not; leave it out",
     ),
-    ({"kernels": ("abs(a.age - b.age)",)}, StudyError, "and 'balance' does not"),
+    (
+        {"kernels": ("abs(a.age - b.age)",), "fields": STUDY.fields},
+        StudyError,
+        "and 'balance' does not",
+    ),
     ({"fields": (FieldText("age", "0", "x"),)}, StudyError, "field 'age': upper must be a number"),
     ({"fields": (FieldText("age", "?", "1"),)}, StudyError, "field 'age': lower must be a number"),
     (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -11,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.support.protocols import flat_study, with_facts
+from tests.support.protocols import flat_study, used, with_facts
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.mpc import attempt
@@ -129,12 +128,6 @@ def make_study(
         nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(nodes)),
     )
     return with_facts(study, **changes)
-
-
-def used(fields: Sequence[FieldText], kernels: Sequence[str]) -> tuple[FieldText, ...]:
-    """Return the fields that occur in the kernels: a study may have no others."""
-    text = " ".join(kernels)
-    return tuple(each for each in fields if re.search(rf"\.{re.escape(each.name)}\b", text))
 
 
 def library_study(

@@ -123,10 +123,8 @@ def _example(column: str, degree: int) -> str:
 )
 @click.option(
     "--protocol",
-    default="u-mpc",
-    show_default=True,
     metavar="NAME",
-    help="The protocol of the study whose hash is printed.",
+    help="The protocol of the study whose hash is printed. The default is that of a study file.",
 )
 @click.option(
     "--estimator",
@@ -138,7 +136,7 @@ def explain(
     fields: tuple[str, ...],
     parameters: tuple[str, ...],
     label: str | None,
-    protocol: str,
+    protocol: str | None,
     estimator: str | None,
 ) -> None:
     """Explain a kernel: its formula, range, sensitivity and cost.
@@ -160,12 +158,12 @@ def explain(
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
     """
     from umpc.coordinator.kernelfile import load_kernel
-    from umpc.protocols.registry import find_protocol
+    from umpc.protocols.registry import USUAL, find_protocol
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema
     from umpc.ustat.statistics import find_statistic
 
-    find_protocol(protocol)  # refuse an unknown name
+    protocol = find_protocol(protocol or USUAL).name
     if ":" in what:
         traced = load_kernel(what, Path.cwd())
         schema = Schema(_field(text) for text in fields)
