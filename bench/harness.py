@@ -26,6 +26,8 @@ from umpc.study.parts import FieldText
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"
 RECORDS = 4521
 BUDGET = "1000000000000"
+RULES = "\n[policy]\nmin_colluding = 0\n"
+"""Studies of the benchmarks may have the least noise."""
 
 
 def bank_table() -> tuple[DemoTable, str]:
@@ -127,7 +129,8 @@ def site(table: DemoTable, nodes: int, dealer: bool = True) -> Iterator[Site]:
                 deployment.start_dealer()
             paths = table.split(Path(name), nodes)
             for path in paths:
-                deployment.start_node(path.stem, path, BUDGET, delta=str(Fraction(1, 2)))
+                half = str(Fraction(1, 2))
+                deployment.start_node(path.stem, path, BUDGET, more=RULES, delta=half)
             served = deployment.wait_until_ready()
             yield Site(Path(name), served, [path.stem for path in paths], fields)
 

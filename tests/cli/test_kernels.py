@@ -7,13 +7,14 @@ import re
 import pytest
 from click.testing import CliRunner
 
+from tests.support.studies import AUC, make_study
 from umpc.cli.kernels import kernels
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import KernelError, StudyError
+from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText
-from umpc.ustat.kernel import Kernel
-from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.text import to_text
 
 SOURCE = """\
 from umpc.ustat.tracing import select
@@ -24,7 +25,14 @@ def close_in_age(a, b):
 
 def lopsided(a, b):
     return a.age - b.age
+
+def both(a, b):
+    return abs(a.age - b.age), a.age * b.age
 """
+NO_EDGES = {
+    "u-mpc": {},
+    "bell-auc": {"dealer": None, "noise": "local", "backend": "none", "preprocessing": "none"},
+}
 FIELDS = ("--field", "age=0:127", "--field", "balance=0:1000:0.5")
 
 
@@ -89,14 +97,47 @@ def test_a_statistic_is_explained_for_every_spread_over_owners(tmp_path, monkeyp
         assert compared in block
 
 
-def test_the_hash_that_is_shown_is_the_kernels(tmp_path, monkeypatch):
+def shown_hash(output: str) -> str:
+    (shown,) = re.findall(r"hash +([0-9a-f]{64}), for kernels under \[policy\]\n", output)
+    return shown
+
+
+def test_the_hash_that_is_shown_is_that_of_the_study(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
-    (shown,) = re.findall(r"hash +([0-9a-f]{64})\n", output)
-    schema = Schema(
-        [FieldText("age", "0", "127").schema(), FieldText("balance", "0", "1000", "0.5").schema()]
-    )
+    fields = (FieldText("age", "0", "127"), FieldText("balance", "0", "1000", "0.5"))
     (expression,) = load_kernel("kernels.py:close_in_age", tmp_path).expressions
-    assert shown == Kernel(expression, schema).hash
+    assert shown_hash(output) == computation_hash(make_study(to_text(expression), fields=fields))
+
+
+def test_the_hash_of_a_statistic_of_two_classes_needs_the_label(tmp_path, monkeypatch):
+    score = ("auc", "--field", "x=0:3")
+    output = explain(tmp_path, monkeypatch, *score).output
+    assert "hash          depends on the public label; give --label NAME=FIRST,SECOND\n" in output
+    for protocol in ("u-mpc", "bell-auc"):
+        options = ("--label", "label=case,control", "--protocol", protocol)
+        output = explain(tmp_path, monkeypatch, *score, *options).output
+        study = make_study(AUC, sampling="two_sample", protocol=protocol, **NO_EDGES[protocol])
+        assert shown_hash(output) == computation_hash(study)
+    refused = explain(tmp_path, monkeypatch, *score, "--label", "label=case").exception
+    assert isinstance(refused, StudyError) and "--label takes" in refused.message
+
+
+def test_the_hash_of_several_sums_needs_their_estimator(tmp_path, monkeypatch):
+    both = ("kernels.py:both", "--field", "age=0:127")
+    output = explain(tmp_path, monkeypatch, *both).output
+    assert "hash          depends on the estimator; give --estimator " in output
+    output = explain(tmp_path, monkeypatch, *both, "--estimator", "ratio").output
+    field = FieldText("age", "0", "127")
+    texts = ["abs(a.age - b.age)", "a.age * b.age"]
+    study = make_study(texts, fields=(field,), estimator="ratio")
+    assert shown_hash(output) == computation_hash(study)
+
+
+def test_a_field_may_have_categories(tmp_path, monkeypatch):
+    job = ("duplicate_pair_ratio", "--field", "job=nurse,baker")
+    output = explain(tmp_path, monkeypatch, *job).output
+    field = FieldText.of_categories("job", ["nurse", "baker"])
+    assert shown_hash(output) == computation_hash(make_study("a.job == b.job", fields=(field,)))
 
 
 def test_what_a_garbled_pair_costs_is_said_for_pairs_only(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -26,6 +27,10 @@ TABLE = DemoTable(("age", "the balance"), ROWS)
 KENDALL = 'sign(a.age - b.age) * sign(a["the balance"] - b["the balance"])'
 
 
+def is_used(field: FieldText, kernels: Sequence[str]) -> bool:
+    return field.public or not kernels or any(field.name in kernel for kernel in kernels)
+
+
 def study(table: DemoTable, *kernels: str, **changes) -> Study:
     return checked(
         flat_study(
@@ -33,7 +38,7 @@ def study(table: DemoTable, *kernels: str, **changes) -> Study:
             statistic="kendall_tau",
             kernels=kernels or (KENDALL,),
             **changes,
-            fields=table.fields(),
+            fields=tuple(each for each in table.fields() if is_used(each, kernels)),
             epsilon="1",
             edges="all",
             max_colluding=0,

@@ -52,6 +52,10 @@ address = "south.example.org:7100"
 """
 
 
+BALANCE = GOOD[GOOD.index('[[fields]]\nname = "balance"') : GOOD.index("[dealer]")]
+"""The entry of a field that a study of age alone may not have."""
+
+
 def load(folder: Path, text: str):
     path = folder / "study.toml"
     path.write_text(text, encoding="utf-8")
@@ -174,7 +178,7 @@ def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
     text = replaced('statistic = "kendall_tau"\n', 'kernel = "k.py:product"\n').replace(
         'columns = ["age", "balance"]\n', ""
     )
-    study = load(tmp_path, text).study("coordinator")
+    study = load(tmp_path, text.replace(BALANCE, "")).study("coordinator")
     assert (study.statistic, study.kernels, study.degree) == ("product", ("a.age * b.age",), 2)
 
 
@@ -200,7 +204,7 @@ def test_categories_become_numbers_from_0(tmp_path):
     text = text.replace('statistic = "kendall_tau"', 'statistic = "duplicate_pair_ratio"').replace(
         '["age", "balance"]', '["age"]'
     )
-    study = load(tmp_path, text).study("coordinator")
+    study = load(tmp_path, text.replace(BALANCE, "")).study("coordinator")
     assert study.fields[0] == FieldText("age", "0", "1", "1", ("low", "high"))
     assert study.schema["age"].upper_units == 1
 
@@ -414,7 +418,7 @@ def test_a_one_message_study_needs_no_more_than_its_protocol(tmp_path):
 
 def test_gopa_needs_a_delta_and_no_more(tmp_path):
     mean = {"statistic": "mean", "columns": ["age"], "protocol": "gopa"}
-    study = local_file(tmp_path, delta="1e-9", **mean)
+    study = local_file(tmp_path, AGES[:1], delta="1e-9", **mean)
     assert (study.edges, study.noise, study.backend, study.preprocessing) == (
         "all",
         "gopa",
@@ -425,7 +429,7 @@ def test_gopa_needs_a_delta_and_no_more(tmp_path):
     with pytest.raises(
         StudyError, match="takes a delta between 0 and 1, got ''; a usual value is 1e-9"
     ):
-        local_file(tmp_path, **mean)
+        local_file(tmp_path, AGES[:1], **mean)
     with pytest.raises(StudyError, match="mean of one kernel over single records"):
         local_file(tmp_path, delta="1e-9", protocol="gopa")
 

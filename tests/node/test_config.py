@@ -49,8 +49,7 @@ def test_defaults(site):
         name="a",
         listen="127.0.0.1:0",
         identity=site / "id",
-        source=TableSource(site / "bank.csv", None, ("",)),
-        clip=False,
+        source=TableSource(site / "bank.csv", None, ("", "nan", "NaN")),
         dataset="bank",
         epsilon=Fraction(5),
         ledger=site / "a-ledger.sqlite",
@@ -70,14 +69,13 @@ def test_every_key(site):
         path = "sub/../bank.csv"
         delimiter = "\\t"
         missing = ["", "NA"]
-        clip = true
         name = "Patients 2024"
         [budget]
         epsilon = "1/3"
         """,
     )
     assert config.source == TableSource(site / "bank.csv", "\t", ("", "NA"))
-    assert (config.name, config.listen, config.clip) == ("hospital-a-1", "[::1]:7001", True)
+    assert (config.name, config.listen) == ("hospital-a-1", "[::1]:7001")
     assert (config.dataset, config.ledger) == ("Patients 2024", site / "sub" / "budget.sqlite")
     assert config.identity == site / "id"
 
@@ -265,6 +263,16 @@ def test_values_under_data(site, line, key, came):
     )
 
 
+def test_a_node_always_clips_and_a_file_that_asks_it_not_to_is_refused(site):
+    assert load(site, HEAD + DATA + "clip = true\n" + BUDGET) == load(site, HEAD + DATA + BUDGET)
+    refused(
+        site,
+        HEAD + DATA + "clip = false\n" + BUDGET,
+        "key 'data.clip': true was expected, and false came",
+        "a refusal would tell the coordinator about them",
+    )
+
+
 def test_sections_are_sections(site):
     refused(
         site, HEAD + "data = 1\n" + BUDGET, "key 'data'", "a section [data] was expected", "1 came"
@@ -342,11 +350,10 @@ def test_which_keys_need_a_restart(site):
     (site / "other.csv").write_text("age\n")
     changed = load(
         site,
-        HEAD + '[data]\npath = "other.csv"\nname = "bank"\nclip = true\n[budget]\nepsilon = 6\n',
+        HEAD + '[data]\npath = "other.csv"\nname = "bank"\n[budget]\nepsilon = 6\n',
     )
     assert before.needs_restart(changed) == [
         "data.path, data.delimiter or data.missing",
-        "data.clip",
         "budget.epsilon",
     ]
 

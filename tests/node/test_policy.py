@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from tests.support.central import central_study
+from tests.support.gopa import gopa_study
 from tests.support.local import local_study
+from tests.support.shuffled import shuffled_study
 from tests.support.studies import CLASSES, GINI, KENDALL, library_study, make_study
 from umpc.errors import ConfigError, PolicyRefused
 from umpc.node.config import IDENTITY_FILES, load_node_config
 from umpc.node.policy import ANYTHING, Policy, computes
 from umpc.protocols.registry import checked
+from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.statistics import LIBRARY
 
 XY = (FieldText("x", "0", "3"), FieldText("y", "0", "3"))
 CATEGORIES = (FieldText("x", "0", "3"), FieldText("y", "0", "2"), CLASSES)
-TAU = make_study()
-(TAU_HASH,) = (kernel.hash for kernel in TAU.parsed_kernels)
-GINI_HASH = make_study(GINI).parsed_kernels[0].hash
+
+
+def guarded(study: Study) -> Study:
+    """The study with noise that withstands all nodes but one, as a site asks for by default."""
+    return study.replaced(max_colluding=len(study.nodes) - 1)
+
+
+TAU = guarded(make_study())
+AUC = guarded(make_study("(sign(a.x - b.x) + 1) * (1/2)", sampling="two_sample"))
+LABEL = Policy(public_labels=frozenset({"label"}))
+TAU_HASH = computation_hash(TAU)
+GINI_HASH = computation_hash(make_study(GINI))
+SHUFFLED = guarded(shuffled_study())
 
 
 def allows(policy: Policy, study: Study = TAU) -> bool:
@@ -86,6 +100,45 @@ RULES = {
         f"{Fraction('0.3333333333333333333334')} came; ask for at most that, "
         "or have its administrator raise it",
     ),
+    "public_labels": (
+        Policy(public_labels=frozenset({"treatment"})),
+        AUC,
+        "north allows as public labels 'treatment' only (public_labels under [policy]), and "
+        "'label' came; take another statistic, or have its administrator add it",
+    ),
+    "public_labels by default": (
+        ANYTHING,
+        AUC,
+        "north allows as public labels nothing only (public_labels under [policy]), and 'label' "
+        "came; take another statistic, or have its administrator add it",
+    ),
+    "max_delta": (
+        Policy(max_delta=Fraction(1, 10**10)),
+        guarded(gopa_study(delta="1e-9")),
+        "north allows at most delta about 1e-10 for a study (max_delta under [policy]), and about "
+        "1e-09 came; ask for less, take noise that costs less delta, or have its administrator "
+        "raise it",
+    ),
+    "dealers": (
+        Policy(dealers=frozenset({"alice", "carol"})),
+        TAU,
+        "north allows the dealers 'alice', 'carol' only (dealers under [policy]), and 'dealer' "
+        "came; name others in the study, or have its administrator add it",
+    ),
+    "shufflers": (
+        Policy(shufflers=frozenset({SHUFFLED.shufflers[0].name})),
+        SHUFFLED,
+        f"north allows the shufflers '{SHUFFLED.shufflers[0].name}' only (shufflers under "
+        f"[policy]), and '{SHUFFLED.shufflers[1].name}' came; name others in the study, or have "
+        "its administrator add it",
+    ),
+    "min_colluding by default": (
+        ANYTHING,
+        make_study(nodes=4, max_colluding=2),
+        "north allows only noise that withstands all other nodes together (the default of "
+        "min_colluding under [policy]), and max_colluding = 2 of 4 nodes came; raise it in the "
+        "study, or have its administrator set min_colluding",
+    ),
     "min_nodes": (
         Policy(min_nodes=3),
         TAU,
@@ -94,7 +147,7 @@ RULES = {
     ),
     "min_colluding": (
         Policy(min_colluding=1),
-        TAU,
+        make_study(),
         "north allows only noise that withstands at least 1 colluding nodes (min_colluding under "
         "[policy]), and max_colluding = 0 came; raise it in the study, with more nodes if it has "
         "too few",
@@ -113,26 +166,26 @@ RULES = {
     ),
     "protocol": (
         Policy(protocol=frozenset({"u-mpc", "bell-2pc"})),
-        local_study("bell-ldp"),
+        guarded(local_study("bell-ldp")),
         "north allows protocol 'bell-2pc', 'u-mpc' only (protocol under [policy]), and 'bell-ldp' "
         "came; set protocol in the study, or have its administrator add it",
     ),
     "noise of records": (
         Policy(noise=frozenset({"distributed", "in_mpc"})),
-        local_study("ghazi-ldp"),
+        guarded(local_study("ghazi-ldp")),
         "north allows noise 'distributed', 'in_mpc' only (noise under [policy]), and 'local' came; "
         "set noise in the study, or have its administrator add it",
     ),
     "trusted_curator": (
         ANYTHING,
-        central_study(),
+        guarded(central_study()),
         "north allows no trusted curator (trusted_curator under [policy]), and this study would "
         "show all records of these fields to the coordinator 'coordinator': 'x', 'y'; take another "
         "protocol, or have its administrator set trusted_curator = true",
     ),
     "noise of a curator": (
         Policy(trusted_curator=True, noise=frozenset({"laplace"})),
-        central_study("hajek"),
+        guarded(central_study("hajek")),
         "north allows noise 'laplace' only (noise under [policy]), and 'hajek' came; set noise in "
         "the study, or have its administrator add it",
     ),
@@ -160,21 +213,33 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(statistics=frozenset({"mean", "kendall_tau"})), TAU),
         (Policy(statistics=frozenset({"mean"}), kernels=frozenset({TAU_HASH})), TAU),
         (Policy(fields=frozenset({"x", "y", "z"})), TAU),
-        (Policy(max_epsilon=Fraction(1, 3)), make_study(epsilon="1/3")),
+        (Policy(max_epsilon=Fraction(1, 3)), guarded(make_study(epsilon="1/3"))),
+        (Policy(max_delta=Fraction(1, 10**9)), guarded(gopa_study(delta="1e-9"))),
+        (Policy(max_delta=Fraction(0)), TAU),
+        (Policy(dealers=frozenset({"dealer"}), shufflers=frozenset()), TAU),
+        (Policy(shufflers=frozenset(each.name for each in SHUFFLED.shufflers)), SHUFFLED),
+        (Policy(dealers=frozenset()), SHUFFLED),
+        (LABEL, AUC),
+        (Policy(min_colluding=0), make_study(nodes=4)),
+        (Policy(min_colluding=2), make_study(nodes=4, max_colluding=2)),
         (Policy(min_nodes=2), TAU),
         (Policy(min_colluding=1), make_study(max_colluding=1)),
-        (Policy(noise=frozenset({"distributed", "in_mpc"})), make_study(noise="in_mpc")),
+        (Policy(noise=frozenset({"distributed", "in_mpc"})), guarded(make_study(noise="in_mpc"))),
         (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
         (Policy(min_records=10, approval=True), TAU),
         (
-            Policy(protocol=frozenset({"bell-auc"}), statistics=frozenset({"auc"})),
-            local_study("bell-auc"),
+            Policy(
+                protocol=frozenset({"bell-auc"}),
+                statistics=frozenset({"auc"}),
+                public_labels=frozenset({"label"}),
+            ),
+            guarded(local_study("bell-auc")),
         ),
         (
             Policy(statistics=frozenset({"kendall_tau"}), noise=frozenset({"local"})),
-            local_study("bell-ldp"),
+            guarded(local_study("bell-ldp")),
         ),
-        (Policy(trusted_curator=True), central_study("hajek")),
+        (Policy(trusted_curator=True), guarded(central_study("hajek"))),
         (Policy(trusted_curator=True), TAU),
     ],
 )
@@ -193,12 +258,31 @@ def test_a_protocol_that_is_listed_is_no_word_for_a_trusted_curator():
     assert "no trusted curator" in refusal(policy, central_study())
 
 
-def test_every_kernel_of_a_study_is_asked_for_and_all_missing_hashes_are_named():
-    study = make_study([KENDALL, GINI], estimator="ratio")
-    assert allows(Policy(kernels=frozenset({TAU_HASH, GINI_HASH})), study)
-    message = refusal(Policy(kernels=frozenset({TAU_HASH})), study)
-    assert GINI_HASH in message and TAU_HASH not in message and GINI in message
-    assert f"add {TAU_HASH}, {GINI_HASH} to kernels" in refusal(Policy(kernels=frozenset()), study)
+def test_a_study_of_allowed_kernels_is_a_computation_of_its_own():
+    study = guarded(make_study([KENDALL, GINI], estimator="ratio"))
+    both = Policy(kernels=frozenset({TAU_HASH, GINI_HASH}))
+    assert f"add {computation_hash(study)} to kernels" in refusal(both, study)
+    assert allows(Policy(kernels=frozenset({computation_hash(study)})), study)
+
+
+def test_the_delta_of_the_release_is_bounded_with_that_of_finite_draws():
+    policy = Policy(max_delta=Fraction(1, 1000))
+    policy.check_delta(Fraction(1, 1000), "north")
+    ANYTHING.check_delta(Fraction(1, 2), "north")
+    with pytest.raises(
+        PolicyRefused, match=r"north allows at most delta 1/1000 .* 1/999 came"
+    ) as no:
+        policy.check_delta(Fraction(1, 999), "north")
+    assert (no.value.culprit, no.value.step) == ("north", "prepare")
+
+
+def test_a_coordinator_alone_makes_no_label_public():
+    """It marked a field `public` itself, and read exact class counts at no cost."""
+    everything = Policy(
+        statistics=frozenset({"auc"}), fields=frozenset({"x", "label"}), min_colluding=0
+    )
+    assert "public_labels" in refusal(everything, AUC)
+    assert allows(replace(everything, public_labels=frozenset({"label"})), AUC)
 
 
 def test_the_first_broken_rule_is_named():
@@ -250,13 +334,17 @@ coordinators = ["alice", "carol-2"]
 statistics = ["kendall_tau", "mean"]
 kernels = ["{HASH}"]
 fields = ["age", "mean radius"]
+public_labels = ["treatment"]
 max_epsilon = 0.1
+max_delta = "1e-9"
 min_records = 100
 min_nodes = 3
 min_colluding = 2
 noise = ["in_mpc"]
 backend = ["shared", "garbled"]
 preprocessing = ["none"]
+dealers = ["dealer"]
+shufflers = ["shuffler-1", "shuffler-2"]
 trusted_curator = true
 approval = true
 """
@@ -268,13 +356,17 @@ def test_every_rule(tmp_path):
         statistics=frozenset({"kendall_tau", "mean"}),
         kernels=frozenset({HASH}),
         fields=frozenset({"age", "mean radius"}),
+        public_labels=frozenset({"treatment"}),
         max_epsilon=Fraction(1, 10),
+        max_delta=Fraction(1, 10**9),
         min_records=100,
         min_nodes=3,
         min_colluding=2,
         noise=frozenset({"in_mpc"}),
         backend=frozenset({"shared", "garbled"}),
         preprocessing=frozenset({"none"}),
+        dealers=frozenset({"dealer"}),
+        shufflers=frozenset({"shuffler-1", "shuffler-2"}),
         trusted_curator=True,
         approval=True,
     )
@@ -293,6 +385,11 @@ def test_every_rule(tmp_path):
         ('fields = [""]', "['']"),
         ("max_epsilon = 0", "0"),
         ("max_epsilon = [1]", "[1]"),
+        ("max_delta = 1", "1"),
+        ('max_delta = "-1e-9"', "'-1e-9'"),
+        ('public_labels = "label"', "'label'"),
+        ('dealers = ["Dealer"]', "['Dealer']"),
+        ("shufflers = [2]", "[2]"),
         ("min_records = -1", "-1"),
         ("min_records = 1.5", "1.5"),
         ("min_nodes = true", "True"),

@@ -1,4 +1,4 @@
-"""umpc.node.records: records and their units; a refusal shows no value, row or count."""
+"""umpc.node.records: records and their units; no answer but the number of records tells of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc import errors
-from umpc.node.records import Records, TableSource, _connect, load_records
+from umpc.node.records import Records, TableSource, _connect, load_records, require_numbers
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
@@ -34,8 +34,8 @@ def parquet(folder: Path, select: str) -> Path:
     return path
 
 
-def load(path: Path, *fields: FieldSchema, clip: bool = False, **source: object) -> Records:
-    return load_records(TableSource(path, **source), fields or (AGE,), node="hospital-a", clip=clip)
+def load(path: Path, *fields: FieldSchema, **source: object) -> Records:
+    return load_records(TableSource(path, **source), fields or (AGE,), node="hospital-a")
 
 
 def columns(records: Records) -> dict[str, list[int]]:
@@ -55,7 +55,7 @@ def refused(
     assert type(error) is cls
     assert error.message.startswith("node 'hospital-a': ") and error.culprit == "hospital-a"
     assert re.search(
-        r"\. (Correct|Put|Export|Rename|Remove|Widen|Take|The node's own log)", error.message
+        r"\. (Correct|Put|Export|Rename|Remove|Take|The node's own log)", error.message
     )
     assert str(path.parent) not in error.message and path.name not in error.message
     assert str(path) in error.detail
@@ -183,7 +183,14 @@ def test_words_that_mean_missing_are_compared_after_trimming(tmp_path):
     path = table(tmp_path, "age,b\n1,x\n NA ,x\n-1,x\nnan,x\n4,x\n")
     records = load(path, missing=("NA", "-1", "nan"))
     assert columns(records) == {"age": [1, 4]} and records.dropped == 3
-    assert refused(errors.NotNumeric, path, missing=("na", "-1", "nan"))
+    assert load(path, missing=("na", "-1", "nan")).misfits[0].unknown.tolist() == [2]
+
+
+def test_nan_is_missing_by_default_and_always_in_a_parquet_column_of_numbers(tmp_path):
+    path = table(tmp_path, "age,b\nnan,1\n2,1\n NaN ,1\n")
+    assert columns(load(path)) == {"age": [2]}
+    path = parquet(tmp_path, "SELECT unnest([1.0, 'nan'::DOUBLE, 3.0]) AS age")
+    assert columns(load(path, missing=("NA",))) == {"age": [1, 3]}
 
 
 def test_an_absent_value_is_missing_whatever_the_words(tmp_path):
@@ -245,76 +252,86 @@ def test_units_are_exact_for_the_decimals_written(tmp_path_factory, values, reso
 
 def test_the_bounds_belong_to_the_domain(tmp_path):
     schema = FieldSchema("x", Fraction(-1, 10), Fraction(3, 10), Fraction(1, 10))
-    assert columns(load(table(tmp_path, "x\n-0.1\n0.3\n"), schema)) == {"x": [-1, 3]}
-    refused(errors.OutOfBounds, table(tmp_path, "x\n0.30000001\n"), schema)
+    records = load(table(tmp_path, "x\n-0.1\n0.3\n"), schema)
+    assert columns(records) == {"x": [-1, 3]} and records.misfits == ()
+    (misfit,) = load(table(tmp_path, "x\n-0.1\n0.30000001\n"), schema).misfits
+    assert misfit.beyond.tolist() == [2] and not len(misfit.unknown)
 
 
-def test_clip_moves_to_the_nearer_bound(tmp_path):
-    path = table(tmp_path, "age\n-1e9\n-1\n0\n127\n127.2\n1e300\n")
-    assert columns(load(path, clip=True)) == {"age": [0, 0, 0, 127, 127, 127]}
+def test_a_value_beyond_the_bounds_counts_as_the_nearer_bound(tmp_path):
+    path = table(tmp_path, "age\n-1e9\n-1\n0\n127\n127.2\n1e300\n-inf\nInfinity\n1e999\n")
+    records = load(path)
+    assert columns(records) == {"age": [0, 0, 0, 127, 127, 127, 0, 127, 127]}
+    assert records.misfits[0].beyond.tolist() == [1, 2, 5, 6, 7, 8, 9]
+
+
+# --- values that do not fit -------------------------------------------------------------------
+
+NO_NUMBER = ["forty", "1.234,5", "true", "0x1F"]
+
+
+@pytest.mark.parametrize("word", NO_NUMBER)
+def test_text_counts_as_the_lower_bound_and_only_the_administrator_reads_where(tmp_path, word):
+    schema = FieldSchema("age", Fraction(5), Fraction(127), Fraction(1))
+    records = load(table(tmp_path, f"age;b\n30;1\n;2\n{word};3\n31;4\n{word};5\n"), schema)
+    assert columns(records) == {"age": [30, 5, 31, 5]} and records.dropped == 1
+    assert [str(misfit) for misfit in records.misfits] == [
+        "field 'age': numbers from 5 to 127 were expected; values that do not fit: 2; data rows "
+        "3, 5 count as the lower bound 5 (the first row below the header is 1)"
+    ]
+    assert "30" not in repr(records) and "[" not in repr(records.misfits)
+
+
+@pytest.mark.parametrize("value", ["DATE '2020-01-01'", "[1]", "'x'"])
+def test_parquet_counts_alike(tmp_path, value):
+    records = load(parquet(tmp_path, f"SELECT {value} AS age"))
+    assert columns(records) == {"age": [0]}
+    assert records.misfits[0].unknown.tolist() == [1]
+
+
+def test_both_kinds_of_a_field_are_in_one_line_of_at_most_twenty_rows_each(tmp_path):
+    path = table(tmp_path, "age\n" + "200\n" * 25 + "x\n" * 20)
+    (line,) = map(str, load(path).misfits)
+    assert (
+        "values that do not fit: 45; data rows 1, 2, 3," in line
+        and ", 19, 20 and 5 more count" in line
+    )
+    assert ", 44, 45 count as the lower bound 0 (" in line and "\n" not in line
+
+
+def test_an_owner_is_refused_text_where_nobody_else_hears_it(tmp_path):
+    clipped = load(table(tmp_path, "age\n200\n"))
+    assert require_numbers(clipped, node="a") is clipped
+    with pytest.raises(errors.NotNumeric, match="data rows 1 count as the lower bound"):
+        require_numbers(load(table(tmp_path, "age\nx\n")), node="a")
+
+
+CELLS = st.sampled_from(["", "NA", "nan", "0", "-3", "7341", "1e999", "-inf", "red", "blue", "x y"])
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12),
+    bounds=st.tuples(st.integers(-9000, 9000), st.integers(1, 9000)),
+    labels=st.lists(st.sampled_from(["red", "blue", "0", "nan", "x y"]), min_size=1, unique=True),
+)
+def test_what_a_study_says_of_a_field_changes_neither_the_number_of_records_nor_the_outcome(
+    tmp_path_factory, rows, bounds, labels
+):
+    """Otherwise a coordinator would learn about values by proposing bounds or categories."""
+    text = "".join(f"{a},{b}\n" for a, b in rows)
+    path = table(tmp_path_factory.getbasetemp(), f"a,b\n{text}", "told.csv")
+    lower, width = bounds
+    number = FieldSchema("a", Fraction(lower), Fraction(lower + width), Fraction(1))
+    category = FieldSchema("a", Fraction(0), Fraction(len(labels) - 1), Fraction(1), tuple(labels))
+    other = FieldSchema("b", Fraction(0), Fraction(1), Fraction(1))
+    missing = ("", "NA", "nan")
+    complete = sum(a not in missing and b not in missing for a, b in rows)
+    for field in (number, category):
+        assert load(path, field, other, missing=missing).count == complete
 
 
 # --- refusals ---------------------------------------------------------------------------------
-
-BAD = [
-    (errors.NotNumeric, "forty"),
-    (errors.NotNumeric, "1.234,5"),
-    (errors.NotNumeric, "true"),
-    (errors.NotNumeric, "0x1F"),
-    (errors.NotANumber, "NaN"),
-    (errors.NotANumber, "inf"),
-    (errors.NotANumber, "-Infinity"),
-    (errors.NotANumber, "1e999"),
-    (errors.OutOfBounds, "-7341"),
-    (errors.OutOfBounds, "127.0001"),
-    (errors.OutOfBounds, "7341"),
-]
-
-
-@pytest.mark.parametrize(("cls", "bad"), BAD)
-def test_a_bad_value_is_shown_to_the_administrator_by_its_row(tmp_path, cls, bad):
-    path = table(tmp_path, f"age;b\n30;1\n;2\n{bad};3\n31;4\n{bad};5\n")
-    error = refused(cls, path)
-    assert "field 'age': numbers from 0 to 127 were expected" in error.message
-    assert digits(error.message) == {"0", "127"}
-    assert cls is errors.NotANumber or bad not in error.message  # "NaN or infinity" names the fault
-    assert "data rows 3, 5 " in error.detail
-
-
-@pytest.mark.parametrize(
-    ("cls", "bad"), [case for case in BAD if case[0] is not errors.OutOfBounds]
-)
-def test_clip_excuses_no_other_fault(tmp_path, cls, bad):
-    refused(cls, table(tmp_path, f"age;b\n{bad};1\n"), clip=True)
-
-
-@pytest.mark.parametrize(
-    ("cls", "value"),
-    [
-        (errors.NotANumber, "'nan'::DOUBLE"),
-        (errors.NotNumeric, "DATE '2020-01-01'"),
-        (errors.OutOfBounds, "7341"),
-        (errors.NotNumeric, "[1]"),
-    ],
-)
-def test_parquet_is_refused_alike(tmp_path, cls, value):
-    error = refused(cls, parquet(tmp_path, f"SELECT {value} AS age"))
-    assert digits(error.message) == {"0", "127"} and "data rows 1 " in error.detail
-
-
-def test_at_most_twenty_rows_are_listed(tmp_path):
-    error = refused(errors.OutOfBounds, table(tmp_path, "age\n" + "200\n" * 25))
-    assert "data rows 1, 2, 3," in error.detail and ", 19, 20 and 5 more (" in error.detail
-    error = refused(errors.OutOfBounds, table(tmp_path, "age\n" + "200\n" * 20))
-    assert ", 19, 20 (" in error.detail
-
-
-def test_out_of_bounds_says_both_remedies(tmp_path):
-    message = refused(errors.OutOfBounds, table(tmp_path, "age\n200\n")).message
-    assert (
-        "Widen the bounds in the study, or set clip = true in the node's own configuration"
-        in message
-    )
 
 
 @pytest.mark.parametrize(("header", "hint"), [("Age,ward", "'Age'"), ("agee,ward", "'agee'")])
@@ -398,15 +415,12 @@ def test_parquet_holds_categories_too(tmp_path):
     assert columns(load(path, COLOUR)) == {"colour": [0, 2]}
 
 
-@pytest.mark.parametrize("word", ["green", "Red", "0", "nan"])
-def test_an_unknown_category_is_refused_and_named_to_the_administrator_only_by_its_row(
-    tmp_path, word
-):
-    path = table(tmp_path, f"colour\nred\n{word}\n")
-    for clip in (False, True):
-        error = refused(errors.OutOfBounds, path, COLOUR, clip=clip)
-        assert (
-            "one of 3 categories was expected" in error.message
-            and word not in error.message.split("'colour'")[1]
-        )
-        assert "data rows 2 " in error.detail
+@pytest.mark.parametrize("word", ["green", "Red", "0"])
+def test_an_unknown_category_counts_as_the_last_one(tmp_path, word):
+    records = load(table(tmp_path, f"colour\nred\n{word}\n"), COLOUR)
+    assert columns(records) == {"colour": [0, 2]}
+    (line,) = map(str, records.misfits)
+    assert (
+        "words of 3 categories were expected; values that do not fit: 1; data rows 2 count" in line
+    )
+    assert "as the last category '3'" in line and word not in line.split("'3'")[0]

@@ -11,14 +11,16 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.studies import make_study
-from umpc.errors import ApprovalPending, ConfigError, DataError, PolicyRefused, UmpcError
+from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
 from umpc.node.approvals import ACCEPTED
 from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.field_sets import MOST, field_sets_beside
 from umpc.node.policy import ANYTHING
-from umpc.node.server import SCHEMAS, NodeServer, _public
+from umpc.node.server import NodeServer, _public
 from umpc.study.document import Study
+from umpc.study.parts import FieldText
 
-TAU = make_study()
+TAU = make_study(max_colluding=1)
 
 
 class AtNode:
@@ -30,6 +32,10 @@ class AtNode:
             (folder / name).write_text("pem")
         self.table.write_text("x,y\n1,2\n3,0\n,1\n")
         self.write("")
+        self.restart()
+
+    def restart(self) -> None:
+        """Start the server anew, from its files."""
         self.server = NodeServer(
             load_node_config(self.file), SimpleNamespace(name="north"), None, lambda error: None
         )
@@ -40,8 +46,9 @@ class AtNode:
         self.file.write_text(f"{top}[policy]\n{rules}\n")
 
     def ask(self, study: Study = TAU) -> str:
-        """What the node says."""
+        """What the node says to a coordinator."""
         try:
+            self.server.site.admit(study)
             return f"{self.server.site.load(study).count} records"
         except UmpcError as error:
             return type(error).__name__
@@ -86,7 +93,7 @@ def test_a_broken_file_refuses_all_and_only_the_administrator_reads_why(node, te
     whole = node.file.read_text()
     node.file.unlink() if text is None else node.file.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        node.server.site.load(TAU)
+        node.server.site.admit(TAU)
     assert str(node.file) in caught.value.message
     assert _public(caught.value, "north").message == (
         "north: its configuration has an error, which only its administrator can correct; "
@@ -112,10 +119,69 @@ def test_rules_come_before_approval_approval_before_the_table_and_min_records_af
     assert node.ask() == "2 records"
 
 
-def test_studies_that_are_refused_use_up_none_of_the_schemas_that_may_be_tried(node):
+def of_fields(*names: str, **changes) -> Study:
+    """A study over these fields."""
+    fields = tuple(FieldText(name, "0", "3") for name in names)
+    kernel = " + ".join(f"abs(a.{name} - b.{name})" for name in names)
+    return make_study(kernel, fields=fields, max_colluding=1, **changes)
+
+
+def test_a_node_answers_for_so_many_sets_of_fields_also_after_a_restart(node):
+    columns = [f"f{number}" for number in range(MOST + 1)]
+    node.table.write_text(",".join(columns) + "\n" + ",".join("1" for _ in columns) + "\n")
+    for name in columns[:MOST]:
+        assert node.ask(of_fields(name)) == "1 records"
+    node.restart()
+    assert node.ask(of_fields(columns[MOST])) == "TooManySchemas"
+    assert node.ask(of_fields(columns[0], epsilon="2")) == "1 records"
+    with pytest.raises(TooManySchemas) as caught:
+        node.server.site.load(of_fields(columns[MOST]))
+    path = field_sets_beside(node.server.config.ledger)
+    assert str(path) in caught.value.detail and str(path) not in caught.value.message
+    path.unlink()
+    assert node.ask(of_fields(columns[MOST])) == "1 records"
+
+
+def test_neither_bounds_nor_a_refusal_use_up_sets_of_fields(node):
     node.write("approval = true")
-    for upper in range(4, SCHEMAS + 8):
-        with pytest.raises(ApprovalPending):
-            node.server.site.load(make_study(x=("0", str(upper))))
+    for name in [f"f{number}" for number in range(MOST + 8)]:
+        assert node.ask(of_fields(name)) == "ApprovalPending"
     node.write("")
-    assert node.ask() == "2 records"
+    for upper in range(4, MOST + 8):
+        assert node.ask(make_study(x=("0", str(upper)), max_colluding=1)) == "2 records"
+
+
+# --- what a coordinator learns ----------------------------------------------------------------
+
+
+def test_the_maximum_of_a_column_is_not_found_by_proposing_bounds(node, caplog):
+    """Whether values fit was told once: 17 proposals then gave the maximum of a column."""
+    largest, answers = 70_001, set()
+    node.table.write_text(f"x,y\n1,1\n{largest},1\n")
+    low, high = 0, 1 << 17
+    for _ in range(17):
+        middle = (low + high) // 2
+        answer = node.ask(make_study(x=("0", str(middle)), max_colluding=1))
+        answers.add(answer)
+        low, high = (low, middle) if answer == "2 records" else (middle, high)
+    assert answers == {"2 records"} and high != largest
+    assert "for the administrator only: study 'study', field 'x'" in caplog.messages[0]
+    assert "data rows 2 count as the nearer bound" in caplog.messages[0]
+
+
+def test_class_counts_are_not_found_by_proposing_categories(node):
+    node.table.write_text("x,job\n1,nurse\n2,baker\n3,nurse\n")
+    numbers = FieldText("x", "0", "3")
+    kernel = "abs(a.x - b.x) * (a.job == b.job)"
+    for labels in (["nurse"], ["baker"], ["nurse", "other"], ["none"]):
+        job = FieldText.of_categories("job", labels)
+        study = make_study(kernel, fields=(numbers, job), max_colluding=1)
+        assert node.ask(study) == "3 records"
+
+
+def test_a_label_is_public_only_if_the_site_says_so(node):
+    node.table.write_text("x,label\n1,case\n2,control\n")
+    study = make_study("a.x < b.x", sampling="two_sample", max_colluding=1)
+    assert node.ask(study) == "PolicyRefused"
+    node.write('public_labels = ["label"]')
+    assert node.ask(study) == "2 records"

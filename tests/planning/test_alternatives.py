@@ -40,11 +40,12 @@ def short_trials(monkeypatch):
 def file(tmp_path):
     def write(**changes):
         """A study file of Kendall's tau with other entries; None leaves an entry out."""
+        columns = changes.get("columns") or ["age", "wage"]
         entries = {
             "name": "planned",
             "statistic": "kendall_tau",
             "columns": ["age", "wage"],
-            "fields": [field_entry(field) for field in FIELDS],
+            "fields": [field_entry(field) for field in FIELDS if field.name in columns],
             "epsilon": "1",
             "identity": "coordinator",
             "nodes": [{"name": name, "address": ADDRESS} for name in ("north", "south", "west")],

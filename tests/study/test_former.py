@@ -99,7 +99,9 @@ GOLDEN = {
 
 def former_study(protocol: str) -> Study:
     """One study of this protocol, whose facts differ from the usual ones where they can."""
-    return checked(flat_study(**(COMMON | {"protocol": protocol} | FACTS[protocol])))
+    study = flat_study(**(COMMON | {"protocol": protocol} | FACTS[protocol]))
+    # umpc 0.1 allowed a field that no kernel uses, as here the y of gopa's mean.
+    return study if protocol == "gopa" else checked(study)
 
 
 def test_every_protocol_of_then_has_a_golden_hash():

@@ -66,6 +66,16 @@ REFUSED = [
     ),
     ({"fields": STUDY.fields[:1]}, UnknownField, "'balance'"),
     ({"fields": ()}, UnknownField, "'age'"),
+    (
+        {"fields": (*STUDY.fields, FieldText("ward", "0", "9"), FieldText("day", "0", "6"))},
+        StudyError,
+        "must occur in a kernel.*and 'ward', 'day' does not; leave it out",
+    ),
+    (
+        {"kernels": ("abs(a.age - b.age)",), "fields": STUDY.fields},
+        StudyError,
+        "and 'balance' does not",
+    ),
     ({"fields": (FieldText("age", "0", "x"),)}, StudyError, "field 'age': upper must be a number"),
     ({"fields": (FieldText("age", "?", "1"),)}, StudyError, "field 'age': lower must be a number"),
     (
@@ -180,6 +190,11 @@ REFUSED_STATISTICS = [
         StudyError,
         "with two categories, got label",
     ),
+    (
+        {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n"), STUDY.fields[1])},
+        StudyError,
+        "and 'balance' does not; leave it out",
+    ),
     ({**TWO_SAMPLE, "fields": (SCORE, labels("p"))}, StudyError, "with two categories, got label"),
     (
         {**TWO_SAMPLE, "fields": (SCORE, FieldText("label", "0", "1", public=True))},
@@ -223,6 +238,7 @@ def test_what_is_possible_passes():
             changed(
                 degree=degree,
                 kernels=(" + ".join(f"{record}.age" for record in "abcdefgh"[:degree]),),
+                fields=(SCORE,),
             )
         )
 

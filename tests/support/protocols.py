@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from umpc.protocols.base.node import NodeSide
 from umpc.protocols.ghazi_shuffle.messages import shuffle_messages
 from umpc.protocols.registry import PROTOCOLS, checked, decode_study, protocol_of
 from umpc.study.document import Study
+from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
 from umpc.study.sizes import ClassCounts, Sizes
 
@@ -39,8 +41,21 @@ def flat_study(**facts: Any) -> Study:
     return Study(settings=settings, **facts)
 
 
+def used(fields: Sequence[FieldText], kernels: Sequence[str]) -> tuple[FieldText, ...]:
+    """The fields that occur in the kernels: a study may have no others."""
+    text = " ".join(kernels)
+    return tuple(each for each in fields if re.search(rf"\.{re.escape(each.name)}\b", text))
+
+
 def with_facts(study: Study, **changes: Any) -> Study:
-    """The study with other facts; with another protocol, what that protocol lacks is left out."""
+    """The study with other facts; with another protocol, what that protocol lacks is left out.
+
+    With other kernels and no fields, only the fields that these use and the public label stay.
+    """
+    if "kernels" in changes and "fields" not in changes:
+        needed = used(study.fields, changes["kernels"])
+        fields = [each for each in study.fields if each in needed or each.public]
+        changes["fields"] = tuple(fields)
     own = {key: getattr(study, key) for key in Study.__struct_fields__ if key != "settings"}
     settings = {key: getattr(study.settings, key) for key in keys_of(type(study.settings))}
     protocol = changes.get("protocol", study.protocol)

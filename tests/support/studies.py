@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.support.protocols import flat_study, with_facts
+from tests.support.protocols import flat_study, used, with_facts
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.mpc import attempt
@@ -109,15 +109,16 @@ def make_study(
     y: tuple[str, ...] = ("0", "3"),
     **changes,
 ) -> Study:
-    """Return a study over x and y. The changes replace any of its entries.
+    """Return a study over those of x and y that its kernels use.
 
-    A two-sample study gets a public label as well.
+    The changes replace any of its entries. A two-sample study gets a public label as well.
     """
-    fields = (FieldText("x", *x), FieldText("y", *y))
+    texts = (kernels,) if isinstance(kernels, str) else tuple(kernels)
+    fields = used((FieldText("x", *x), FieldText("y", *y)), texts)
     study = flat_study(
         name="study",
         statistic="custom",
-        kernels=(kernels,) if isinstance(kernels, str) else tuple(kernels),
+        kernels=texts,
         fields=(*fields, CLASSES) if changes.get("sampling") == "two_sample" else fields,
         epsilon="1",
         edges="all",
@@ -132,13 +133,17 @@ def make_study(
 def library_study(
     name: str, fields: Sequence[FieldText], nodes: int, columns: Sequence[str], **changes
 ) -> Study:
-    """Return a study of one of the library's statistics.
+    """Return a study of one of the library's statistics, over those of the fields that it uses.
 
     The changes are those of `make_study`, and `parameters` of the statistic.
     """
     statistic = LIBRARY[name]
     kernels = [to_text(e) for e in statistic.expressions(columns, changes.pop("parameters", None))]
     facts = {key: getattr(statistic, key) for key in ("degree", "estimator", "sampling")}
+    is_two_sample = changes.get("sampling", statistic.sampling) == "two_sample"
+    needed = {each.name for each in used(fields, kernels)}
+    needed |= {each.name for each in fields if each.public and is_two_sample}
+    fields = [each for each in fields if each.name in needed]
     return make_study(
         kernels,
         nodes,

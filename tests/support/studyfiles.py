@@ -20,12 +20,16 @@ def participants(*names: str) -> list[dict[str, str]]:
 
 
 def planned_file(folder: Path, nodes: Sequence[str], /, **changes: Any) -> Path:
-    """study.toml of Kendall's tau of age and balance. Args: changes: entries; None removes one."""
+    """study.toml of Kendall's tau of age and balance. Args: changes: entries; None removes one.
+
+    It has the fields of its columns only: a study may have no others.
+    """
+    columns = changes.get("columns") or ["age", "balance"]
     entries = {
         "name": "planned",
         "statistic": "kendall_tau",
         "columns": ["age", "balance"],
-        "fields": [field_entry(field) for field in FIELDS],
+        "fields": [field_entry(field) for field in FIELDS if field.name in columns],
         "epsilon": "1",
         "identity": "coordinator",
         "nodes": participants(*nodes),

@@ -21,6 +21,7 @@ from umpc.node.budget.ledger import Ledger
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
+from umpc.ustat.statistics import LIBRARY
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Otherwise each process of these tests compiles all of umpc, which doubles its start."""
@@ -35,6 +36,16 @@ collect_ignore = [] if tables.HEART.exists() else ["test_heart_data.py"]
 def bank(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tables.Table:
     """Provide a made table like the bank data; where they are at hand, also the data themselves."""
     return request.param.place(tmp_path_factory.mktemp("table"))
+
+
+def _used(entries: Mapping) -> list[FieldText]:
+    """Return the statistic's fields, and the label of two classes; of a kernel's file all."""
+    columns = entries["columns"]
+    if columns is None:
+        return list(entries["fields"])
+    has_label = LIBRARY[entries["statistic"]].sampling == "two_sample"
+    fields = entries["fields"]
+    return [each for each in fields if each.name in columns or (each.public and has_label)]
 
 
 def _participant(pair: tuple[str, str]) -> dict[str, str]:
@@ -122,7 +133,8 @@ class Lab:
         """Write study.toml over all processes.
 
         The changes replace entries; None leaves one out. Participants are given as (name, address)
-        and fields as FieldText. Of the usual entries a protocol gets those that it has.
+        and fields as FieldText. Of the usual entries a protocol gets those that it has, and of the
+        fields a statistic gets those that it takes: a study may have no others.
         """
         address = {name: served.address for name, served in self.served.items()}
         settings = {
@@ -141,7 +153,7 @@ class Lab:
             **{key: value for key, value in settings.items() if key in known},
             **changes,
         }
-        values["fields"] = [field_entry(field) for field in values["fields"]]
+        values["fields"] = [field_entry(field) for field in _used(values)]
         for key in ("nodes", "shufflers"):
             values[key] = [_participant(each) for each in values.get(key) or ()]
         if values.get("dealer"):

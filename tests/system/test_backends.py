@@ -18,6 +18,7 @@ from umpc.mpc.attempt import edges_of
 
 RECORDS = (7, 6)
 SILENT = {"epsilon": "1e9", "noise": "distributed", "max_colluding": 0}
+RULES = '[policy]\nmin_colluding = 0\npublic_labels = ["label"]\n'
 WAYS = {
     "shared": {"backend": "shared", "preprocessing": "dealer"},
     "garbled": {"backend": "garbled", "preprocessing": "none", "dealer": None},
@@ -25,7 +26,7 @@ WAYS = {
 
 
 def test_every_pair_statistic_is_the_same_by_both_backends_as_in_the_clear(lab):
-    here = lab(2).start(epsilon="1000000000000")
+    here = lab(2).start(epsilon="1000000000000", more=RULES)
     rng = np.random.default_rng(5)
     for name in PAIRS:
         for table, count in zip(map(here.table, here.names), RECORDS, strict=True):

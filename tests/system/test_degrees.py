@@ -10,10 +10,10 @@ from tests.system.conftest import Lab
 from umpc.cli.table import exact_over_all, pooled
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, PolicyRefused
+from umpc.study.computation import Computation
 from umpc.study.parts import FieldText
-from umpc.ustat.kernel import Kernel
-from umpc.ustat.schema import Schema
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.text import to_text
 
 CLASS = FieldText.of_categories("class", ("case", "control"), public=True)
 FIELDS = (
@@ -51,7 +51,7 @@ def five(tmp_path_factory):
     """Provide five nodes with few records, so that edges have up to four owners."""
     here = Lab(tmp_path_factory.mktemp("five"), 5)
     try:
-        here.start(epsilon="99" + "0" * 14)
+        here.start(epsilon="99" + "0" * 14, more='[policy]\npublic_labels = ["class"]\n')
         for number, name in enumerate(here.names):
             here.table(name).write_text(table(number, number + 2))
         yield here
@@ -94,8 +94,16 @@ def test_an_owner_of_triples_that_fails_is_named_and_costs_nothing(lab, point, a
 
 def test_a_site_that_allows_certain_kernels_refuses_others_and_names_the_hash(lab):
     (expression,) = find_statistic("kendall_tau").expressions(["age", "balance"])
-    kernel = Kernel(expression, Schema([field.schema() for field in LAB_FIELDS]))
-    here = lab(2).start(more=f'[policy]\nkernels = ["{kernel.hash}"]\n')
+    allowed = Computation(
+        protocol="u-mpc",
+        adversary="honest",
+        estimator="mean",
+        sampling="balanced",
+        degree=2,
+        kernels=(to_text(expression),),
+        fields=LAB_FIELDS,
+    )
+    here = lab(2).start(more=f'[policy]\nkernels = ["{allowed.hash}"]\n')
     assert here.run().code == 0
     refused = here.run(name="other", statistic="covariance")
     assert refused.code == PolicyRefused.exit_code, refused.error

@@ -23,6 +23,7 @@ STUDY = {
     },
     **{"delta": "1e-10", "max_colluding": 1},
 }
+RULES = "[policy]\nmin_colluding = 1\n"
 EXACT = sum((13 * i) % 90 - 20.5 for i in range(60)) / 60
 
 
@@ -50,7 +51,7 @@ def spent(lab: Lab) -> list[tuple[Fraction, Fraction]]:
 
 
 def test_nodes_charge_epsilon_and_delta_once_and_send_the_same_again(lab):
-    here = lab(3).start(dealer=False)
+    here = lab(3).start(dealer=False, more=RULES)
     first, again, other = here.run(**STUDY), here.run(**STUDY), here.run(**STUDY, name="other")
     assert [outcome.code for outcome in (first, again, other)] == [0, 0, 0], first.error
     assert abs(first.report["estimate"] - EXACT) < FAR * first.report["noise_std"]
@@ -63,19 +64,21 @@ def test_nodes_charge_epsilon_and_delta_once_and_send_the_same_again(lab):
 
 def test_a_node_that_dies_is_named_and_what_is_charged_is_said(lab):
     """Without the node's message its shared noise does not cancel, so there is no result."""
-    here = lab(3, {"node-2": {"UMPC_FAILPOINT": "before-ready:kill"}}).start(dealer=False)
+    here = lab(3, {"node-2": {"UMPC_FAILPOINT": "before-ready:kill"}}).start(
+        dealer=False, more=RULES
+    )
     outcome = here.run(**STUDY)
     assert outcome.code == PeerLost.exit_code and "node-2" in outcome.last_line, outcome.error
     assert "no epsilon was charged" in outcome.last_line
     assert (
         here.wait_for_log("node-1", "ended in step") and here.reserved_by_the_living("node-1") == 0
     )
-    start_again(here, "node-2", "before-charge")
+    start_again(here, "node-2", "before-charge", more=RULES)
     outcome = here.run(**STUDY)
     assert (
         outcome.code == PeerLost.exit_code and "some nodes may have charged" in outcome.last_line
     ), outcome.error
-    start_again(here, "node-2")
+    start_again(here, "node-2", more=RULES)
     outcome = here.run(**STUDY)
     assert outcome.code == AlreadyReleased.exit_code and "new name" in outcome.last_line, (
         outcome.error

@@ -5,6 +5,7 @@ The line names the problem, its place, and the remedy.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -41,26 +42,39 @@ def refused(here: Lab, error: type[e.UmpcError], *words: str, **changes) -> str:
 
 
 TABLES = {
-    "text": ("age,balance\n33,5\nabcdef,7\n", e.NotNumeric, "age"),
-    "nan": ("age,balance\n33,5\n34,nan\n", e.NotANumber, "balance"),
-    "bounds": ("age,balance\n33,5\n999,7\n", e.OutOfBounds, "age"),
     "empty": ("", e.EmptyTable, "node-2"),
     "header only": ("age,balance\n", e.EmptyTable, "node-2"),
     "column": ("age,money\n33,5\n", e.UnknownField, "balance"),
+    "unreadable": ("age,balance\n33,5\n34\n", e.DataError, "node-2"),
 }
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_a_table_that_does_not_fit_is_refused_by_its_node(running, case):
+def test_a_table_that_cannot_be_read_is_refused_by_its_node(running, case):
     table, error, word = TABLES[case]
     running.table("node-2").write_text(table)
     try:
         line = refused(running, error, "node-2", word, "no epsilon was charged", name="refused")
     finally:
         running.table("node-2").write_text(TABLE)
-    assert "abcdef" not in line and "999" not in line and "row 2" not in line
-    if error in (e.NotNumeric, e.NotANumber, e.OutOfBounds):
-        assert "2" in running.log("node-2").splitlines()[-1].partition("administrator only")[2]
+    assert "33" not in line and "row 2" not in line
+
+
+def test_values_that_do_not_fit_run_and_only_the_administrator_hears_of_them(running):
+    running.table("node-2").write_text("age,balance\n33,abcdef\n999,7\n34,inf\n35,1\n")
+    try:
+        outcome = running.run(name="misfits", epsilon="1/1000")
+    finally:
+        running.table("node-2").write_text(TABLE)
+    assert outcome.code == 0, outcome.error
+    assert outcome.report["records_by_node"] == [60, 4]
+    assert "abcdef" not in outcome.output + outcome.error
+    log = running.log("node-2")
+    for words in (
+        "field 'age': numbers from 0 to 127 were expected; values that do not fit: 1; data rows 2 ",
+        "values that do not fit: 2; data rows 3 count as the nearer bound; data rows 1 count as ",
+    ):
+        assert f"for the administrator only: study 'misfits', {words}"[:20] in log and words in log
 
 
 def test_rows_with_missing_values_are_dropped_and_counted_at_the_node_only(running):
@@ -89,19 +103,32 @@ def test_an_epsilon_that_is_not_positive_is_refused(running, epsilon):
     refused(running, e.InvalidEpsilon, epsilon, epsilon=epsilon)
 
 
-def test_a_budget_that_is_too_small_says_spent_reserved_left_and_asked(running):
+def test_a_budget_that_is_too_small_tells_its_numbers_to_the_administrator_only(running):
     line = refused(
         running,
         e.InsufficientBudget,
-        "node-",
-        "spent",
-        "reserved",
-        "left",
-        "epsilon 2",
+        "asks for epsilon 2, and the site's budget has less left",
         epsilon="2",
         name="dear",
     )
-    assert "3/2" in line
+    for words in ("spent", "reserved", "3/2"):
+        assert words not in line
+    (name,) = re.findall("node-[12]", line)[:1]
+    assert "is left of 3/2 (spent " in running.wait_for_log(name, "is left of 3/2")
+
+
+def test_a_field_that_no_kernel_uses_is_refused_by_all(running):
+    words = "must occur in a kernel", "'ward'"
+    more = {
+        "statistic": None,
+        "columns": None,
+        "kernel": "kernels.py:gap",
+        "fields": (FIELDS[0], FieldText("ward", "0", "9")),
+    }
+    (running.folder / "kernels.py").write_text("def gap(a, b):\n    return abs(a.age - b.age)\n")
+    refused(running, e.StudyError, *words, name="unused", **more)
+    ended = command("study", "check", str(running.study_file(name="unused", **more)))
+    assert ended.returncode == e.StudyError.exit_code and all(map(ended.stderr.count, words))
 
 
 def test_a_field_that_the_schema_lacks_is_refused(running):
@@ -153,7 +180,12 @@ def test_a_kernel_of_ones_own_runs_and_nodes_get_its_expression(running):
         "def apart(a, b):\n    return abs(a.age - b.age) + 1\n"
     )
     outcome = running.run(
-        name="own", epsilon="1/1000", statistic=None, columns=None, kernel="kernels.py:apart"
+        name="own",
+        epsilon="1/1000",
+        fields=FIELDS[:1],
+        statistic=None,
+        columns=None,
+        kernel="kernels.py:apart",
     )
     assert outcome.code == 0, outcome.error
     assert outcome.report["statistic"] == "apart"

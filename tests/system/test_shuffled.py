@@ -19,6 +19,7 @@ from umpc.errors import PeerLost, PeerUnavailable, RemoteProtocolError, TooFewRe
 FAR = 8
 """Standard deviations of the noise."""
 SURVIVE_SECONDS = 10
+RULES = "[policy]\nmin_colluding = 0\n"
 
 
 def run(here: Lab, **changes):
@@ -188,7 +189,7 @@ def test_too_few_records_to_shuffle_are_refused_before_the_charge(lab):
         here.table(name).write_text(
             "\n".join(["age,balance", *(f"{i},{i}" for i in range(rows - 1))]) + "\n"
         )
-        here.deployment.start_node(name, here.table(name), "10")
+        here.deployment.start_node(name, here.table(name), "10", more=RULES)
     here.served.update(here.deployment.wait_until_ready())
     outcome = run(here)
     assert outcome.code == TooFewRecords.exit_code, outcome.error

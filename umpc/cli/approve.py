@@ -147,6 +147,8 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
 
     All facts follow from the document. Text that only its coordinator vouches for is in quotes.
     """
+    from umpc.study.computation import computation_hash
+
     yield "study", f"{study.name!r}, hash {entry.hash}"
     yield from _raw_records(study)
     yield "asked", _asked(entry, study)
@@ -154,6 +156,7 @@ def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     counts = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
     yield "", f"{study.estimator} of {counts}"
     yield from _kernels(study)
+    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     for field in study.fields:
         yield "field", _field(field)
     yield from _privacy(study)
@@ -195,7 +198,6 @@ def _kernels(study: Study) -> Iterator[tuple[str, str]]:
     for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
         interval = kernel.interval
         yield "kernel", kernel.text
-        yield "  hash", kernel.hash
         yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"

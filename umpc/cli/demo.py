@@ -21,7 +21,7 @@ import click
 
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError, StudyError
-from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol, protocol_of
+from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol
 from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import keys_of
 from umpc.ustat.statistics import LIBRARY, find_statistic
@@ -384,6 +384,8 @@ def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     """Start all processes but the coordinator."""
+    from umpc.cli.deployment import rules_for
+
     beside = ""
     if study.shufflers:
         beside = "two shufflers and "
@@ -394,8 +396,7 @@ def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
         deployment.start_dealer()
     for shuffler in study.shufflers:
         deployment.start_shuffler(shuffler.name)
-    discloses = protocol_of(study).discloses(study)
-    rules = "\n[policy]\ntrusted_curator = true\n" if discloses else ""
+    rules = rules_for(study)
     epsilon = str(study.exact_epsilon)
     delta = str(study.exact_delta + DELTA)
     for path in paths:

@@ -17,8 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from umpc.errors import PeerUnavailable, UmpcError
+from umpc.protocols.registry import protocol_of
+
+if TYPE_CHECKING:
+    from umpc.study.document import Study
 
 Process = subprocess.Popen[bytes]
 Environment = Mapping[str, Mapping[str, str]]
@@ -164,6 +169,19 @@ class Deployment:
                 raise _why_not_ready(name, log)
             self._ready[name] = Served(name, line.split()[-1], process, log)
         self._waiting = []
+
+
+def rules_for(study: Study) -> str:
+    """The section [policy] of a site that allows this study, for sites that a command makes."""
+    rules = []
+    if protocol_of(study).discloses(study):
+        rules.append("trusted_curator = true")
+    labels = [field.name for field in study.fields if field.public]
+    if labels:
+        rules.append(f"public_labels = {json.dumps(labels)}")
+    if study.max_colluding < len(study.nodes) - 1:
+        rules.append(f"min_colluding = {study.max_colluding}")
+    return "\n".join(["", "[policy]", *rules, ""]) if rules else ""
 
 
 def _first_line(process: Process, deadline: float) -> str:

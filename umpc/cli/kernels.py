@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.plan import Pattern, Plan, Program
+    from umpc.study.parts import FieldText
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import FieldSchema
     from umpc.ustat.statistics import Statistic
@@ -105,8 +106,9 @@ def _example(column: str, degree: int) -> str:
     multiple=True,
     required=True,
     metavar="NAME=LOWER:UPPER[:RESOLUTION]",
-    help="A field's bounds and the step of its values (default 1). Repeat the option for each "
-    "field; for a STATISTIC, in the order of its arguments.",
+    help="A field's bounds and the step of its values (default 1), or its categories as "
+    "NAME=FIRST,SECOND,... Repeat the option for each field; for a STATISTIC, in the order of its "
+    "arguments.",
 )
 @click.option(
     "--parameter",
@@ -115,11 +117,43 @@ def _example(column: str, degree: int) -> str:
     metavar="NAME=VALUE",
     help="A parameter of a STATISTIC. Repeat the option for each parameter.",
 )
-def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> None:
+@click.option(
+    "--label",
+    metavar="NAME=FIRST,SECOND",
+    help="The public label of a two-sample study, and its two classes.",
+)
+@click.option(
+    "--protocol",
+    metavar="NAME",
+    help="The protocol of the study whose hash is printed. The default is that of a study file.",
+)
+@click.option(
+    "--estimator",
+    metavar="NAME",
+    help="The estimator of your own kernel's study. The default is mean.",
+)
+@click.option(
+    "--adversary",
+    metavar="GRADE",
+    help="The adversary of the study whose hash is printed. The default is honest.",
+)
+def explain(
+    what: str,
+    fields: tuple[str, ...],
+    parameters: tuple[str, ...],
+    label: str | None,
+    protocol: str | None,
+    estimator: str | None,
+    adversary: str | None,
+) -> None:
     """Explain a kernel: its formula, range, sensitivity and cost.
 
     Give the name of a STATISTIC from the list, or FILE:FUNCTION for your own kernel. A kernel is a
     Python function with one argument for each record of a set.
+
+    The hash is the one that an administrator may list as kernels under [policy]. It covers the
+    kernels, the fields with their bounds, the label, the estimator, the protocol
+    and the adversary.
 
     \b
     Example: the file kernels.py holds
@@ -132,28 +166,34 @@ def explain(what: str, fields: tuple[str, ...], parameters: tuple[str, ...]) -> 
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
     """
     from umpc.coordinator.kernelfile import load_kernel
+    from umpc.protocols.registry import USUAL, find_protocol
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema
     from umpc.ustat.statistics import find_statistic
 
+    protocol = find_protocol(protocol or USUAL).name
     if ":" in what:
         traced = load_kernel(what, Path.cwd())
         schema = Schema(_field(text) for text in fields)
-        found = [Kernel(each, schema, traced.degree) for each in traced.expressions]
-        two_sample = False
+        two_sample = label is not None
+        found = [Kernel(each, schema, traced.degree, not two_sample) for each in traced.expressions]
+        estimator = estimator or "mean"
     else:
         statistic = find_statistic(what)
         given = dict(text.partition("=")[::2] for text in parameters)
         columns = [text.partition("=")[0] for text in fields]
         found = _library_kernels(statistic, columns, given, fields)
         two_sample = statistic.sampling == "two_sample"
+        estimator = statistic.estimator
     for kernel in found:
         interval = kernel.interval
         click.echo(f"kernel        {kernel.text}")
-        click.echo(f"hash          {kernel.hash}")
         click.echo(f"range         [{interval.low}, {interval.high}], in steps of {kernel.unit}")
         click.echo(f"sensitivity   {interval.width} per edge when one record is replaced")
         click.echo(f"              {_against_liars(kernel)}")
+    texts = [_field_text(text) for text in fields] + ([_label(label)] if label else [])
+    claim = (protocol, _grade(adversary))
+    click.echo(f"hash          {_hash(found, texts, claim, estimator, two_sample)}")
     _explain_cost(found, _program(found, two_sample))
 
 
@@ -169,6 +209,47 @@ def _against_liars(kernel: Kernel) -> str:
         return f"against lying nodes Δf {kernel.robust.change}"
     except StudyError as error:
         return f"not for lying nodes: {error.message}"
+
+
+def _grade(adversary: str | None) -> str:
+    """The grade of promise that was asked for. Raises: StudyError for an unknown one."""
+    from umpc.errors import StudyError
+    from umpc.study.grades import ADVERSARIES, HONEST
+
+    if adversary is not None and adversary not in ADVERSARIES:
+        raise StudyError(f"--adversary takes {' or '.join(ADVERSARIES)}, got {adversary!r}")
+    return adversary or HONEST
+
+
+def _hash(
+    found: Sequence[Kernel],
+    fields: Sequence[FieldText],
+    claim: tuple[str, str],
+    estimator: str,
+    two_sample: bool,
+) -> str:
+    """The hash by which a site allows the computation, or which option it needs for that.
+
+    Args: claim: the protocol, and the grade of promise.
+    """
+    from umpc.study.computation import Computation
+    from umpc.ustat.estimators import ESTIMATORS
+
+    if two_sample and not any(field.public for field in fields):
+        return "depends on the public label; give --label NAME=FIRST,SECOND"
+    if estimator not in ESTIMATORS or ESTIMATORS[estimator].sums != len(found):
+        fitting = [name for name, each in ESTIMATORS.items() if each.sums == len(found)]
+        return f"depends on the estimator; give --estimator {' or '.join(fitting)}"
+    computation = Computation(
+        protocol=claim[0],
+        adversary=claim[1],
+        estimator=estimator,
+        sampling="two_sample" if two_sample else "balanced",
+        degree=found[0].degree,
+        kernels=tuple(kernel.text for kernel in found),
+        fields=tuple(fields),
+    )
+    return f"{computation.hash}, for kernels under [policy]"
 
 
 def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
@@ -256,16 +337,36 @@ def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
 
 
 def _field(text: str) -> FieldSchema:
-    """A field from NAME=LOWER:UPPER[:RESOLUTION]. Raises: StudyError for another form."""
+    """A field as the option --field gives it. Raises: StudyError for another form."""
+    return _field_text(text).schema()
+
+
+def _field_text(text: str) -> FieldText:
+    """A field from NAME=LOWER:UPPER[:RESOLUTION] or NAME=FIRST,SECOND,…. Raises: StudyError."""
     from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
     name, _, rest = text.partition("=")
     parts = rest.split(":")
+    if name and len(parts) == 1 and "," in rest:
+        return FieldText.of_categories(name, rest.split(","))
     if not name or len(parts) not in (2, 3):
         raise StudyError(
-            f"--field takes NAME=LOWER:UPPER or NAME=LOWER:UPPER:RESOLUTION, got {text!r}"
+            f"--field takes NAME=LOWER:UPPER, NAME=LOWER:UPPER:RESOLUTION or "
+            f"NAME=FIRST,SECOND,..., got {text!r}"
         )
     lower, upper = parts[:2]
     resolution = parts[2] if len(parts) == 3 else "1"
-    return FieldText(name, lower, upper, resolution).schema()
+    return FieldText(name, lower, upper, resolution)
+
+
+def _label(text: str) -> FieldText:
+    """The public label from NAME=FIRST,SECOND. Raises: StudyError."""
+    from umpc.errors import StudyError
+    from umpc.study.parts import FieldText
+
+    name, _, rest = text.partition("=")
+    classes = rest.split(",")
+    if not name or len(classes) != 2:
+        raise StudyError(f"--label takes NAME=FIRST,SECOND, got {text!r}")
+    return FieldText.of_categories(name, classes, public=True)

@@ -198,6 +198,7 @@ def _echo(label: str, text: str) -> None:
 def _description(study: Study) -> Iterator[tuple[str, str]]:
     """Lines that follow from the study alone."""
     from umpc.protocols.registry import protocol_of
+    from umpc.study.computation import computation_hash
     from umpc.study.grades import edge_change
 
     protocol = protocol_of(study)
@@ -206,12 +207,12 @@ def _description(study: Study) -> Iterator[tuple[str, str]]:
     for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
         interval = kernel.interval
         yield "kernel", kernel.text
-        yield "  hash", kernel.hash
         yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
         width = edge_change(kernel, study.adversary)
         change = f"{width} per edge when one record is replaced"
         yield "  changes by", f"{change}; gets epsilon {epsilon}"
     yield "adversary", f"{study.adversary}: {study.promise}"
+    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     yield "epsilon", study.epsilon
     yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
     yield "edges", f"{study.edges}, {study.sampling}"

@@ -8,6 +8,7 @@
 | `records.py` | the site's table, through DuckDB, into integers |
 | `config.py` | the site's configuration file |
 | `template.py` | an example of the configuration, with every key |
+| `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
 | `approvals.py` | studies that wait for a person's decision |
 """

@@ -35,7 +35,7 @@ IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 NAME_EXPECTED = "a-z, 0-9 and inner '-', at most 63, as in the certificate"
 HASHES_EXPECTED = (
-    "a list of kernel hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
+    "a list of hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
 )
 LISTABLE = sorted(
     name
@@ -66,7 +66,6 @@ class NodeConfig:
     listen: str
     identity: Path
     source: TableSource
-    clip: bool
     dataset: str
     epsilon: Fraction
     ledger: Path
@@ -86,7 +85,6 @@ class NodeConfig:
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
     "source": "data.path, data.delimiter or data.missing",
-    "clip": "data.clip",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
@@ -104,6 +102,7 @@ def load_node_config(path: Path) -> NodeConfig:
     budget = top.section("budget")
     policy = top.section("policy", optional=True)
     prepare = top.section("prepare", optional=True)
+    data.always_clips()
     name = top.text("name", NAME, NAME_EXPECTED)
     source = TableSource(data.existing("path"), data.delimiter(), data.missing())
     return NodeConfig(
@@ -112,12 +111,11 @@ def load_node_config(path: Path) -> NodeConfig:
         listen=top.listen(),
         identity=top.identity(),
         source=source,
-        clip=data.flag("clip"),
         dataset=data.text("name", r"[^\x00-\x1f]+", "a name", default=source.path.stem),
         epsilon=budget.epsilon("epsilon"),
         ledger=top.ledger(default=f"{name}-ledger.sqlite"),
         policy=_policy(policy),
-        delta=budget.delta(),
+        delta=budget.delta("delta"),
         anchor=budget.anchor(),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
@@ -136,15 +134,22 @@ def _policy(section: _Section) -> Policy:
         statistics=section.texts("statistics", "|".join(LISTABLE), listable),
         kernels=section.texts("kernels", "[0-9a-f]{64}", HASHES_EXPECTED),
         fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
+        public_labels=section.texts("public_labels", r"[^\x00]+", "a list of names of fields")
+        or frozenset(),
         max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
+        max_delta=section.delta("max_delta") if "max_delta" in section.values else None,
         min_records=section.count("min_records"),
         min_nodes=section.count("min_nodes"),
-        min_colluding=section.count("min_colluding"),
+        min_colluding=(
+            section.count("min_colluding") if "min_colluding" in section.values else None
+        ),
         protocol=kinds["protocol"],
         noise=kinds["noise"],
         backend=kinds["backend"],
         preprocessing=kinds["preprocessing"],
         adversary=kinds["adversary"],
+        dealers=section.texts("dealers", NAME, names(NAME_EXPECTED)),
+        shufflers=section.texts("shufflers", NAME, names(NAME_EXPECTED)),
         trusted_curator=section.flag("trusted_curator"),
         approval=section.flag("approval"),
     )
@@ -231,6 +236,16 @@ class _Section:
         value: bool = self._typed(key, bool, "true or false", False)
         return value
 
+    def always_clips(self) -> None:
+        """Accept the former key `clip` only where it says what every node does now."""
+        if "clip" in self.values and not self.flag("clip"):
+            raise ConfigError(
+                f"{self.file}: key {self._key('clip')!r}: true was expected, and false came. A "
+                "node no longer refuses a study because values do not fit: a refusal would tell "
+                "the coordinator about them. It clips them and says so in its log. Correct the "
+                "file: remove the key"
+            )
+
     def existing(self, key: str) -> Path:
         """Return the path of a file that exists."""
         path = self._path(key, "the path of a file")
@@ -299,20 +314,20 @@ class _Section:
             raise self._wrong(key, expected, value)
         return epsilon
 
-    def delta(self) -> Fraction:
-        """Return the total δ, exact as ε. With 0, no study may cost any δ."""
+    def delta(self, key: str) -> Fraction:
+        """Return a δ, exact as ε. With 0, no study may cost any δ."""
         expected = (
             "a number from 0 to below 1 with at most 30 digits, "
             'like "1e-9", 0.000001 or "1/1000000"'
         )
-        value = self._typed("delta", (int, Decimal, str), expected, "1e-9")
+        value = self._typed(key, (int, Decimal, str), expected, "1e-9")
         written = str(value)
         is_number = re.fullmatch(DELTA, written) and not re.fullmatch(ZERO_BELOW, written)
         if isinstance(value, bool) or not is_number:
-            raise self._wrong("delta", expected, value)
+            raise self._wrong(key, expected, value)
         delta = Fraction(written)
         if delta >= 1 or delta.denominator > 10**MOST_DIGITS:
-            raise self._wrong("delta", expected, value)
+            raise self._wrong(key, expected, value)
         return delta
 
     def anchor(self) -> Path | None:

@@ -6,18 +6,22 @@ The node checks them at every proposal.
 |---|---|
 | `coordinators` | its coordinator's certificate has one of these names |
 | `statistics` | it is one of these statistics of the library, or `kernels` allows it |
-| `kernels` | all its kernels have hashes of these, or `statistics` allows it |
+| `kernels` | its computation has one of these hashes, or `statistics` allows it |
 | `fields` | it uses no other fields |
+| `public_labels` | it takes no other field for a label that everybody may know |
 | `max_epsilon` | it asks for at most this ε |
+| `max_delta` | it costs at most this δ |
 | `min_nodes` | it has at least this number of nodes |
 | `min_colluding` | its noise withstands at least this number of colluding nodes |
 | `protocol`, `noise`, `backend`, `preprocessing`, `adversary` | each is one of these |
+| `dealers`, `shufflers` | its dealer, or all its shufflers, have these names |
 | `min_records` | the node has at least this number of complete records for it |
 | `trusted_curator` | it shows its coordinator no raw records, or this key is true |
 | `approval` | a person has accepted it (`approvals.py`) |
 
-Only `min_records` needs the table. A study that shows raw records is refused also if the key
-`trusted_curator` is missing.
+Only `min_records` needs the table. Three missing keys refuse. Without `trusted_curator` a study
+that shows raw records is refused. Without `public_labels` no field is a public label. Without
+`min_colluding` the noise must withstand all nodes but one.
 
 *Reveals*: a refusal names the rule, what it allows and what the study has. A refusal for
 `min_records` tells neither the number of records nor the number asked for.
@@ -31,7 +35,9 @@ from fractions import Fraction
 from itertools import permutations
 
 from umpc.errors import KernelError, PolicyRefused
+from umpc.node.budget.budget_limits import shown
 from umpc.protocols.registry import protocol_of
+from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
@@ -47,23 +53,28 @@ SHOWN = 8
 class Policy:
     """The rules, by their keys.
 
-    None, 0 and False restrict nothing, except that a `trusted_curator` of False refuses studies
-    that show raw records.
+    None, 0 and False restrict nothing, with three exceptions. A `trusted_curator` of False refuses
+    studies that show raw records, an empty `public_labels` refuses public labels, and a
+    `min_colluding` of None asks for all nodes but one.
     """
 
     coordinators: frozenset[str] | None = None
     statistics: frozenset[str] | None = None
     kernels: frozenset[str] | None = None
     fields: frozenset[str] | None = None
+    public_labels: frozenset[str] = frozenset()
     max_epsilon: Fraction | None = None
+    max_delta: Fraction | None = None
     min_records: int = 0
     min_nodes: int = 0
-    min_colluding: int = 0
+    min_colluding: int | None = None
     protocol: frozenset[str] | None = None
     noise: frozenset[str] | None = None
     backend: frozenset[str] | None = None
     preprocessing: frozenset[str] | None = None
     adversary: frozenset[str] | None = None
+    dealers: frozenset[str] | None = None
+    shufflers: frozenset[str] | None = None
     trusted_curator: bool = False
     approval: bool = False
 
@@ -90,6 +101,11 @@ class Policy:
                 detail=f"{count} complete records, min_records = {self.min_records}",
             )
 
+    def check_delta(self, delta: Fraction, node: str) -> None:
+        """Check the whole δ of a release, with that of finite draws. Raises: PolicyRefused."""
+        for line in self._broken_delta(delta):
+            raise PolicyRefused(f"{node} allows {line}", culprit=node, step="prepare")
+
     def _broken(self, study: Study) -> Iterator[str]:
         """A line for each broken rule: what is allowed, the rule, what came, what to do."""
         disclosed = protocol_of(study).discloses(study)
@@ -114,7 +130,16 @@ class Policy:
                 f"{_named(beyond)} came; leave that out of the study, or have its administrator "
                 "add it"
             )
+        labels = {field.name for field in study.fields if field.public} - self.public_labels
+        if labels:
+            yield (
+                f"as public labels {_named(self.public_labels)} only (public_labels under "
+                f"[policy]), and {_named(labels)} came; take another statistic, or have its "
+                "administrator add it"
+            )
         yield from self._broken_number(study)
+        yield from self._broken_delta(protocol_of(study).known_delta(study))
+        yield from self._broken_helpers(study)
         for key in KINDS:
             allowed = getattr(self, key)
             came = getattr(study, key)
@@ -137,20 +162,51 @@ class Policy:
                 f"studies of at least {self.min_nodes} nodes only (min_nodes under [policy]), and "
                 f"one of {len(study.nodes)} came; run it with more nodes"
             )
-        if study.max_colluding < self.min_colluding:
+        colluding = self.min_colluding
+        if colluding is None and study.max_colluding < len(study.nodes) - 1:
             yield (
-                f"only noise that withstands at least {self.min_colluding} colluding nodes "
+                "only noise that withstands all other nodes together (the default of min_colluding "
+                f"under [policy]), and max_colluding = {study.max_colluding} of {len(study.nodes)} "
+                "nodes came; raise it in the study, or have its administrator set min_colluding"
+            )
+        if colluding is not None and study.max_colluding < colluding:
+            yield (
+                f"only noise that withstands at least {colluding} colluding nodes "
                 f"(min_colluding under [policy]), and max_colluding = {study.max_colluding} came; "
                 "raise it in the study, with more nodes if it has too few"
             )
 
+    def _broken_delta(self, delta: Fraction) -> Iterator[str]:
+        """Yield a line if δ is beyond its bound."""
+        if self.max_delta is not None and delta > self.max_delta:
+            yield (
+                f"at most delta {shown(self.max_delta)} for a study (max_delta under [policy]), "
+                f"and {shown(delta)} came; ask for less, take noise that costs less delta, or "
+                "have its administrator raise it"
+            )
+
+    def _broken_helpers(self, study: Study) -> Iterator[str]:
+        """Yield a line for a dealer or shuffler that is not listed."""
+        helpers = {
+            "dealers": [study.dealer] if study.dealer else [],
+            "shufflers": study.shufflers,
+        }
+        for key, came in helpers.items():
+            allowed = getattr(self, key)
+            beyond = {each.name for each in came} - (allowed or frozenset())
+            if allowed is not None and beyond:
+                yield (
+                    f"the {key} {_named(allowed)} only ({key} under [policy]), and "
+                    f"{_named(beyond)} came; name others in the study, or have its administrator "
+                    "add it"
+                )
+
     def _broken_computation(self, study: Study) -> Iterator[str]:
-        """Yield a line unless the statistic is allowed by name, or its kernels by their hashes."""
+        """Yield a line unless the statistic is allowed by name, or the computation by its hash."""
         rules = {"statistics": self.statistics, "kernels": self.kernels}
         given = {key: allowed for key, allowed in rules.items() if allowed is not None}
-        hashes = self.kernels or frozenset()
-        unknown = [kernel for kernel in study.parsed_kernels if kernel.hash not in hashes]
-        if not given or not unknown:
+        came = computation_hash(study)
+        if not given or came in (self.kernels or frozenset()):
             return
         if any(computes(study, LIBRARY[name]) for name in self.statistics or ()):
             return
@@ -160,8 +216,8 @@ class Policy:
         }
         yield (
             f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under "
-            f"[policy]), and {study.statistic[:63]!r} with the kernel {unknown[0].text[:200]} "
-            f"came; its administrator may add {', '.join(kernel.hash for kernel in unknown)} to "
+            f"[policy]), and {study.statistic[:63]!r} with the kernel "
+            f"{study.parsed_kernels[0].text[:200]} came; its administrator may add {came} to "
             "kernels under [policy]"
         )
 

@@ -1,11 +1,22 @@
 """A site's table, read into the integers that the study computes with.
 
 DuckDB reads CSV and Parquet. Only the study's columns are read. A row that lacks one of them is
-dropped. A row that does not fit the study's schema stops the node.
+dropped. Every other row counts, whatever it holds:
 
-*Reveals*: nothing by itself. The message of an error may travel to the coordinator. It names the
-node, the field and the bounds, which all participants know, and never a value, a count, a row or a
-file. Those go into the error's `detail`, which only this site's administrator reads.
+| a value | counts as |
+|---|---|
+| beyond its field's bounds, also infinite | the nearer bound |
+| text or NaN, where a number was expected | the lower bound |
+| a word that is none of the field's categories | the last category |
+
+Whether a value is missing depends on the table and on the administrator's `missing`, and on nothing
+that a study says. Otherwise a coordinator could choose bounds or categories, and read a count of
+values from the number of complete records.
+
+*Reveals*: the number of complete records, and whether the file can be read and has the study's
+columns. The message of an error may travel to the coordinator. It names the node and the field, and
+never a value, a count, a row or a file. Those are in `Records.misfits` and in the error's `detail`,
+which only this site's administrator reads.
 """
 
 from __future__ import annotations
@@ -25,9 +36,7 @@ from umpc.errors import (
     ConfigError,
     DataError,
     EmptyTable,
-    NotANumber,
     NotNumeric,
-    OutOfBounds,
     RangeError,
     UmpcError,
     UnknownField,
@@ -50,40 +59,67 @@ class TableSource:
     """A table's file and format.
 
     A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
-    in a field of the study is dropped.
+    in a field of the study is dropped, and so is a row with a NaN of a Parquet file.
     """
 
     path: Path
     delimiter: str | None = None
-    missing: tuple[str, ...] = ("",)
+    missing: tuple[str, ...] = ("", "nan", "NaN")
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """The values of one field that count as something else. Only the administrator may see it.
+
+    `beyond` has the rows of values outside the bounds. `unknown` has the rows of values that are no
+    number, or none of the categories. Both are (rows,) int64, and the first row is 1.
+    """
+
+    name: str
+    expected: str
+    substitute: str
+    beyond: Rows = field(repr=False)
+    unknown: Rows = field(repr=False)
+
+    def __str__(self) -> str:
+        """One line with counts and row numbers, and without values."""
+        parts = []
+        if len(self.beyond):
+            parts.append(f"data rows {_listed(self.beyond)} count as the nearer bound")
+        if len(self.unknown):
+            parts.append(f"data rows {_listed(self.unknown)} count as {self.substitute}")
+        count = len(self.beyond) + len(self.unknown)
+        return (
+            f"field {self.name!r}: {self.expected} were expected; values that do not fit: {count}; "
+            f"{'; '.join(parts)} (the first row below the header is 1)"
+        )
 
 
 @dataclass(frozen=True)
 class Records:
     """A node's records.
 
-    `columns[name]` is (count,) int64: value / resolution, rounded half to even.
+    `columns[name]` is (count,) int64: value / resolution, rounded half to even. `misfits` has one
+    entry for each field with values that count as something else.
     """
 
     columns: dict[str, NDArray[np.int64]] = field(repr=False)
     count: int
     dropped: int = field(repr=False)
+    misfits: tuple[Misfit, ...] = field(default=(), repr=False)
 
 
-def load_records(
-    source: TableSource, fields: Sequence[FieldSchema], *, node: str, clip: bool = False
-) -> Records:
+def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: str) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
-
-    Args:
-        clip: move a value beyond its bounds to the nearer bound instead of refusing it.
 
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
-        UnknownField, NotNumeric, NotANumber, OutOfBounds, RangeError (resolution beyond a double).
+        UnknownField, RangeError (resolution beyond a double). None of them depends on a value.
     """
     site = _Site(node, source.path)
+    for schema in fields:
+        _check_resolution(schema, site)
     try:
         present, values = _read(source, fields, site)
     except duckdb.Error as error:
@@ -95,11 +131,23 @@ def load_records(
             "Put the records into the file, or correct path under [data]",
         )
     rows = np.flatnonzero(present)
-    columns = {
-        schema.name: _units(values[schema.name][rows], rows + 1, schema, site, clip)
-        for schema in fields
-    }
-    return Records(columns, count=len(rows), dropped=len(present) - len(rows))
+    complete = {schema.name: values[schema.name][rows] for schema in fields}
+    columns = {schema.name: _units(complete[schema.name], schema) for schema in fields}
+    found = (_misfit(complete[schema.name], rows + 1, schema) for schema in fields)
+    misfits = tuple(each for each in found if len(each.beyond) or len(each.unknown))
+    return Records(columns, len(rows), len(present) - len(rows), misfits)
+
+
+def require_numbers(records: Records, *, node: str) -> Records:
+    """Return the records, if none of their values counts as a number that it is not.
+
+    This is for commands of the table's own owner. A node must not ask: its answer would tell.
+    Raises: NotNumeric.
+    """
+    for misfit in records.misfits:
+        if len(misfit.unknown):
+            raise NotNumeric(f"{node}: {misfit}. Correct the table, or name the word as missing")
+    return records
 
 
 def _read(
@@ -260,8 +308,16 @@ def _open_parquet(connection: duckdb.DuckDBPyConnection, source: TableSource) ->
     relation, parameters = "read_parquet($path)", {"path": _literal(source.path)}
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}", parameters).fetchall()
     names = [row[0] for row in described]
-    expressions = [f"CAST({_quoted(name)} AS VARCHAR)" for name in names]
+    expressions = [_parquet_text(_quoted(row[0]), row[1]) for row in described]
     return _Table(names, expressions, relation, parameters)
+
+
+def _parquet_text(column: str, kind: str) -> str:
+    """Return a column's text. A NaN of a column of numbers is missing, as NULL is."""
+    text = f"CAST({column} AS VARCHAR)"
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"CASE WHEN isnan({column}) THEN NULL ELSE {text} END"
+    return text
 
 
 def _literal(path: Path) -> str:
@@ -282,65 +338,51 @@ def _trimmed(text: str) -> str:
 # --- numbers to units -------------------------------------------------------------------------
 
 
-def _units(
-    column: Floats, rows: Rows, schema: FieldSchema, site: _Site, clip: bool
-) -> NDArray[np.int64]:
+def _units(column: Floats, schema: FieldSchema) -> NDArray[np.int64]:
     """Convert a field's values to integers in units of its resolution.
 
-    Args:
-        column: (count,) float64, masked where the table has text.
-        rows: (count,) int64, the number of each value's row, for the administrator.
-
-    Returns: (count,) int64.
-    Raises: RangeError, OutOfBounds, NotNumeric, NotANumber.
+    Args: column: (count,) float64, masked where the table has no number and no category.
+    Returns: (count,) int64, within the field's bounds.
     """
-    _refuse_column(column, rows, schema, site, clip)
     lower, upper = float(schema.lower), float(schema.upper)
-    clipped = np.clip(np.ma.getdata(column), lower, upper)
-    units = _round_half_even(clipped, schema.resolution)
+    substitute = upper if schema.categories else lower
+    values = np.where(_is_unknown(column), substitute, np.ma.getdata(column))
+    units = _round_half_even(np.clip(values, lower, upper), schema.resolution)
     return np.clip(units, schema.lower_units, schema.upper_units)
 
 
-def _refuse_column(
-    column: Floats, rows: Rows, schema: FieldSchema, site: _Site, clip: bool
-) -> None:
-    """Check that a field's values fit its schema. Arguments and errors: as `_units`."""
-    where = f"field {schema.name!r}:"
+def _is_unknown(column: Floats) -> NDArray[np.bool_]:
+    """Return where a value is no number and no category."""
+    return np.ma.getmaskarray(column) | np.isnan(np.ma.getdata(column))
+
+
+def _misfit(column: Floats, rows: Rows, schema: FieldSchema) -> Misfit:
+    """Return the rows whose values count as something else. Args: as `_units`, rows: (count,)."""
+    unknown, values = _is_unknown(column), np.ma.getdata(column)
+    lower, upper = float(schema.lower), float(schema.upper)
+    beyond = ~unknown & ((values < lower) | (values > upper))
+    expected = f"numbers from {schema.lower} to {schema.upper}"
+    substitute = f"the lower bound {schema.lower}"
+    if schema.categories:
+        expected = f"words of {len(schema.categories)} categories"
+        substitute = f"the last category {schema.categories[-1]!r}"
+    return Misfit(schema.name, expected, substitute, rows[beyond], rows[unknown])
+
+
+def _check_resolution(schema: FieldSchema, site: _Site) -> None:
+    """Raises: RangeError where the field's resolution lies beyond a double."""
     if max(schema.resolution.numerator, schema.resolution.denominator) > LARGEST_TERM:
         raise site.error(
             RangeError,
-            f"{where} a resolution of at most 100 digits was expected, and a longer "
+            f"field {schema.name!r}: a resolution of at most 100 digits was expected, and a longer "
             "one came. Take a simpler resolution in the study",
         )
-    expected = f"{where} numbers from {schema.lower} to {schema.upper} were expected, and"
-    text, values = np.ma.getmaskarray(column), np.ma.getdata(column)
-    if schema.categories:
-        site.refuse(
-            OutOfBounds,
-            rows[text],
-            f"{where} one of {len(schema.categories)} categories was expected, and another word "
-            "came. Correct the table, or add the word to the study's categories",
-        )
-    site.refuse(
-        NotNumeric,
-        rows[text],
-        f"{expected} text came. Correct the table, or add the word that "
-        "stands for a missing value to missing in the node's own configuration",
-    )
-    site.refuse(
-        NotANumber,
-        rows[~np.isfinite(values)],
-        f"{expected} NaN or infinity came. Correct the "
-        "table, or add that word to missing in the node's own configuration",
-    )
-    lower, upper = float(schema.lower), float(schema.upper)
-    if not clip:
-        site.refuse(
-            OutOfBounds,
-            rows[(values < lower) | (values > upper)],
-            f"{expected} a number beyond these bounds came. Widen the bounds in the study, or set "
-            "clip = true in the node's own configuration",
-        )
+
+
+def _listed(rows: Rows) -> str:
+    """Return the first ROWS_LISTED row numbers, and how many more there are."""
+    more = f" and {len(rows) - ROWS_LISTED} more" if len(rows) > ROWS_LISTED else ""
+    return ", ".join(map(str, rows[:ROWS_LISTED])) + more
 
 
 def _round_half_even(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.int64]:
@@ -386,12 +428,3 @@ class _Site:
             "where the reading stopped; correct the file there",
             reason,
         )
-
-    def refuse(self, cls: type[UmpcError], rows: Rows, message: str) -> None:
-        """Raise an error of this class if there are any rows. Only its detail lists them."""
-        if len(rows):
-            listed = ", ".join(map(str, rows[:ROWS_LISTED]))
-            more = f" and {len(rows) - ROWS_LISTED} more" if len(rows) > ROWS_LISTED else ""
-            raise self.error(
-                cls, message, f"data rows {listed}{more} (the first row below the header is 1)"
-            )

@@ -15,6 +15,7 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable
+from fractions import Fraction
 
 from umpc import __version__
 from umpc.errors import (
@@ -25,7 +26,6 @@ from umpc.errors import (
     PeerLost,
     PreparationError,
     StudyAborted,
-    TooManySchemas,
     UmpcError,
 )
 from umpc.mpc.attempt import SharedAttempt
@@ -39,13 +39,13 @@ from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import document
 from umpc.study import messages as m
-from umpc.study.parts import FieldText
 from umpc.transport.authority import Identity
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost
@@ -58,8 +58,6 @@ ALLOWED = {
     "/umpc.v1.Node/Study": {"coordinator"},
     "/umpc.v1.Node/Peer": {"node"},
 }
-SCHEMAS = 32
-"""Largest number of different schemas that a node tries on its table between two starts."""
 SETTLE_SECONDS = 0.1
 """Time between two readings of a changed configuration.
 
@@ -71,7 +69,6 @@ CAUSE_SECONDS = 2
 A node that parked a study waits as long to hear whether the other nodes parked it too.
 """
 
-Schema = tuple[FieldText, ...]
 StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
 PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
@@ -92,14 +89,16 @@ class NodeServer(rpc.NodeServicer):
         self.links = Links(identity)
         self.approvals = Approvals(approvals_beside(config.ledger))
         self._read = config
-        self._schemas: set[Schema] = set()
+        self.field_sets = FieldSets(field_sets_beside(config.ledger))
         self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
             name=identity.name,
             ledger=ledger,
             parking=self.parking,
+            admit=self._admit,
             load=self._load,
             permit=self._permit,
+            permit_delta=self._permit_delta,
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
@@ -171,17 +170,26 @@ class NodeServer(rpc.NodeServicer):
 
     # ---- requests of a run -------------------------------------------------------------------
 
-    def _load(self, study: document.Study) -> Records:
-        """Return the study's records, if the site's policy allows the study.
+    def _admit(self, study: document.Study) -> None:
+        """Check all rules that need no data, and the approval.
 
-        Raises: PolicyRefused, ApprovalPending, TooManySchemas, and as `load_records`.
+        Raises: PolicyRefused, ApprovalPending.
+        """
+        self._permitting(study)
+
+    def _load(self, study: document.Study) -> Records:
+        """Return the records of a study that was admitted, and whose ε is reserved.
+
+        What the values are is told to nobody but the administrator, in the log.
+        Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         name = self.identity.name
-        policy = self._permitting(study)
+        self.field_sets.count(study, name)
         fields = [field.schema() for field in study.fields]
-        self._count_schema(tuple(study.fields))
-        records = load_records(self.config.source, fields, node=name, clip=self.config.clip)
-        policy.check_records(records.count, name)
+        records = load_records(self.config.source, fields, node=name)
+        self._policy().check_records(records.count, name)
+        for misfit in records.misfits:
+            log.warning("for the administrator only: study %r, %s", study.name, misfit)
         return records
 
     def _permit(self, study: document.Study, records: int) -> None:
@@ -190,6 +198,13 @@ class NodeServer(rpc.NodeServicer):
         Raises: PolicyRefused, ApprovalPending.
         """
         self._permitting(study).check_records(records, self.identity.name)
+
+    def _permit_delta(self, delta: Fraction) -> None:
+        """Check the δ of a release, which is known as soon as all numbers of records are.
+
+        Raises: PolicyRefused.
+        """
+        self._policy().check_delta(delta, self.identity.name)
 
     def _permitting(self, study: document.Study) -> Policy:
         """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
@@ -215,21 +230,6 @@ class NodeServer(rpc.NodeServicer):
                     "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
                 )
         return now.policy
-
-    def _count_schema(self, schema: Schema) -> None:
-        """Count a schema. Raises: TooManySchemas.
-
-        Whether a schema fits is a bit about the data that costs no epsilon. A node therefore
-        answers only for SCHEMAS of them.
-        """
-        if schema not in self._schemas and len(self._schemas) >= SCHEMAS:
-            raise TooManySchemas(
-                f"{self.identity.name} was asked with {SCHEMAS} different schemas since it "
-                "started, and whether each fits tells about its data; propose one of those, or "
-                "have its administrator restart it",
-                culprit=self.identity.name,
-            )
-        self._schemas.add(schema)
 
     async def _open_material(
         self, attempt: SharedAttempt, openings: tuple[bytes, ...], chunks: list[Chunk]

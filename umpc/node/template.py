@@ -31,8 +31,9 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 [data]
 path = "data.csv"                  # .csv, .tsv or .parquet, with column names in the first line
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
-# missing = ["", "NA"]             # a row with one of these in a field of the study is left out
-clip = false                       # true: move values beyond the bounds to the nearer bound
+# missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
+#                                  # default: "", "nan" and "NaN". Other values that do not fit
+#                                  # count as a bound, and this node's log says how many
 # name = "data"                    # the data set's name in the ledger; default: the file's name
 
 [budget]
@@ -49,7 +50,7 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # hours = 24                       # how long one waits; then its epsilon is free again
 
 [policy]                           # read at every proposal, without a restart; a missing key
-#                                  # allows anything, but never the showing of raw records
+#                                  # allows anything, except where a default is named here
 # coordinators = ["coordinator"]   # names in the certificates of those who may ask
 # statistics = ["kendall_tau"]     # of the library (`umpc kernels`), with default parameters, over
 #                                  # any fields
@@ -57,11 +58,15 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 #                                  # hashes, from `umpc kernels explain`; together with statistics,
 #                                  # a study is allowed if either allows it
 # fields = ["age", "balance"]      # names of fields that may be used
+# public_labels = ["treatment"]    # fields whose value of each record everybody may know; then a
+#                                  # study may ask for the number of records of each class;
+#                                  # default: none
 # max_epsilon = 1                  # of one study; exact, as under [budget]
+# max_delta = "1e-9"               # of one study; exact, as under [budget]
 # min_records = 100                # complete records in this node's table, for the study's fields
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: the smallest
-#                                  # max_colluding of a study
+#                                  # max_colluding of a study; default: all nodes but one
 # noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam",
 #                                  # "binomial", "local", "gopa", "shuffled", and the mechanisms of
 #                                  # "central": "laplace", "hajek", ...
@@ -73,6 +78,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # adversary = ["lying_nodes"]      # the grades of promise that a study may have: "honest", or
 #                                  # "lying_nodes", where other nodes may send anything
+# dealers = ["dealer"]             # names in the certificates of the dealers that may take part
+# shufflers = ["shuffler-1"]       # the same for shufflers; all of a study must be listed
 # trusted_curator = true           # protocol = "central" may show raw records to the coordinator;
 #                                  # default: never
 # approval = true                  # a person must accept each study: `umpc approve --help`

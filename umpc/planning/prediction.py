@@ -9,7 +9,7 @@ import numpy as np
 
 from umpc.crypto.prg import Stream
 from umpc.errors import StudyError
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import TableSource, load_records, require_numbers
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.registry import attempt_of, protocol_of
@@ -23,7 +23,7 @@ def reference_table_of(attempt: Attempt, file: Path | None, delimiter: str) -> R
 
     Args: file: a CSV file; None takes uniform records. delimiter: of the file.
 
-    Raises: as `load_records`.
+    Raises: as `load_records`; NotNumeric.
     """
     study = attempt.study
     if file is None:
@@ -35,7 +35,7 @@ def reference_table_of(attempt: Attempt, file: Path | None, delimiter: str) -> R
         return ReferenceTable.of(study, columns, attempt.counts)
     fields = [field.schema() for field in study.fields]
     source = TableSource(file, delimiter)
-    table = load_records(source, fields, node=file.stem, clip=True)
+    table = require_numbers(load_records(source, fields, node=file.stem), node=file.stem)
     return ReferenceTable.of(study, table.columns, attempt.counts)
 
 

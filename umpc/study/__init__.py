@@ -7,6 +7,7 @@
 | `parts.py` | participants, fields, bins, and exact numbers as text |
 | `grades.py` | the grades of promise: what holds if participants lie |
 | `rules.py` | the rules that every study must fulfil |
+| `computation.py` | what a study computes, and the hash by which a site allows it |
 | `former.py` | the identity that a study had under the former tag |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |

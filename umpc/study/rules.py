@@ -14,6 +14,8 @@ from umpc.ustat.sampling import read_rule
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
+SHOWN = 8
+"""Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -47,7 +49,7 @@ def check_rest(study: Study) -> None:
         )
     read_rule(study.edges)
     _ = study.epsilons
-    _ = study.parsed_kernels
+    _check_fields_are_used(study)
 
 
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
@@ -81,6 +83,23 @@ def _check_statistic(study: Study) -> None:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
+
+
+def _check_fields_are_used(study: Study) -> None:
+    """Refuse a field that no kernel uses.
+
+    A site would disclose for it how many records have it, and its allow-lists would not see why.
+    """
+    used = {name for kernel in study.parsed_kernels for name in kernel.fields}
+    if study.two_sample:
+        used.add(study.label)
+    unused = [field.name for field in study.fields if field.name not in used]
+    if unused:
+        raise StudyError(
+            f"every field of a study must occur in a kernel or be the label of two_sample "
+            f"sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it out of the "
+            f"study's fields"
+        )
 
 
 def _check_participants(study: Study) -> None:

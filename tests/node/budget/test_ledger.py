@@ -91,8 +91,15 @@ def test_insufficient_budget_says_its_numbers(path):
         error = caught.value
         assert (error.asked, error.left) == (Fraction(7, 4), Fraction(3, 2))
         assert (error.spent, error.reserved) == (Fraction(3), Fraction(1, 2))
-        assert "asks for epsilon 7/4, and 3/2 is left of 5 (spent 3, reserved 1/2)" in error.message
-        assert "'bank'" in error.message and "raise epsilon under [budget]" in error.message
+        assert error.message == (
+            "the study asks for epsilon 7/4, and the site's budget has less left. Ask for less, "
+            "wait until open studies end, or have the site's administrator raise epsilon under "
+            "[budget]"
+        )
+        assert error.detail == (
+            "data set 'bank': the study asks for epsilon 7/4, and 3/2 is left of 5 (spent 3, "
+            "reserved 1/2)"
+        )
         assert ledger.balance() == balance(5, 3, "1/2", "3/2")
         ledger.reserve(C, Fraction(3, 2), D)
         assert ledger.balance().left == 0
@@ -206,8 +213,9 @@ def test_insufficient_delta_says_its_numbers_and_keeps_nothing(path, later):
         )
         assert (
             "asks for delta 1/399, and 1/400 is left of 1/100 (spent 1/200, reserved 1/400)"
-            in error.message
+            in error.detail
         )
+        assert "1/400" not in error.message and "1/200" not in error.message
         assert (
             "raise delta under [budget]" in error.message
             and 'noise = "distributed"' in error.message
@@ -223,8 +231,9 @@ def test_without_a_budget_of_delta_studies_of_delta_0_run(path):
     with opened(path, delta=Fraction(0)) as ledger:
         ledger.reserve(A, Fraction(1), Fraction(0))
         ledger.charge(A, b"", b"")
-        with pytest.raises(InsufficientBudget, match="delta about 1e-12, and 0 is left of 0"):
+        with pytest.raises(InsufficientBudget, match="delta about 1e-12, and the site's") as no:
             ledger.reserve(B, Fraction(1), D)
+        assert "and 0 is left of 0" in no.value.detail
 
 
 def test_a_total_of_delta_that_was_lowered(path):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.bell import bell_study
 from tests.support.local import bins, local_study
 from tests.support.protocols import assert_not_a_setting, assert_refused, usual, with_facts
-from tests.support.studies import AUC, GINI, KENDALL, make_study
+from tests.support.studies import AUC, CLASSES, GINI, KENDALL, make_study
 from umpc.errors import KernelError, StudyError
 from umpc.protocols.local.settings import (
     CellSettings,
@@ -22,6 +22,7 @@ from umpc.study.parts import FieldBins, FieldText
 
 LDP, BELL_AUC = local_study("bell-ldp"), local_study("bell-auc")
 TIMES_TWO = f"({AUC}) * 2"
+WIDER = (*make_study().fields, CLASSES)
 REFUSED = [
     (LDP, {"rounding": "up"}, "rounding must be one of simple, randomised, got 'up'"),
     (
@@ -86,9 +87,17 @@ REFUSED = [
         'computes statistic = "auc" of one field, with a public label',
     ),
     (BELL_AUC, {"kernels": ("a.x * b.x",)}, 'computes statistic = "auc"'),
-    (BELL_AUC, {"kernels": (AUC.replace("b.x", "b.y"),)}, 'computes statistic = "auc"'),
+    (
+        BELL_AUC,
+        {"kernels": (AUC.replace("b.x", "b.y"),), "fields": WIDER},
+        'computes statistic = "auc"',
+    ),
     (BELL_AUC, {"estimator": "total"}, 'computes statistic = "auc"'),
-    (BELL_AUC, {"sampling": "balanced", "kernels": (KENDALL,)}, 'computes statistic = "auc"'),
+    (
+        BELL_AUC,
+        {"sampling": "balanced", "kernels": (KENDALL,), "fields": WIDER},
+        'computes statistic = "auc"',
+    ),
 ]
 
 

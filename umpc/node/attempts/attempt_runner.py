@@ -50,8 +50,10 @@ Result = TypeVar("Result")
 class Site:
     """The parts of its process that a run needs.
 
-    load: the study's records, if the site's rules allow it.
+    admit: whether the site's rules and its administrator allow a study, before any data is read.
+    load: the study's records, once its ε is reserved.
     permit: whether the rules still allow it, over so many records.
+    permit_delta: whether the rules allow a release of so much δ.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both name the meeting.
     open_material: the stream from the dealer.
@@ -62,8 +64,10 @@ class Site:
     name: str
     ledger: Ledger
     parking: PreparedAttempts
+    admit: Callable[[Study], None]
     load: Callable[[Study], Records]
     permit: Callable[[Study, int], None]
+    permit_delta: Callable[[Fraction], None]
     dial: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     await_link: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     open_material: Callable[

@@ -1,7 +1,7 @@
 """One study at one node, from proposal to release: the protocol's side with network and ledger.
 
-The order that matters (docs/protocol.md): reserve before anything is computed; charge, on disk,
-before the first byte of the noisy share leaves; give a reservation back on every failure before the
+The order that matters (docs/protocol.md): reserve before the table is read; charge, on disk, before
+the first byte of the noisy share leaves; give a reservation back on every failure before the
 charge, never after; where the protocol asks, store the one answer before it leaves. A study that is
 prepared ahead ends before the data, and its reservation waits with it (`prepared_attempts.py`); its
 run takes both, once. A study that was released before is in `replay.py`.
@@ -109,12 +109,14 @@ class StudyRun(CoordinatorStream):
         if ahead:
             protocol.check_ahead(study)
             self.site.parking.check_room()
+        await asyncio.to_thread(self.site.admit, study)
         failpoint("before-reserve")
-        records = await asyncio.to_thread(self.site.load, study)
+        # Before the table is read: nothing about it is told without budget.
         # Not in a thread: no cancellation may come in between.
         ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
         failpoint("after-reserve")
         try:
+            records = await asyncio.to_thread(self.site.load, study)
             side = protocol.node(self.name, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self.send(m.Accepted(study.hash, side.accept()))
@@ -160,6 +162,7 @@ class StudyRun(CoordinatorStream):
         failpoint("before-prepare")
         attempt = await self._runner.in_thread(side.begin, begin.openings)
         delta = exact_delta(await self._runner.in_thread(lambda: side.delta))
+        await asyncio.to_thread(self.site.permit_delta, delta)
         self.site.ledger.reserve_delta(self.study.hash, delta)  # not in a thread, as epsilon
         failpoint("after-reserve-delta")
         await self._runner.ready(side, begin.openings, ahead=ahead)
@@ -195,6 +198,7 @@ class StudyRun(CoordinatorStream):
         study = self.study
         try:
             await asyncio.to_thread(self.site.permit, study, parked.side.records)
+            await asyncio.to_thread(self.site.permit_delta, parked.delta)
             log.info("study %s of %s goes on as it was prepared", self.label, self.coordinator)
             await self.send(m.Accepted(study.hash, parked.side.accept()))
             agree = await self.expect(m.Agree)

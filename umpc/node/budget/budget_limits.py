@@ -19,7 +19,7 @@ DELTA_BITS = 120
 DEFAULT_DELTA = Fraction(1, 10**9)
 """Total δ for all studies of a data set, if [budget] names none."""
 INSTEAD = {
-    "epsilon": "Ask for at most what is left, wait until open studies end,",
+    "epsilon": "Ask for less, wait until open studies end,",
     "delta": 'Ask with noise = "distributed" (of noisy pairs "randomised_response"), which costs '
     "no delta, wait until open studies end,",
 }
@@ -81,12 +81,17 @@ def shown(amount: Fraction) -> str:
 def insufficient(
     dataset: str, amount: str, balance: Balance, asked: Fraction
 ) -> InsufficientBudget:
-    """Return the refusal of a study. Args: amount: "epsilon" or "delta", the one that lacks."""
+    """Return the refusal of a study. Args: amount: "epsilon" or "delta", the one that lacks.
+
+    The coordinator reads only that the site's budget is not enough. The balance is for the site's
+    administrator.
+    """
     error = InsufficientBudget(
-        f"data set {dataset!r}: the study asks for {amount} {shown(asked)}, and "
+        f"the study asks for {amount} {shown(asked)}, and the site's budget has less left. "
+        f"{INSTEAD[amount]} or have the site's administrator raise {amount} under [budget]",
+        detail=f"data set {dataset!r}: the study asks for {amount} {shown(asked)}, and "
         f"{shown(balance.left)} is left of {shown(balance.total)} (spent {shown(balance.spent)}, "
-        f"reserved {shown(balance.reserved)}). {INSTEAD[amount]} or have the site's administrator "
-        f"raise {amount} under [budget]"
+        f"reserved {shown(balance.reserved)})",
     )
     error.spent = balance.spent
     error.reserved = balance.reserved

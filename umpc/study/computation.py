@@ -1,0 +1,73 @@
+"""A study's computation: everything that decides what its release tells about a site's records.
+
+A site's administrator allows a computation by its hash (`kernels` under [policy]). The numbers of a
+study (ε, δ, edges, nodes) and its participants are not part of it: other rules bound these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from umpc.study.document import Study
+from umpc.study.parts import FieldText
+
+HASH_TAG = "umpc computation 1"
+"""The first part of the text that `Computation.hash` hashes: its purpose and its version."""
+
+
+@dataclass(frozen=True)
+class Computation:
+    """What a study computes, and of which values.
+
+    A new fact that decides what a release tells is one attribute here. `of` reads it from the
+    study, and `hash` covers every attribute.
+
+    kernels: their canonical texts, in the study's order. fields: with bounds and public labels.
+    """
+
+    protocol: str
+    adversary: str
+    estimator: str
+    sampling: str
+    degree: int
+    kernels: tuple[str, ...]
+    fields: tuple[FieldText, ...]
+
+    @classmethod
+    def of(cls, study: Study) -> Self:
+        """The computation of a study. Raises: KernelError."""
+        return cls(
+            protocol=study.protocol,
+            adversary=study.adversary,
+            estimator=study.estimator,
+            sampling=study.sampling,
+            degree=study.degree,
+            kernels=tuple(kernel.text for kernel in study.parsed_kernels),
+            fields=study.fields,
+        )
+
+    @property
+    def hash(self) -> str:
+        """SHA-256, in hex. The order of the fields and the spelling of numbers do not matter."""
+        facts = {**vars(self), "fields": _canonical(self.fields)}
+        covered = json.dumps([HASH_TAG, facts], sort_keys=True)
+        return hashlib.sha256(covered.encode()).hexdigest()
+
+
+def computation_hash(study: Study) -> str:
+    """The hash by which an administrator allows what a study computes. Raises: KernelError."""
+    return Computation.of(study).hash
+
+
+def _canonical(fields: Sequence[FieldText]) -> list[tuple[object, ...]]:
+    """The fields sorted by name, with exact numbers."""
+    found: list[tuple[object, ...]] = []
+    for field in sorted(fields, key=lambda each: each.name):
+        exact = field.schema()
+        numbers = map(str, (exact.lower, exact.upper, exact.resolution))
+        found.append((field.name, *numbers, field.categories, field.public))
+    return found
