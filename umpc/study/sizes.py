@@ -86,6 +86,8 @@ class Sizes:
     @cached_property
     def if_honest(self) -> Sizes:
         """The same sizes for the same study in grade honest, to say what its own grade costs."""
+        if self.study.adversary == HONEST:
+            return self
         return replace(self, study=self.study.replaced(adversary=HONEST))
 
     @property
