@@ -248,3 +248,22 @@ def test_an_address_that_is_not_ours_is_refused(site, listen):
 
     with pytest.raises(ConfigError, match=re.escape(listen)):
         asyncio.run(scenario())
+
+
+def test_a_client_that_writes_late_still_hears_why_it_was_refused(site):
+    """gRPC drops the status of a call that ends while its client writes."""
+
+    async def scenario():
+        async with serving(site("a"), allowed={}) as (address, _):
+            channel = await connect(site("b"), "a", "node", address, 15)
+            codes = set()
+            for wait in range(40):
+                call = channel.stream_stream(CHAT)()
+                await asyncio.sleep(wait * 1e-4)
+                time.sleep(2e-3)  # a status that came by now is not read yet
+                await call.write(b"x")
+                codes.add(await call.code())
+            await channel.close()
+            return codes
+
+    assert asyncio.run(scenario()) == {CODES.PERMISSION_DENIED}

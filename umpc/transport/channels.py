@@ -39,6 +39,8 @@ MAX_STREAMS = 64  # per connection
 PING_EVERY_MS = 2000
 PING_ANSWER_MS = 3000
 HANDSHAKE_MS = 10_000
+FIRST_WRITE_SECONDS = 0.5
+"""Seconds that a refused stream waits for its client's first message, before it says why."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 1.0
 """Seconds between two attempts to reach a peer that is not there yet: the first, the longest."""
@@ -248,18 +250,20 @@ class RoleGuard(ServerInterceptor):
     async def intercept_service(self, continuation: Continuation, details: CallDetails) -> Any:
         """Return the method's handler behind the check, or a handler that refuses."""
         if details.method not in self._allowed:
-            return grpc.stream_stream_rpc_method_handler(self._guarded(_never, details.method))
+            never = self._guarded(_never, details.method, streams=True)
+            return grpc.stream_stream_rpc_method_handler(never)
         handler = await continuation(details)
         return handler and _with_behaviour(
-            handler, lambda inner: self._guarded(inner, details.method)
+            handler,
+            lambda inner: self._guarded(inner, details.method, streams=handler.request_streaming),
         )
 
-    def _guarded(self, inner: Behaviour, method: str) -> Behaviour:
+    def _guarded(self, inner: Behaviour, method: str, *, streams: bool) -> Behaviour:
         """Return the behaviour of a method with the check before it."""
         if inspect.isasyncgenfunction(inner):
 
             async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
-                await self._check(context, method)
+                await self._check(context, method, streams)
                 async with contextlib.aclosing(inner(request, context)) as replies:
                     async for reply in replies:
                         yield reply
@@ -267,20 +271,32 @@ class RoleGuard(ServerInterceptor):
             return stream
 
         async def call(request: Any, context: AnyContext) -> Any:
-            await self._check(context, method)
+            await self._check(context, method, streams)
             return await inner(request, context)
 
         return call
 
-    async def _check(self, context: AnyContext, method: str) -> None:
+    async def _check(self, context: AnyContext, method: str, streams: bool) -> None:
+        refusal = self._refusal(context, method)
+        if refusal is None:
+            return
+        if streams:
+            # A client of gRPC loses the status of a call that ends while it writes.
+            with contextlib.suppress(TimeoutError, grpc.aio.BaseError):
+                async with asyncio.timeout(FIRST_WRITE_SECONDS):
+                    await context.read()
+        await context.abort(*refusal)
+
+    def _refusal(self, context: AnyContext, method: str) -> tuple[grpc.StatusCode, str] | None:
+        """Return the status of a call that is refused, or None if it is allowed."""
         try:
             peer = peer_of(context, revoked=self._identity.latest().revoked)
         except CertificateError as error:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, error.message)
-        if peer.role not in self._allowed.get(method, ()):
-            await context.abort(
-                grpc.StatusCode.PERMISSION_DENIED, f"{self._self} does not let {peer} call {method}"
-            )
+            return grpc.StatusCode.UNAUTHENTICATED, error.message
+        if peer.role in self._allowed.get(method, ()):
+            return None
+        words = f"{self._self} does not let {peer} call {method}"
+        return grpc.StatusCode.PERMISSION_DENIED, words
 
 
 async def _never(request: Any, context: AnyContext) -> None:
