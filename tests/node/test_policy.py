@@ -136,6 +136,12 @@ RULES = {
         "north allows noise 'laplace' only (noise under [policy]), and 'hajek' came; set noise in "
         "the study, or have its administrator add it",
     ),
+    "coins": (
+        Policy(coins=frozenset({"transfers", "none"})),
+        make_study(noise="in_mpc", coins="dealt"),
+        "north allows coins 'none', 'transfers' only (coins under [policy]), and 'dealt' came; set "
+        "coins in the study, or have its administrator add it",
+    ),
     "preprocessing": (
         Policy(preprocessing=frozenset({"none"})),
         TAU,
@@ -165,6 +171,8 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(min_colluding=1), make_study(max_colluding=1)),
         (Policy(noise=frozenset({"distributed", "in_mpc"})), make_study(noise="in_mpc")),
         (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
+        (Policy(coins=frozenset({"transfers", "none"})), TAU),
+        (Policy(coins=frozenset({"transfers"})), make_study(noise="in_mpc")),
         (Policy(min_records=10, approval=True), TAU),
         (
             Policy(protocol=frozenset({"bell-auc"}), statistics=frozenset({"auc"})),
@@ -255,6 +263,7 @@ min_records = 100
 min_nodes = 3
 min_colluding = 2
 noise = ["in_mpc"]
+coins = ["transfers", "none"]
 backend = ["shared", "garbled"]
 preprocessing = ["none"]
 trusted_curator = true
@@ -273,6 +282,7 @@ def test_every_rule(tmp_path):
         min_nodes=3,
         min_colluding=2,
         noise=frozenset({"in_mpc"}),
+        coins=frozenset({"transfers", "none"}),
         backend=frozenset({"shared", "garbled"}),
         preprocessing=frozenset({"none"}),
         trusted_curator=True,
@@ -298,6 +308,7 @@ def test_every_rule(tmp_path):
         ("min_nodes = true", "True"),
         ('min_colluding = "1"', "'1'"),
         ('noise = ["loud"]', "['loud']"),
+        ('coins = ["fair"]', "['fair']"),
         ('backend = ["clear"]', "['clear']"),
         ('preprocessing = "none"', "'none'"),
         ('approval = "yes"', "'yes'"),

@@ -128,10 +128,12 @@ def _error_bars(report: Report) -> str:
 
 def _privacy(report: Report) -> list[tuple[str, str]]:
     protocol = find_protocol(report.protocol)
+    coins = protocol.describe_coins(report.coins)
     return [
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
         (f"of {report.nodes} nodes", protocol.describe_collusion(report.max_colluding)),
         ("most sets of a record", f"{report.max_degree:,}"),
+        *([("coins of the noise", f"{report.coins}, {coins}")] if coins else []),
         (
             "protocol",
             f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}",

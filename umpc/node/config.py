@@ -142,6 +142,7 @@ def _policy(section: _Section) -> Policy:
         min_colluding=section.count("min_colluding"),
         protocol=kinds["protocol"],
         noise=kinds["noise"],
+        coins=kinds["coins"],
         backend=kinds["backend"],
         preprocessing=kinds["preprocessing"],
         trusted_curator=section.flag("trusted_curator"),

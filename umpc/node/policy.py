@@ -11,7 +11,7 @@ The node checks them at every proposal.
 | `max_epsilon` | it asks for at most this ε |
 | `min_nodes` | it has at least this number of nodes |
 | `min_colluding` | its noise withstands at least this number of colluding nodes |
-| `protocol`, `noise`, `backend`, `preprocessing` | each is one of these |
+| `protocol`, `noise`, `coins`, `backend`, `preprocessing` | each is one of these |
 | `min_records` | the node has at least this number of complete records for it |
 | `trusted_curator` | it shows its coordinator no raw records, or this key is true |
 | `approval` | a person has accepted it (`approvals.py`) |
@@ -37,7 +37,7 @@ from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
-KINDS = ("protocol", "noise", "backend", "preprocessing")
+KINDS = ("protocol", "noise", "coins", "backend", "preprocessing")
 """The facts of how a study runs. `possible_values` lists what each may be."""
 SHOWN = 8
 """Largest number of names in one refusal, which is one line."""
@@ -61,6 +61,7 @@ class Policy:
     min_colluding: int = 0
     protocol: frozenset[str] | None = None
     noise: frozenset[str] | None = None
+    coins: frozenset[str] | None = None
     backend: frozenset[str] | None = None
     preprocessing: frozenset[str] | None = None
     trusted_curator: bool = False

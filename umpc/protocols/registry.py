@@ -81,7 +81,7 @@ def decode_study(data: bytes) -> Study:
 def possible_values(key: str) -> tuple[str, ...]:
     """The values that one fact of a study may have, over all protocols.
 
-    Args: key: "protocol", "noise", "backend" or "preprocessing".
+    Args: key: "protocol", "noise", "coins", "backend" or "preprocessing".
     """
     found: dict[str, None] = {}
     for protocol in PROTOCOLS.values():

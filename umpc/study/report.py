@@ -84,6 +84,8 @@ class Report:
     sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets
         (Sinh & Ramon 2025, D.1: E_inc).
     epsilon: against replacing one record.
+    coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
+        no committee draws it.
     replayed: the report is made from stored shares of an earlier run.
     prepared: `umpc study prepare` did everything before the data; bytes_offline counts it,
         seconds_offline does not.
@@ -107,6 +109,7 @@ class Report:
     noise: str
     epsilon: float
     delta: float
+    coins: str
     degree: int
     edges: int
     sets: int
@@ -190,6 +193,7 @@ def report_of(
         noise=study.noise,
         epsilon=float(study.exact_epsilon),
         delta=float(delta),
+        coins=study.coins,
         degree=study.degree,
         edges=sizes.edges,
         sets=sizes.sets,

@@ -4,10 +4,9 @@ The shared backend evaluates edges without transfers, so its committee sets up c
 one for every two members, also for two that share no edge. The garbled backend has such channels
 already and forks them (`garbled/cells.py`).
 
-Everything here is made of a seed that the member draws itself. The dealer neither knows it nor sends
-anything that the coins depend on. So the coins have their law whatever the dealer does, and no
-dealer, coordinator or coalition of all other members knows more of them than `coins_from_transfers`
-says.
+Everything here is made of a seed that the member draws itself. The dealer does not know this seed,
+and it sends nothing that the coins depend on. So the coins have their law whatever the dealer does.
+`coins_from_transfers.py` says what the members see of them.
 
 Reveals: the set-up's points and sums, which are made before any data (`correlated_ot.py`).
 

@@ -91,6 +91,10 @@ class UMpcSettings(
     ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
 
+    @property
+    def coins_used(self) -> str:
+        return self.coins if self.noise in COMMITTEE_NOISES else "none"
+
 
 def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict[str, Any]:
     """A file's entries with the usual noise, if they name none.
