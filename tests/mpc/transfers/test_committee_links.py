@@ -98,13 +98,16 @@ def test_a_message_of_another_shape_names_its_sender(liar, step, shape):
 
 
 def test_channels_of_other_attempts_or_seeds_have_nothing_in_common():
-    """With curve points: what is sent follows from a member's seed, the attempt and both names."""
+    """With curve points. A seed serves one attempt; the attempt is in every hash all the same."""
     two = NAMES[:2]
     own = [seed_of(f"links {name}") for name in two]
     other_attempt = [CommitteeLinks(at, two, bytes(32), seed) for at, seed in enumerate(own)]
     runs = [links(names=two), links("other", two), other_attempt]
-    found = [m.payload for members in runs for _, m in set_up(members) if m.payload]
-    assert len(set(found)) == len(found) == 3 * 3
+    sent = [set_up(members) for members in runs]
+    trees = [m.payload for lines in sent for _, m in lines if m.step == "ot_trees" and m.payload]
+    assert len(set(trees)) == len(trees) == 3
+    points = [m.payload for lines in sent[:2] for _, m in lines if m.payload]
+    assert len(set(points)) == len(points) == 2 * 3
 
 
 def test_nothing_secret_is_shown():

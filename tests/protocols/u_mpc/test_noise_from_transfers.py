@@ -33,7 +33,7 @@ from umpc.mpc.cost import predict
 from umpc.mpc.masked import dealing
 from umpc.mpc.masked.cells import SharedCells
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
-from umpc.protocols.registry import checked, delta_of
+from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 
@@ -142,6 +142,26 @@ def test_rounds_and_set_ups_are_planned_with_their_delays(nodes, rounds):
     links = (nodes - 1) * LINK_SECONDS / 2
     assert tossed.toss_plan.rounds == rounds
     assert more - less == pytest.approx(rounds + 3 + links)
+
+
+@pytest.mark.parametrize(
+    ("changes", "coins", "trusted", "told"),
+    [
+        ({}, "transfers", "the dealer", "no dealer can change or know the noise"),
+        ({"coins": "dealt"}, "dealt", "the dealer", "deals as the protocol says"),
+        ({"kernels": "a.x", "degree": 1}, "transfers", "-", "made by the nodes alone"),
+        ({"kernels": "a.x", "degree": 1, "coins": "dealt"}, "dealt", "the dealer", "dealt by"),
+        ({"noise": "distributed"}, "none", "the dealer", None),
+    ],
+    ids=str,
+)
+def test_people_read_what_the_noise_depends_on(changes, coins, trusted, told):
+    study = study_of(**changes)
+    protocol = protocol_of(study)
+    lines = dict(protocol.describe(study))
+    assert study.coins == coins and protocol.trust(study).who == trusted
+    assert told in lines["coins"] if told else lines == {}
+    assert bool(protocol.describe_coins(study.coins)) == bool(told)
 
 
 # --- a dealer that lies
