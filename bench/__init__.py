@@ -5,6 +5,7 @@
 | `__main__.py` | `python -m bench`: all parts, or some |
 | `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
 | `oblivious.py` | oblivious transfers a second and core |
+| `coins.py` | a committee's noise: coins from transfers beside dealt ones |
 | `garbling.py` | garbled AND gates a second and core |
 | `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
 | `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |

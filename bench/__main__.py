@@ -16,6 +16,7 @@ from bench.jobs import Job, run_parts
 PARTS = (
     "gates",
     "oblivious",
+    "coins",
     "garbling",
     "bank",
     "million",

@@ -127,11 +127,11 @@ AUDITS = {
     TWO_SUMS: {mutants.whole_epsilon_for_every_sum: BOTH, mutants.one_noise_for_all_sums: LOSS},
     two_samples(220): {mutants.nobody_counts_edges: BOTH},
     ORDINARY: {mutants.no_noise: BOTH},
-    single(2, "2", 1, 250, noise="in_mpc"): {mutants.coins_scaled: MANY},
-    pairs(150, "degree 2, in_mpc, t = 1 of 2", noise="in_mpc", max_colluding=1): {
+    single(2, "2", 1, 250, noise="in_mpc", coins="dealt"): {mutants.coins_scaled: MANY},
+    pairs(150, "degree 2, in_mpc, t = 1 of 2", noise="in_mpc", coins="dealt", max_colluding=1): {
         mutants.second_geometric_missing: BOTH
     },
-    triples(90, "degree 3, in_mpc, t = 2 of 3", noise="in_mpc", max_colluding=2): {
+    triples(90, "degree 3, in_mpc, t = 2 of 3", noise="in_mpc", coins="dealt", max_colluding=2): {
         mutants.no_coin_falls: BOTH
     },
     two_samples(
@@ -139,6 +139,7 @@ AUDITS = {
         "two samples, two sums, in_mpc, t = 0 of 2",
         ("a.x == b.x", "a.x * b.y"),
         noise="in_mpc",
+        coins="dealt",
         estimator="ratio",
     ): {mutants.no_coin_falls: BOTH},
     SKELLAM: {
@@ -146,7 +147,9 @@ AUDITS = {
         mutants.last_node_without_noise: LAW,
         mutants.no_noise: BOTH,
     },
-    single(2, "2", 1, 150, noise="binomial", delta="0.05"): {mutants.half_the_range: MANY},
+    single(2, "2", 1, 150, noise="binomial", coins="dealt", delta="0.05"): {
+        mutants.half_the_range: MANY
+    },
 }
 
 

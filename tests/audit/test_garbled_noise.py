@@ -1,7 +1,7 @@
-"""A committee tosses a garbled study's coins without a dealer: the release keeps ε.
+"""A committee tosses a study's coins by transfers, without a dealer or beside one.
 
-It also has the exact law. The transfers are those of `bell.without_transfers`, since only the
-release is judged. `mpc/transfers/test_toss_views.py` tests what they hide.
+The release keeps ε, and it has the exact law. The transfers are those of `bell.without_transfers`,
+since only the release is judged. `mpc/transfers/test_toss_views.py` tests what they hide.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.audit.auditor import Case, audit
 from tests.audit.mutants import no_coin_falls, second_geometric_missing
 from tests.support.bell import without_transfers
 from tests.support.garbled import garbled_study
-from tests.support.studies import KENDALL
+from tests.support.studies import KENDALL, make_study
 from umpc.mpc.transfers import coins_from_transfers as toss
 
 THREE = ("0", "2")
@@ -22,6 +22,13 @@ CASE = Case(
     garbled_study(KENDALL, 2, noise="in_mpc", x=THREE, y=THREE, max_colluding=1, epsilon="0.5"),
     (((1, 1),), ()),
     ((0, 0), (0, 2)),
+    90,
+)
+BESIDE_A_DEALER = Case(
+    "degree 1, coins from transfers beside a dealer, t = 1 of 2",
+    make_study("a.x", 2, degree=1, x=THREE, noise="in_mpc", coins="transfers", max_colluding=1),
+    (((1, 1),), ()),
+    ((0, 0), (2, 0)),
     90,
 )
 
@@ -40,10 +47,17 @@ MUTANTS = {
 }
 
 
-def test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code():
+AUDITS = {
+    CASE: MUTANTS,
+    BESIDE_A_DEALER: {all_draw_the_same: ("loss", "law")},
+}
+
+
+@pytest.mark.parametrize("case", AUDITS, ids=lambda case: case.name)
+def test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code(case):
     with without_transfers():
-        verdict = audit(CASE)
+        verdict = audit(case)
         assert verdict.sound, str(verdict)
-        for mutant, finders in MUTANTS.items():
-            verdict = audit(CASE, mutant)
+        for mutant, finders in AUDITS[case].items():
+            verdict = audit(case, mutant)
             assert verdict.caught_by(*finders), f"not found: {verdict}"

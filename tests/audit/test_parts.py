@@ -95,7 +95,7 @@ def test_a_nodes_shares_of_two_sums_are_independent():
 
 COINS = Case(
     "the sum without the coins that a member would know",
-    make_study("a.x", 2, degree=1, x=("0", "2"), max_colluding=1, noise="in_mpc"),
+    make_study("a.x", 2, degree=1, x=("0", "2"), max_colluding=1, noise="in_mpc", coins="dealt"),
     ((ONE,), ()),
     (NONE, (2, 0)),
     90,

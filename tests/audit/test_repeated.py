@@ -78,7 +78,7 @@ def masks_less_masks(first: Simulated, second: Simulated) -> int:
 
 MEAN = make_study("a.x", 2, degree=1, x=("0", "2"))
 OPPOSITE = with_facts(MEAN, kernels=("a.x * -1",))
-COINS = with_facts(MEAN, noise="in_mpc")
+COINS = with_facts(MEAN, noise="in_mpc", coins="dealt")
 PRODUCTS = tuple(make_study(f"a.{field} * b.{field}", 2) for field in "xy")
 CHANGED = (tables_of(0), tables_of(0)), (tables_of(0), tables_of(2))
 UNCHANGED = (tables_of(0), tables_of(0)), (tables_of(2), tables_of(2))

@@ -97,8 +97,12 @@ def test_delays_are_counted_as_the_table_says(file):
     assert once.offline == pytest.approx(FIXED[1] + 1 + 8 + 8 + 1)
     assert once.online == pytest.approx(FIXED[2] + (1 + 2 + 1 + 2)) and attempt.rounds == 3
     assert once.total == pytest.approx(FIXED[0] + 10 + once.offline + once.online)
-    drawn, _, committee = seconds(file, Network(1.0), noise="in_mpc")
+    drawn, _, committee = seconds(file, Network(1.0), noise="in_mpc", coins="dealt")
     assert committee.offline == pytest.approx(once.offline + drawn.noise_plan.rounds)
+    drawn, cost, committee = seconds(file, Network(1.0), noise="in_mpc")
+    set_up = 3 + 2 * LINK_SECONDS / 2
+    assert committee.offline == pytest.approx(once.offline + set_up + drawn.toss_plan.rounds)
+    assert 0 < cost.bytes_dealt < cost.bytes_offline
     garbled = {"dealer": None, "backend": "garbled", "preprocessing": "none"}
     _, _, alone = seconds(file, Network(1.0), **garbled)
     assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 2 * LINK_SECONDS / 2 + 1)

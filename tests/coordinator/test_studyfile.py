@@ -242,7 +242,7 @@ def test_a_wrong_value_is_named_with_the_file(tmp_path, line, wrong):
         (
             "seconds_per_step = 30\n",
             "`extra` is not a key of a study of protocol = 'u-mpc', which has, beside the keys of "
-            "every study, edges, noise, delta, backend, preprocessing, dealer",
+            "every study, edges, noise, delta, coins, backend, preprocessing, dealer",
         ),
         ("upper = 127\n", "unknown field `extra` - at `$.fields"),
         ('address = "dealer.example.org:7100"\n', "unknown field `extra` - at `$.dealer"),
@@ -497,6 +497,7 @@ VALUES = {
     "edges": "2n",
     "noise": "in_mpc",
     "delta": "1e-9",
+    "coins": "dealt",
     "backend": "garbled",
     "preprocessing": "none",
     "dealer": {"name": "dealer", "address": "d:1"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.garbled import without_points
 from tests.support.mpc_studies import LEANING
 from tests.support.studies import (
     GINI,
@@ -113,10 +114,13 @@ def test_two_samples_cost_what_was_predicted(kernel, nodes):
     )
 
 
+@pytest.mark.parametrize("coins", ["transfers", "dealt"])
 @pytest.mark.parametrize("nodes", [2, 3, 5])
-def test_noise_of_a_committee_costs_what_was_predicted(nodes):
-    study = make_study(["a.x == b.x", "a.y == b.y"], nodes, estimator="ratio", noise="in_mpc")
-    check(study, NODES[nodes])
+def test_noise_of_a_committee_costs_what_was_predicted(nodes, coins):
+    kernels = ["a.x == b.x", "a.y == b.y"]
+    study = make_study(kernels, nodes, estimator="ratio", noise="in_mpc", coins=coins)
+    with without_points():
+        check(study, NODES[nodes])
 
 
 def test_many_chunks_cost_what_was_predicted(monkeypatch):

@@ -189,6 +189,12 @@ RULES = {
         "north allows noise 'laplace' only (noise under [policy]), and 'hajek' came; set noise in "
         "the study, or have its administrator add it",
     ),
+    "coins": (
+        Policy(coins=frozenset({"transfers", "none"})),
+        make_study(noise="in_mpc", coins="dealt"),
+        "north allows coins 'none', 'transfers' only (coins under [policy]), and 'dealt' came; set "
+        "coins in the study, or have its administrator add it",
+    ),
     "preprocessing": (
         Policy(preprocessing=frozenset({"none"})),
         TAU,
@@ -226,6 +232,8 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(min_colluding=1), make_study(max_colluding=1)),
         (Policy(noise=frozenset({"distributed", "in_mpc"})), guarded(make_study(noise="in_mpc"))),
         (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
+        (Policy(coins=frozenset({"transfers", "none"})), TAU),
+        (Policy(coins=frozenset({"transfers"})), make_study(noise="in_mpc")),
         (Policy(min_records=10, approval=True), TAU),
         (
             Policy(
@@ -341,6 +349,7 @@ min_records = 100
 min_nodes = 3
 min_colluding = 2
 noise = ["in_mpc"]
+coins = ["transfers", "none"]
 backend = ["shared", "garbled"]
 preprocessing = ["none"]
 dealers = ["dealer"]
@@ -363,6 +372,7 @@ def test_every_rule(tmp_path):
         min_nodes=3,
         min_colluding=2,
         noise=frozenset({"in_mpc"}),
+        coins=frozenset({"transfers", "none"}),
         backend=frozenset({"shared", "garbled"}),
         preprocessing=frozenset({"none"}),
         dealers=frozenset({"dealer"}),
@@ -395,6 +405,7 @@ def test_every_rule(tmp_path):
         ("min_nodes = true", "True"),
         ('min_colluding = "1"', "'1'"),
         ('noise = ["loud"]', "['loud']"),
+        ('coins = ["fair"]', "['fair']"),
         ('backend = ["clear"]', "['clear']"),
         ('preprocessing = "none"', "'none'"),
         ('approval = "yes"', "'yes'"),

@@ -76,6 +76,7 @@ VALUES: dict[str, Any] = {
     "edges": "2n",
     "noise": "in_mpc",
     "delta": "1e-9",
+    "coins": "dealt",
     "backend": "shared",
     "preprocessing": "dealer",
     "dealer": {"name": "dealer", "address": "dealer:1"},
@@ -174,12 +175,13 @@ def test_the_possible_values_are_those_of_all_protocols():
     )
     assert possible_values("backend") == ("shared", "garbled", "none")
     assert possible_values("preprocessing") == ("dealer", "none")
+    assert possible_values("coins") == ("transfers", "dealt", "none")
 
 
 def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
     no_edges = [STUDIES[name] for name in NAMES[2:]]
-    assert {(each.backend, each.preprocessing, each.dealer) for each in no_edges} == {
-        ("none", "none", None)
+    assert {(each.backend, each.preprocessing, each.coins, each.dealer) for each in no_edges} == {
+        ("none", "none", "none", None)
     }
     assert {each.edges for each in no_edges} == {"all"}
     noises = [each.noise for each in no_edges]

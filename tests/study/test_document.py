@@ -64,6 +64,7 @@ SETTINGS = {
     "edges": "3n",
     "noise": "other",
     "delta": "1e-7",
+    "coins": "dealt",
     "backend": "garbled",
     "preprocessing": "none",
     "dealer": Participant("dealing", "dealer.example.org:7100"),

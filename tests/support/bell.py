@@ -205,7 +205,8 @@ def without_transfers() -> Iterator[None]:
     This is for tests that look only at released values.
     """
     with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpc.mpc.garbled.sides.open_sender", _open_sender)
-        patch.setattr("umpc.mpc.garbled.sides.open_receiver", _open_receiver)
+        for module in ("umpc.mpc.garbled.sides", "umpc.mpc.transfers.committee_links"):
+            patch.setattr(f"{module}.open_sender", _open_sender)
+            patch.setattr(f"{module}.open_receiver", _open_receiver)
         yield
         _DELTAS.clear()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
+from tests.support.garbled import without_points
 from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy, make_study, random_tables
+from umpc.crypto.mesh import run_mesh
 from umpc.crypto.rounds import run_in_memory
 from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
@@ -38,6 +41,21 @@ class Run:
     def seed(self) -> Run:
         for index, node in enumerate(self.nodes):
             node.receive_seed(self.dealer.seed_frame(index).payload)
+        return self
+
+    def set_up(self) -> Run:
+        """The transfers of every two nodes that take some."""
+        with without_points():
+            for one, two in combinations(range(len(self.nodes)), 2):
+                ends = [self.nodes[one].set_up(two), self.nodes[two].set_up(one)]
+                if None not in ends:
+                    run_in_memory(ends)
+        return self
+
+    def toss(self) -> Run:
+        parties = [party for node in self.nodes if (party := node.toss()) is not None]
+        if parties:
+            run_mesh(parties)
         return self
 
     def send_fields(self, sender: int, receiver: int) -> None:

@@ -135,11 +135,13 @@ def _privacy(report: Report) -> list[tuple[str, str]]:
             f"; the noise's standard deviation would be {report.noise_std_if_honest:.3g} in grade "
             f"{HONEST}"
         )
+    coins = protocol.describe_coins(report.coins)
     return [
         ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
         (f"adversary: {report.adversary}", f"{report.promise}{cost}"),
         (f"of {report.nodes} nodes", protocol.describe_collusion(report.max_colluding)),
         ("most sets of a record", f"{report.max_degree:,}"),
+        *([("coins of the noise", f"{report.coins}, {coins}")] if coins else []),
         (
             "protocol",
             f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}",

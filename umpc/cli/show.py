@@ -189,6 +189,8 @@ def _facts(report: Report) -> Iterator[Line]:
         yield "noise if honest", f"{report.noise_std_if_honest:.3g}", note
     protocol = find_protocol(report.protocol)
     yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
+    if told := protocol.describe_coins(report.coins):
+        yield "coins of the noise", report.coins, told
     yield from protocol.describe_helpers()
     yield "study hash", report.study_hash[:16], ""
 

@@ -42,6 +42,8 @@ class SharedAttempt(Attempt):
         ring: the ring that holds every sum with its noise.
         coins: the coins of each sum's noise, where a committee draws it; empty where every node
             adds noise of its own.
+        coins_dealt: whether the coins are made of the dealer's material; else of transfers between
+            all members of the committee, and then they depend on no dealer.
         pair_noise: the law of each sum, where every edge's value gets noise of its own and is
             released alone.
     """
@@ -54,10 +56,13 @@ class SharedAttempt(Attempt):
         ring: Ring,
         coins: Sequence[CoinToss] = (),
         pair_noise: Sequence[PairNoise] = (),
+        *,
+        coins_dealt: bool = False,
     ):
         super().__init__(study, members, openings)
         self._sums_ring = ring
         self.coins = tuple(coins)
+        self.coins_dealt = coins_dealt
         self.pair_noise = tuple(pair_noise)
 
     @cached_property
@@ -101,19 +106,19 @@ class SharedAttempt(Attempt):
 
     @cached_property
     def toss_plan(self) -> TossPlan | None:
-        """The plan of the committee's coins where nothing is dealt; None where there are none."""
-        if self.study.preprocessing == "dealer" or not any(coins.count for coins in self.coins):
+        """The plan of the committee's coins from transfers; None where there are none."""
+        if self.coins_dealt or not any(coins.count for coins in self.coins):
             return None
         return TossPlan(len(self.committee), self.ring, self.coins)
 
     def tosses(self, *nodes: int) -> bool:
-        """Whether all of these nodes toss coins without a dealer."""
+        """Whether all of these nodes toss coins by transfers."""
         return self.toss_plan is not None and set(nodes) <= set(self.committee)
 
     @cached_property
     def noise_chunks(self) -> tuple[Chunk, ...]:
         """The chunks of the committee's coins, where material is dealt for them."""
-        if not self.coins or self.study.preprocessing != "dealer":
+        if not self.coins or not self.coins_dealt:
             return ()
         size = self.noise_plan.chunk_edges
         ranges = [
@@ -130,6 +135,13 @@ class SharedAttempt(Attempt):
     def needs_dealer(self) -> bool:
         """Whether a dealer must send material."""
         return self.program.needs_dealer or bool(self.noise_chunks)
+
+    def transfer_peers(self, node: int) -> tuple[int, ...]:
+        """The peers with which a node sets up oblivious transfers before the data."""
+        peers = self.peers(node)
+        if self.study.backend == "garbled":
+            return peers
+        return tuple(peer for peer in peers if self.tosses(node, peer))
 
     @property
     def rounds(self) -> int:

@@ -6,8 +6,8 @@ place of its content. A node's secrets are in its `Cells`.
 
 | step | `shared` backend | `garbled` backend |
 |---|---|---|
-| `set_up`, once per link, before any data | nothing | oblivious transfers |
-| `toss`, once: a committee's noise | nothing: chunks like others | coins by transfers, together |
+| `set_up`, once per link, before any data | transfers between members | oblivious transfers |
+| `toss`, once: a committee's noise | coins by transfers, or chunks | coins by transfers |
 | `fields_for`, `receive_fields`: round 1, once per link | masked records | labels or choices |
 | `protocol`, the further rounds of a chunk | masked openings | garbled edges |
 """
@@ -37,6 +37,8 @@ class Cells(Protocol):
         columns: field → (records,) int64 in steps of the resolution.
         seed: 32 uniform bytes that nobody else knows, except the dealer where there is one.
         contributions: this node's random words for each chunk of noise.
+        coin_seed: 32 uniform bytes that nobody else knows, the dealer neither, for coins from
+            transfers; empty where this node tosses none.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Cells(Protocol):
         columns: Columns,
         seed: bytes,
         contributions: Mapping[Chunk, WordArray],
+        coin_seed: bytes = b"",
     ): ...
 
     @staticmethod

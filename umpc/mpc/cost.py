@@ -27,18 +27,20 @@ def predict(attempt: SharedAttempt) -> Cost:
     """The cost of an attempt: online between nodes and to the coordinator, and offline."""
     nodes = range(len(attempt.members))
     sent: list[SentBytes] = [Counter() for _ in nodes]
-    offline = _links(attempt, sent) + _tosses(attempt)
+    between = _links(attempt, sent) + _tosses(attempt)
+    dealt = 0
     if attempt.needs_dealer:
-        offline += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
+        dealt += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
     for chunk in attempt.chunks():
         plan = attempt.plan(chunk)
         for party in plan.everybody:
-            offline += _openings(plan, chunk, party, sent)
+            between += _openings(plan, chunk, party, sent)
             if attempt.needs_dealer:
-                offline += _material(plan, chunk, party)
+                dealt += _material(plan, chunk, party)
     share = attempt.ring.bytes * len(attempt.study.kernels)
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
-    return Cost(attempt.rounds, tuple(map(sent_by_round, sent)), revealed, offline)
+    online = tuple(map(sent_by_round, sent))
+    return Cost(attempt.rounds, online, revealed, between + dealt, bytes_dealt=dealt)
 
 
 def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes]) -> int:
@@ -76,7 +78,7 @@ def _links(attempt: SharedAttempt, sent: list[SentBytes]) -> int:
 
 
 def _tosses(attempt: SharedAttempt) -> int:
-    """Bytes of a committee's coins without a dealer."""
+    """Bytes of a committee's coins from transfers."""
     if attempt.toss_plan is None:
         return 0
     pairs = permutations(range(attempt.toss_plan.members), 2)

@@ -145,6 +145,7 @@ def _policy(section: _Section) -> Policy:
         ),
         protocol=kinds["protocol"],
         noise=kinds["noise"],
+        coins=kinds["coins"],
         backend=kinds["backend"],
         preprocessing=kinds["preprocessing"],
         adversary=kinds["adversary"],

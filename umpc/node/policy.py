@@ -13,7 +13,7 @@ The node checks them at every proposal.
 | `max_delta` | it costs at most this δ |
 | `min_nodes` | it has at least this number of nodes |
 | `min_colluding` | its noise withstands at least this number of colluding nodes |
-| `protocol`, `noise`, `backend`, `preprocessing`, `adversary` | each is one of these |
+| `protocol`, `noise`, `coins`, `backend`, `preprocessing`, `adversary` | each is one of these |
 | `dealers`, `shufflers` | its dealer, or all its shufflers, have these names |
 | `min_records` | the node has at least this number of complete records for it |
 | `trusted_curator` | it shows its coordinator no raw records, or this key is true |
@@ -43,7 +43,7 @@ from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
-KINDS = ("protocol", "noise", "backend", "preprocessing", "adversary")
+KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
 """The facts of how a study runs. `possible_values` lists what each may be."""
 SHOWN = 8
 """Largest number of names in one refusal, which is one line."""
@@ -70,6 +70,7 @@ class Policy:
     min_colluding: int | None = None
     protocol: frozenset[str] | None = None
     noise: frozenset[str] | None = None
+    coins: frozenset[str] | None = None
     backend: frozenset[str] | None = None
     preprocessing: frozenset[str] | None = None
     adversary: frozenset[str] | None = None

@@ -70,6 +70,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # noise = ["distributed"]          # how it may be drawn: "distributed", "in_mpc", "skellam",
 #                                  # "binomial", "local", "gopa", "shuffled", and the mechanisms of
 #                                  # "central": "laplace", "hajek", ...
+# coins = ["transfers", "none"]    # what a committee's noise is made of: "transfers" between
+#                                  # the nodes, "dealt" by the dealer, or "none"
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared",
 #                                  # "garbled", "none"
 # protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc",

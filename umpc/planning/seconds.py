@@ -10,9 +10,10 @@ one way, for links of gRPC over TLS 1.3 that are opened anew:
 | prepare | 1 + 8 + 8 + r + 1 | begin; dealer, frame; peer, greeting; r rounds; prepared |
 | evaluate, release | 1 + R + 1 + 2 | R rounds on data; ready; release, released |
 
-r is the number of rounds in which transfers are set up and noise is drawn under shares. Material
-comes in the meantime. The bytes that pass the busiest line and the work of the processes are added
-to the delays. All sites are assumed to be alike, and E to be spread evenly over them.
+r is the number of rounds in which transfers are set up and noise is drawn under shares. A
+committee's coins take transfers unless they are dealt. Material comes in the meantime. The bytes
+that pass the busiest line and the work of the processes are added to the delays. All sites are
+assumed to be alike, and E to be spread evenly over them.
 """
 
 from __future__ import annotations
@@ -145,8 +146,8 @@ def predict_seconds(
     edges = _shared_edges(attempt)
     dealing = machine.dealing * edges
     evaluating = machine.evaluating * edges
-    links = [len(attempt.peers(node)) for node in range(nodes)]
-    set_up = LINK_SECONDS / 2 * (study.backend == "garbled")
+    links = [len(attempt.transfer_peers(node)) for node in range(nodes)]
+    set_up = LINK_SECONDS / 2
     if processes_a_core:
         cores = (nodes + attempt.needs_dealer) / processes_a_core
         work_before = dealing / min(cores, 1 + nodes)
@@ -155,12 +156,12 @@ def predict_seconds(
     else:
         work_before = dealing
         work_on_data = evaluating * study.degree / nodes
-        set_up *= max(links)
-    dealt = cost.bytes_offline if attempt.needs_dealer else cost.bytes_offline / nodes
+        set_up *= max(links, default=0)
+    dealt = _most_before(attempt, cost)
     dealer = CONNECTION + CALL if attempt.needs_dealer else 0
     peers = 0.0
-    if any(links):
-        peers = network.delay * (CONNECTION + CALL + _rounds_before(attempt)) + set_up
+    if any(attempt.peers(node) for node in range(nodes)):
+        peers = network.delay * (CONNECTION + CALL + rounds_before(attempt)) + set_up
     offline = FIXED[1] + network.delay * (2 + dealer)
     offline += max(peers, work_before + _on_line(dealt, network))
     online = FIXED[2] + network.delay * (attempt.rounds - 1 + 4)
@@ -168,14 +169,21 @@ def predict_seconds(
     return _in_all(offline, online, network)
 
 
-def _rounds_before(attempt: SharedAttempt) -> int:
+def rounds_before(attempt: SharedAttempt) -> int:
     """The number of rounds in which transfers are set up and noise is drawn under shares."""
-    rounds = 3 * (not attempt.needs_dealer)
+    nodes = range(len(attempt.members))
+    rounds = 3 * any(attempt.transfer_peers(node) for node in nodes)
     if attempt.noise_chunks:
         rounds = attempt.noise_plan.rounds
     if attempt.toss_plan:
         rounds += attempt.toss_plan.rounds
     return rounds
+
+
+def _most_before(attempt: SharedAttempt, cost: Cost) -> float:
+    """Bytes before the data on the busiest line: the dealer's, or a node's."""
+    between = cost.bytes_offline - cost.bytes_dealt
+    return max(cost.bytes_dealt, between / len(attempt.members))
 
 
 def predict_trial_seconds(

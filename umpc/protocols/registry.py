@@ -84,7 +84,7 @@ def decode_study(data: bytes) -> Study:
 def possible_values(key: str) -> tuple[str, ...]:
     """The values that one fact of a study may have, over all protocols.
 
-    Args: key: "protocol", "noise", "backend", "preprocessing" or "adversary".
+    Args: key: "protocol", "noise", "coins", "backend", "preprocessing" or "adversary".
     """
     if key == "adversary":
         return ADVERSARIES

@@ -21,6 +21,7 @@ class Cost:
     revealed: the bytes of each node's share.
     asked: the bytes of the question that each node gets, if there is one.
     heaps: the bytes of each shuffler's heap.
+    bytes_dealt: the part of bytes_offline that a dealer sends.
     """
 
     rounds: int
@@ -29,6 +30,7 @@ class Cost:
     bytes_offline: int
     asked: tuple[int, ...] = ()
     heaps: tuple[int, ...] = ()
+    bytes_dealt: int = 0
 
     @property
     def bytes_online(self) -> int:

@@ -105,6 +105,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.settings.delta
 
     @property
+    def coins(self) -> str:
+        return self.settings.coins_used
+
+    @property
     def backend(self) -> str:
         return self.settings.backend
 

@@ -88,6 +88,8 @@ class Report:
         (Sinh & Ramon 2025, D.1: E_inc).
     epsilon: against replacing one record.
     adversary, promise: the grade of the promise, and the promise in one sentence.
+    coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
+        no committee draws it.
     replayed: the report is made from stored shares of an earlier run.
     prepared: `umpc study prepare` did everything before the data; bytes_offline counts it,
         seconds_offline does not.
@@ -112,6 +114,7 @@ class Report:
     noise: str
     epsilon: float
     delta: float
+    coins: str
     degree: int
     edges: int
     sets: int
@@ -198,6 +201,7 @@ def report_of(
         noise=study.noise,
         epsilon=float(study.exact_epsilon),
         delta=float(delta),
+        coins=study.coins,
         degree=study.degree,
         edges=sizes.edges,
         sets=sizes.sets,

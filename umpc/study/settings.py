@@ -53,6 +53,16 @@ class Settings:
         return ""
 
     @property
+    def coins(self) -> str:
+        """What a committee makes its noise of: "transfers" or "dealt"; "none" without one."""
+        return "none"
+
+    @property
+    def coins_used(self) -> str:
+        """As `coins`, and "none" for a law of noise that no committee draws."""
+        return self.coins
+
+    @property
     def backend(self) -> str:
         """How edges of several owners are evaluated; "none" where there are no such edges."""
         return "none"

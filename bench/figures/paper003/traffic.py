@@ -57,9 +57,10 @@ def study_of(data: Data, nodes: int, epsilon: str, noise: str = "in_mpc") -> Stu
     """The paper's study.
 
     |E| = 2n. Half of the nodes may collude (M_HF). Unless told otherwise, a committee draws the
-    noise.
+    noise, of coins that the dealer deals.
     """
     dealer = Participant("dealer", "dealer.example.org:7100")
+    coins = "dealt" if noise == "in_mpc" else "transfers"
     return Study(
         name="figure",
         statistic=data.statistic,
@@ -69,7 +70,7 @@ def study_of(data: Data, nodes: int, epsilon: str, noise: str = "in_mpc") -> Stu
         max_colluding=nodes // 2,
         coordinator="coordinator",
         nodes=tuple(Participant(f"node-{i}", f"node-{i}.example.org:7100") for i in range(nodes)),
-        settings=UMpcSettings(noise=noise, edges="2n", dealer=dealer),
+        settings=UMpcSettings(noise=noise, coins=coins, edges="2n", dealer=dealer),
     )
 
 

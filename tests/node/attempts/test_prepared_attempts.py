@@ -32,7 +32,7 @@ HOUR = 3600
 
 
 def prepared(**changes) -> Run:
-    run = Run(counts=(4, 3, 5), epsilon=LOUD, **changes).agree().begin().seed()
+    run = Run(counts=(4, 3, 5), epsilon=LOUD, **changes).agree().begin().seed().set_up().toss()
     for chunk in run.attempt.noise_chunks:
         run.finish(chunk)
     return run
@@ -75,12 +75,16 @@ def finish(run: Run, parked: list[PreparedAttempt]) -> list[bytes]:
     return [node.release().share for node in run.nodes]
 
 
-@pytest.mark.parametrize("noise", ["distributed", "in_mpc"])
-def test_a_run_from_the_parking_ends_as_any_other(tmp_path, noise):
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"noise": "in_mpc"}, {"noise": "in_mpc", "coins": "dealt"}],
+    ids=["distributed", "transfers", "dealt"],
+)
+def test_a_run_from_the_parking_ends_as_any_other(tmp_path, changes):
     """Same randomness, so the very same bytes; and they are the sum."""
-    run = prepared(noise=noise)
+    run = prepared(**changes)
     shares = finish(run, park(run, tmp_path))
-    usual = prepared(noise=noise)
+    usual = prepared(**changes)
     usual.fields()
     for chunk in usual.attempt.chunks():
         if not chunk.noise:

@@ -43,7 +43,7 @@ def noise_in_the_clear(run: Simulated) -> list[int]:
     together.
     """
     attempt = run.attempt
-    seeds = [derive(run.nodes[node].cells._seed, "toss") for node in attempt.committee]
+    seeds = [derive(run.nodes[node]._coin_seed, "toss") for node in attempt.committee]
     thresholds = [np.array(coins.thresholds, dtype=np.uint64) for coins in attempt.coins]
     u = np.bitwise_xor.reduce([drawn_numbers(seed, sum(map(len, thresholds))) for seed in seeds])
     sums, start = [], 0
@@ -126,7 +126,9 @@ def test_law_and_delta_are_those_of_a_dealers_committee():
     for changes in ({"noise": "in_mpc"}, {"noise": "binomial", "delta": "1e-6"}):
         alone = check(garbled_study(GINI, 2, **changes), [5, 6], f"law {changes}")
         dealt = simulate(
-            checked(make_study(GINI, 2, **changes)), random_tables([5, 6], "law"), Entropy("law")
+            checked(make_study(GINI, 2, coins="dealt", **changes)),
+            random_tables([5, 6], "law"),
+            Entropy("law"),
         )
         assert (
             alone.attempt.coins == dealt.attempt.coins and alone.attempt.ring == dealt.attempt.ring

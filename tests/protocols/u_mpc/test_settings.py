@@ -30,6 +30,12 @@ REFUSED = [
     ({"noise": "binomial", "delta": "1e-9"} | SINGLE, "at least two nodes"),
     ({"backend": "clear"}, "backend must be one of shared, garbled, got 'clear'"),
     ({"backend": "none"}, "backend must be one of shared, garbled, got 'none'"),
+    ({"coins": "fair"}, "coins must be one of transfers, dealt, got 'fair'"),
+    ({"coins": "dealt"}, "which a committee draws; got noise = 'distributed'"),
+    (
+        NO_DEALER | {"noise": "in_mpc", "coins": "dealt"},
+        "takes a dealer, and preprocessing = 'none' has none",
+    ),
     ({"preprocessing": "ot"}, "preprocessing must be one of dealer, none, got 'ot'"),
     (
         {"backend": "garbled"},
@@ -58,6 +64,7 @@ def test_settings_that_cannot_be_are_refused_by_both_doors(changes, message):
     [
         {},
         {"noise": "in_mpc"},
+        {"noise": "in_mpc", "coins": "dealt"},
         {"noise": "skellam", "delta": "1e-9"},
         {"noise": "binomial", "delta": "1e-9"},
         SINGLE,

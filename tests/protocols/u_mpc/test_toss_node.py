@@ -61,7 +61,9 @@ def test_a_toss_that_was_begun_and_not_ended_counts_as_none():
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind"), [({"noise": "in_mpc"}, Run), ({}, GarbledRun)], ids=["dealer", "none"]
+    ("changes", "kind"),
+    [({"noise": "in_mpc", "coins": "dealt"}, Run), ({}, Run), ({}, GarbledRun)],
+    ids=["dealt", "dealer", "none"],
 )
 def test_other_studies_have_nothing_to_toss(changes, kind):
     run = kind((3, 4), **changes).agree().begin().seed()

@@ -58,10 +58,12 @@ class GarbledCells:
         columns: Columns,
         seed: bytes,
         contributions: Mapping[Chunk, WordArray],
+        coin_seed: bytes = b"",
     ):
         self.attempt = attempt
         self.node = node
         self._seed = seed
+        self._coin_seed = coin_seed
         self._sides = {peer: self._side(peer, columns) for peer in attempt.peers(node)}
 
     def __repr__(self) -> str:
@@ -117,7 +119,7 @@ class GarbledCells:
                     receivers[number] = side.fork("toss")
         names = [attempt.members[member].name for member in attempt.committee]
         seat = CommitteeMember(attempt.committee.index(self.node), names, senders, receivers)
-        return toss(plan, seat, derive(self._seed, "toss"))
+        return toss(plan, seat, derive(self._coin_seed, "toss"))
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1 to a peer: labels, or choices of labels."""

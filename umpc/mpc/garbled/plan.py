@@ -194,7 +194,7 @@ class LinkedAttempt(Protocol):
         ...
 
     def tosses(self, *nodes: int) -> bool:
-        """Whether all of these nodes toss coins without a dealer."""
+        """Whether all of these nodes toss coins by transfers."""
         ...
 
 

@@ -1,7 +1,9 @@
 """One node's part in cells that are evaluated under the dealer's masks: `backend = "shared"`.
 
-Nothing is set up between two nodes. Round 1 sends masked records (`fields.py`), once per link. The
-rounds of each chunk follow (`evaluation.py`), with the dealer's material for it.
+Round 1 sends masked records (`fields.py`), once per link. The rounds of each chunk follow
+(`evaluation.py`), with the dealer's material for it. Before all that, the members of a committee
+that tosses coins by transfers set up channels for them (`transfers/committee_links.py`). Nothing
+else is set up between two nodes.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError
@@ -22,13 +25,16 @@ from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.mpc.transfers.coins_from_transfers import toss
+from umpc.mpc.transfers.committee_links import CommitteeLinks, link_shapes
 from umpc.ustat.clear import Columns
 
 
 class SharedCells:
     """The masked backend's `Cells` (see `backends.py`).
 
-    seed: the dealer's seed for this node; the node's own where nothing is dealt.
+    seed: the dealer's seed for this node; the node's own where nothing is dealt. coin_seed: the
+        node's own in either case.
     """
 
     def __init__(
@@ -38,12 +44,15 @@ class SharedCells:
         columns: Columns,
         seed: bytes,
         contributions: Mapping[Chunk, WordArray],
+        coin_seed: bytes = b"",
     ):
         self.attempt = attempt
         self.node = node
         self.columns = columns
         self._seed = seed
         self._contributions = dict(contributions)
+        self._coin_seed = coin_seed
+        self._links = self._committee_links() if attempt.tosses(node) else None
         self._program = require(attempt.program, Program)
         records = attempt.members[node].records
         self._masks = wire_masks(self._program, derive(seed, "masks"), records)
@@ -56,8 +65,8 @@ class SharedCells:
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
-        """Nothing is set up."""
-        return []
+        """The set-up between two members of a committee that tosses coins by transfers."""
+        return link_shapes(sender, receiver) if attempt.tosses(sender, receiver) else []
 
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
@@ -69,13 +78,28 @@ class SharedCells:
             for _, count, size in fields_frames(program, len(records))
         ]
 
-    def set_up(self, peer: int) -> None:
-        """Nothing is set up."""
-        return None
+    def _committee_links(self) -> CommitteeLinks:
+        """This node's channels to the other members of its committee."""
+        committee = self.attempt.committee
+        names = [self.attempt.members[member].name for member in committee]
+        place = committee.index(self.node)
+        return CommitteeLinks(place, names, self.attempt.id, self._coin_seed)
 
-    def toss(self) -> None:
-        """The coins of a committee are chunks like others."""
-        return None
+    def set_up(self, peer: int) -> Protocol[None] | None:
+        """The set-up of transfers with another member; None where the two toss no coins."""
+        if self._links is None or not self.attempt.tosses(peer):
+            return None
+        return self._links.set_up(self.attempt.committee.index(peer))
+
+    def toss(self) -> Mesh[list[int]] | None:
+        """This node's part in the committee's coins; None where it tosses none.
+
+        Coins that are made of the dealer's material are chunks like others.
+        """
+        plan = self.attempt.toss_plan
+        if plan is None or self._links is None:
+            return None
+        return toss(plan, self._links.seat(), derive(self._coin_seed, "toss"))
 
     def fields_for(self, peer: int) -> list[Message]:
         """The masked records that occur in an edge with the peer."""

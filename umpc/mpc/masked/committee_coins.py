@@ -6,10 +6,12 @@
 
 û ⊕ r is uniform to the dealer, who knows r and not û. It is uniform to any members but all of them,
 who know û and not r. So it is uniform as long as one member draws honestly and the dealer colludes
-with no member. The threshold c is public. r is dealt as one-hot rows of its pieces, shared among
-the members, so shares of [piece < piece of c] and [piece = piece of c] are sums of rows at public
-places. Pieces are combined FAN at a time as in `lookup_comparison.py`. The weighted sum of the
-coins stays shared: the noise is added to the study's sum as it is, and nobody ever sees it.
+with no member. The dealer must also deal as it should: with rows of zeros no coin falls, and nobody
+notices. `transfers/coins_from_transfers.py` needs no dealer. The threshold c is public. r is dealt
+as one-hot rows of its pieces, shared among the members, so shares of [piece < piece of c] and
+[piece = piece of c] are sums of rows at public places. Pieces are combined FAN at a time as in
+`lookup_comparison.py`. The weighted sum of the coins stays shared: the noise is added to the
+study's sum as it is, and nobody ever sees it.
 
 Rounds, all coins at once: û; the pieces' bits; two of combining. Time and messages depend on the
 number of coins only.

@@ -7,4 +7,5 @@
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `toss_plan.py` | a committee's coins: shapes of all messages |
 | `coins_from_transfers.py` | a committee's coins: one member's part |
+| `committee_links.py` | a member's channels to all others, for coins alone |
 """

@@ -64,7 +64,7 @@ def generator() -> EccPoint:
 def _point(x: int, y: int) -> EccPoint:
     """A point of P-256. Raises: ValueError off the curve.
 
-    The library is imported here, as processes of a study with a dealer need no curve.
+    The library is imported here, as processes that take no transfers need no curve.
     """
     # The library re-exports the class without saying so.
     from Crypto.PublicKey.ECC import EccPoint  # type: ignore[attr-defined]

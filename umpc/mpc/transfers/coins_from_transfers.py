@@ -1,10 +1,11 @@
-"""Noise inside MPC without a dealer: a committee tosses coins that none of its members knows.
+"""Noise inside MPC from transfers: a committee tosses coins that none of its members knows.
 
     coin = [u < c]       u = ⊕ of all members' random numbers, c public
 
 u is uniform to all members but one together, as long as that one draws its number uniformly. The
-law, its thresholds, weights and δ are those of a dealer's committee (`committee_coins.py`,
-`umpc/dp/committee.py`). All coins of all sums go in one row.
+law, its thresholds, weights and δ are those of dealt coins (`committee_coins.py`,
+`umpc/dp/committee.py`). Nothing here depends on a dealer, also where the study has one. All coins
+of all sums go in one row.
 
 | round | what | between |
 |---|---|---|
@@ -40,9 +41,10 @@ Reveals, as long as one other member keeps its own numbers and messages to itsel
   Micali & Wigderson 1987 with transfers as its only tool.
 
 Any members together but one see the sum of their views, in which each link to the last one has Δ,
-pads and bits of its own. A link's channel is a fork of the one that garbled edges use: the same Δ
-under a hash of another key, with numbers of its own (`garbled/cells.py`). Semi-honest: a member
-that deviates can spoil the noise, as with a dealer.
+pads and bits of its own. A link's channel is one for coins alone (`committee_links.py`), or a fork
+of the one that garbled edges use: the same Δ under a hash of another key, with numbers of its own
+(`garbled/cells.py`). Semi-honest: a member that deviates, for example flips its share of a coin,
+changes the law of the noise, and nobody notices.
 
 Papers: Goldreich, Micali & Wigderson 1987; Beaver 1991 (triples); Dwork et al. 2006, section 4
 (coins).

@@ -74,7 +74,7 @@ class Rounds:
             message, _ = await self.in_thread(resume, protocol, [reply])
 
     async def toss(self) -> None:
-        """Draw the committee's noise in a study without a dealer.
+        """Draw the committee's noise, where its coins come from transfers.
 
         Each message takes one frame, whose chunk number is the round.
         """

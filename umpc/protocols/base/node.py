@@ -53,7 +53,7 @@ class MeshSide(Protocol):
         ...
 
     def toss(self) -> Mesh[None] | None:
-        """The committee's noise where nothing is dealt; None where this node has no part in it."""
+        """The committee's noise from transfers; None where this node has no part in it."""
         ...
 
     def fields_for(self, peer: int) -> list[Message]:

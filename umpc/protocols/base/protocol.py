@@ -154,6 +154,13 @@ class StudyProtocol(ABC):
         """The law of the noise, for the report. Args: noise: the study's setting."""
         return f"noise {noise!r}"
 
+    def describe_coins(self, coins: str) -> str:
+        """Whom the coins of a committee's noise depend on, in words; empty where none are tossed.
+
+        Args: coins: of the study or of its report.
+        """
+        return ""
+
     def describe_collusion(self, max_colluding: int) -> str:
         """The nodes that may collude without learning more, for the report."""
         return f"up to {max_colluding} may collude"

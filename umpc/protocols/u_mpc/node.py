@@ -2,8 +2,8 @@
 
     attempt = side.begin(openings)         prepare: E, plans, noise and zero share
     side.receive_seed(node_seed)                    masks
-    side.set_up(peer)                               without a dealer: oblivious transfers
-    side.toss()                                     … and the committee's noise
+    side.set_up(peer)                               oblivious transfers, where there are some
+    side.toss()                                     the committee's noise, from transfers
     side.fields_for(peer) / receive_fields evaluate, round 1: records, masked or as labels
     side.protocol(chunk, material)                  the rounds of a chunk
     side.own_steps()                                edges inside the node, in the clear
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.mesh import Mesh
-from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
@@ -99,6 +99,8 @@ class UMpcNode(NodeSide):
         self._noise = self._own_noise(attempt)
         own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
         self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
+        # The coins' own seed: the dealer, who may know the other seed, never sees this one.
+        self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
         names = [member.name for member in attempt.members]
         keys = [member.public_key for member in attempt.members]
         sums = len(self.study.kernels)
@@ -134,7 +136,9 @@ class UMpcNode(NodeSide):
         if self._cells is not None:
             raise LocalProtocolError("the node's seed came before; masks are made once")
         backend = backend_of(self.study)
-        self._cells = backend(self.attempt, self.index, self.columns, node_seed, self._drawn)
+        self._cells = backend(
+            self.attempt, self.index, self.columns, node_seed, self._drawn, self._coin_seed
+        )
 
     @property
     def cells(self) -> Cells:
@@ -148,7 +152,7 @@ class UMpcNode(NodeSide):
         return self.cells.set_up(peer)
 
     def toss(self) -> Mesh[None] | None:
-        """The committee's noise where nothing is dealt, once, after every set-up."""
+        """The committee's noise from transfers, once, after every set-up."""
         if self._toss_begun:
             raise LocalProtocolError("the committee's coins were tossed before")
         protocol = self.cells.toss()

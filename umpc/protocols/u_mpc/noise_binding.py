@@ -18,6 +18,7 @@ from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
+from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.grades import edge_interval
 from umpc.study.sizes import Member, Sizes
@@ -111,7 +112,8 @@ def shared_attempt(
         if isinstance(law, CommitteeNoise)
     ]
     ring = ring_for(sizes, [law.tail_bound() for law in laws])
-    return SharedAttempt(study, members, openings, ring, coins)
+    dealt = study.settings_as(UMpcSettings).coins == "dealt"
+    return SharedAttempt(study, members, openings, ring, coins, coins_dealt=dealt)
 
 
 def check_edges(sizes: Sizes) -> None:

@@ -42,6 +42,12 @@ NOISE_IN_WORDS = {
     "binomial": "binomial, drawn under secret sharing",
 }
 
+COINS_IN_WORDS = {
+    "none": "",
+    "transfers": "made by the nodes alone; no dealer can change or know the noise",
+    "dealt": "dealt by the dealer; the noise needs a dealer that deals as the protocol says",
+}
+
 
 class UMpc(StudyProtocol):
     """Noisy sums over E, under secret sharing."""
@@ -58,14 +64,23 @@ class UMpc(StudyProtocol):
     def check(self, study: Study) -> None:
         check_settings(study)
 
+    def describe(self, study: Study) -> Iterator[Line]:
+        if told := self.describe_coins(study.coins):
+            yield "coins", f"{study.coins}: {told}"
+
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
+
+    def describe_coins(self, coins: str) -> str:
+        return COINS_IN_WORDS[coins]
 
     def check_ahead(self, study: Study) -> None:
         """Everything before the data can be prepared ahead."""
 
     def trust(self, study: Study) -> Trust:
-        return DEALER if study.dealer else NOBODY
+        # Records that meet no others need no material, and coins only where they are dealt.
+        needs_dealer = study.degree > 1 or study.coins == "dealt"
+        return DEALER if study.dealer and needs_dealer else NOBODY
 
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         """The noise of each sum."""
@@ -115,7 +130,7 @@ class UMpc(StudyProtocol):
             for kernel, law in zip(study.parsed_kernels, self.noise(sizes.if_honest), strict=True):
                 deviation = law.std * float(kernel.unit) / sizes.edges
                 yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
-        source = "most from the dealer" if study.dealer else "for oblivious transfers"
+        source = f"{cost.bytes_dealt:,} of them from the dealer"
         yield "rounds", f"{cost.rounds}, the reveal included"
         yield (
             "bytes",

@@ -20,6 +20,7 @@ NOISES = ("distributed", "in_mpc", "skellam", "binomial")
 COMMITTEE_NOISES = ("in_mpc", "binomial")
 """The kinds of noise that a committee draws under shares."""
 NOISES_WITH_DELTA = ("skellam", "binomial")
+COIN_SOURCES = ("transfers", "dealt")
 BACKENDS = ("shared", "garbled")
 PREPROCESSINGS = ("dealer", "none")
 AGAINST_LIARS = f'adversary = "{LYING_NODES}"'
@@ -52,6 +53,9 @@ class UMpcSettings(
         "in_mpc", where a committee draws it under shares, just as much as is needed, and nobody
         knows it. With a delta also "skellam", distributed for all sums together, and "binomial",
         a committee's fair coins.
+    coins: where the coins of a committee's noise come from: "transfers" between all its members,
+        so that no dealer can change or know the noise; or "dealt", from the dealer, which is then
+        trusted to deal them as the protocol says.
     backend: how edges of several owners are evaluated: "shared", under masks that a dealer knows,
         or "garbled", by the two owners alone.
     preprocessing: "dealer"; or "none", and then there is no dealer.
@@ -73,6 +77,15 @@ class UMpcSettings(
         ),
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
+    coins: Annotated[
+        str,
+        describe(
+            "What a committee's noise (in_mpc, binomial) is made of: transfers between the nodes, "
+            "so that no dealer can change the noise; or coins dealt by the dealer, with less "
+            "traffic between many nodes.",
+            *COIN_SOURCES,
+        ),
+    ] = "transfers"
     backend: Annotated[
         str,
         describe(
@@ -90,6 +103,10 @@ class UMpcSettings(
         ),
     ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
+
+    @property
+    def coins_used(self) -> str:
+        return self.coins if self.noise in COMMITTEE_NOISES else "none"
 
 
 def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict[str, Any]:
@@ -122,6 +139,7 @@ def check_settings(study: Study) -> None:
         )
     if settings.delta:
         check_between_0_and_1(settings.delta, study)
+    check_choice("coins", settings.coins, COIN_SOURCES)
     check_choice("backend", settings.backend, BACKENDS)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
     if (settings.backend == "garbled") != (settings.preprocessing == "none"):
@@ -133,6 +151,22 @@ def check_settings(study: Study) -> None:
     _check_dealer(study, settings)
     if study.adversary == LYING_NODES:
         check_against_liars(study, settings)
+    _check_coins(settings)
+
+
+def _check_coins(settings: UMpcSettings) -> None:
+    if settings.coins != "dealt":
+        return
+    if settings.noise not in COMMITTEE_NOISES:
+        raise StudyError(
+            f'coins = "dealt" goes with noise = "in_mpc" or "binomial", which a committee draws; '
+            f"got noise = {settings.noise!r}, for which every node draws its own; leave coins out"
+        )
+    if settings.preprocessing != "dealer":
+        raise StudyError(
+            f'coins = "dealt" takes a dealer, and preprocessing = {settings.preprocessing!r} has '
+            f'none; take coins = "transfers"'
+        )
 
 
 def _check_dealer(study: Study, settings: UMpcSettings) -> None:

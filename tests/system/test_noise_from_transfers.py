@@ -1,0 +1,57 @@
+"""Noise from transfers in studies with a dealer, over real processes: cost, failures, no dealer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.system.test_demo import FAR, result
+from tests.system.test_faults import SURVIVE_SECONDS
+from umpc.errors import PeerLost
+
+SINGLE = {"statistic": "mean", "columns": ["age"], "edges": "all"}
+
+
+@pytest.mark.parametrize(
+    ("options", "coins"),
+    [
+        (("--nodes", "2"), "transfers"),
+        (("--nodes", "4"), "transfers"),
+        (("--coins", "dealt"), "dealt"),
+    ],
+    ids=["2 nodes", "4 nodes", "dealt"],
+)
+def test_a_demo_draws_noise_of_either_kind_at_its_predicted_cost(options, coins):
+    report = result(*options)
+    assert (report["noise"], report["coins"], report["backend"]) == ("in_mpc", coins, "shared")
+    assert report["bytes_offline"] == report["bytes_offline_predicted"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["rounds"] == report["rounds_predicted"] == 3
+    assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
+
+
+@pytest.mark.parametrize(("node", "action"), [("node-3", "kill"), ("node-1", "stop")])
+def test_a_node_that_fails_while_coins_are_tossed_is_named_and_costs_nothing(lab, node, action):
+    here = lab(3, {node: {"UMPC_FAILPOINT": f"during-toss:{action}"}}).start()
+    outcome = here.run()
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert node in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_prepared_ahead_the_noise_waits_with_the_material(lab):
+    here = lab(3).start()
+    prepared = here.run(command="prepare", name="ahead")
+    assert prepared.code == 0, prepared.error
+    report = here.run(name="ahead").report
+    assert report["prepared"] and (report["noise"], report["coins"]) == ("in_mpc", "transfers")
+    assert report["bytes_offline"] == report["bytes_offline_predicted"] > 0
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+
+
+def test_a_study_of_single_records_runs_while_its_dealer_is_away(lab):
+    here = lab(2).start(dealer=False)
+    report = here.run(**SINGLE).report
+    assert (report["noise"], report["coins"]) == ("in_mpc", "transfers")
+    assert report["bytes_offline"] == report["bytes_offline_predicted"]

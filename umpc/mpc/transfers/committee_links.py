@@ -1,0 +1,100 @@
+"""One member's channels of transfers to all other members of a committee, for coins alone.
+
+The shared backend evaluates edges without transfers, so its committee sets up channels of its own:
+one for every two members, also for two that share no edge. The garbled backend has such channels
+already and forks them (`garbled/cells.py`).
+
+Everything here is made of a seed that the member draws itself. The dealer does not know this seed,
+and it sends nothing that the coins depend on. So the coins have their law whatever the dealer does.
+`coins_from_transfers.py` says what the members see of them.
+
+Reveals: the set-up's points and sums, which are made before any data (`correlated_ot.py`).
+
+Cost: for each pair of members three rounds, and the bytes of `set_up_shapes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from umpc.crypto.prg import derive, digest
+from umpc.crypto.rounds import Message, Protocol
+from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
+from umpc.mpc.transfers.correlated_ot import (
+    CorrelatedReceiver,
+    CorrelatedSender,
+    fresh_delta,
+    open_receiver,
+    open_sender,
+    set_up_shapes,
+)
+
+
+class CommitteeLinks:
+    """One member's ends of all its channels.
+
+    Args:
+        number: this member's place in the committee.
+        names: of all members, in the committee's order.
+        attempt: the attempt's identity.
+        seed: 32 uniform bytes of this member's own, for this attempt alone.
+    """
+
+    def __init__(self, number: int, names: Sequence[str], attempt: bytes, seed: bytes):
+        self._number = number
+        self._names = list(names)
+        self._attempt = attempt
+        self._seed = seed
+        self._senders: dict[int, CorrelatedSender] = {}
+        self._receivers: dict[int, CorrelatedReceiver] = {}
+
+    def __repr__(self) -> str:
+        return f"CommitteeLinks({self._names[self._number]}, <redacted>)"
+
+    def set_up(self, peer: int) -> Protocol[None]:
+        """The rounds that make the channel to a peer, once.
+
+        The member that comes first sends in transfers, as garblers do.
+
+        Args: peer: the peer's place in the committee.
+        Raises: RemoteProtocolError, which names the peer.
+        """
+        if peer in self._senders or peer in self._receivers:
+            raise LocalProtocolError(f"the channel to {self._names[peer]} was set up before")
+        seed = derive(self._seed, "committee link", peer)
+        name = self._names[peer]
+        session = self._session(peer)
+        try:
+            if self._number < peer:
+                delta = fresh_delta(derive(seed, "delta"))
+                opening = open_sender(derive(seed, "set-up"), delta, session, name)
+                self._senders[peer] = yield from opening
+            else:
+                channel = yield from open_receiver(derive(seed, "set-up"), session, name)
+                self._receivers[peer] = channel
+        except EncodingError as error:
+            raise RemoteProtocolError(error.message, culprit=name, step=error.step) from error
+
+    def seat(self) -> CommitteeMember:
+        """This member's place at the toss. Raises: LocalProtocolError before all set-ups."""
+        ready = self._senders.keys() | self._receivers.keys()
+        for number, name in enumerate(self._names):
+            if number != self._number and number not in ready:
+                raise LocalProtocolError(f"nothing is set up with {name}")
+        return CommitteeMember(self._number, self._names, self._senders, self._receivers)
+
+    def _session(self, peer: int) -> bytes:
+        """The name of a channel, the same at both ends."""
+        ends = sorted((self._number, peer))
+        names = (self._names[end].encode() for end in ends)
+        return digest(b"umpc committee link 1", self._attempt, *names)
+
+
+def link_shapes(sender: int, receiver: int) -> list[Message]:
+    """One member's messages to another in `set_up`, with zero bytes in place of their content.
+
+    Args: sender, receiver: their places, in the study's order or in the committee's.
+    """
+    is_first = sender < receiver
+    return [message for first_speaks, message in set_up_shapes() if first_speaks == is_first]
