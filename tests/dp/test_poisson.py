@@ -109,7 +109,7 @@ def test_proposals_are_accepted_often_enough():
 def test_the_same_stream_gives_the_same_draws():
     bits = SeededBits("poisson vector")
     means = [Fraction(1, 3), Fraction(10), Fraction(10**6), Fraction(10**18)]
-    assert [sample_poisson(mean, bits) for mean in means] == [0, 10, 1000038, 1000000001026426191]
+    assert [sample_poisson(mean, bits) for mean in means] == [0, 11, 1000616, 1000000001356260956]
 
 
 @pytest.mark.parametrize("mean", [Fraction(-1), Fraction(MOST_MEAN + 1)])

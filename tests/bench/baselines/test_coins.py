@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-
-from tests.support.statistical import ALPHA, N_MANY, SeededBits, accept_only
-from umpc.dp import coins, poisson
 from umpc.dp.coins import (
     MOST_TRIES,
     bernoulli,
@@ -21,6 +18,9 @@ from umpc.dp.coins import (
     sample_discrete_laplace,
     uniform_below,
 )
+
+from tests.support.statistical import ALPHA, N_MANY, SeededBits, accept_only
+from umpc.dp import coins, poisson
 from umpc.dp.gaussian import sample_discrete_gaussian
 from umpc.dp.poisson import sample_poisson
 from umpc.errors import LocalProtocolError
