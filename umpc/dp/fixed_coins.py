@@ -45,29 +45,29 @@ MOST_PRECISION = 1 << 14
 MOST_BITS = 1024 + 256
 """Bits of V that a working source does not get to (V agrees with a fixed number in all of them)."""
 
-LEAST_WORDS = 4
-"""So many equal words mean a dead source; a working one repeats them with probability 2^-192."""
-
 
 def random_words(count: int, bits: RandomBits) -> Words:
     """(count, 2) uint64: 128 fresh bits in each row, the low word first.
 
     Raises:
-        LocalProtocolError: the source returned something else, or one word again and again.
+        LocalProtocolError: the source returned something else, or one word again and again (a
+            working source does that with probability below 2^-191).
     """
-    drawn = bits(WIDTH * count) if count else 0
-    if not 0 <= drawn < 1 << WIDTH * count:
+    # At least two rows are drawn, so that a dead source is always noticed.
+    rows = max(2, count)
+    drawn = bits(WIDTH * rows)
+    if not 0 <= drawn < 1 << WIDTH * rows:
         raise LocalProtocolError(
-            f"expected {WIDTH * count} random bits, but the source returned an integer outside "
+            f"expected {WIDTH * rows} random bits, but the source returned an integer outside "
             "their range; pass a function such as secrets.randbits"
         )
-    words = np.frombuffer(drawn.to_bytes(16 * count, "little"), dtype="<u8").reshape(count, 2)
-    if words.size >= LEAST_WORDS and (words == words[0, 0]).all():
+    words = np.frombuffer(drawn.to_bytes(16 * rows, "little"), dtype="<u8").reshape(rows, 2)
+    if (words == words[0, 0]).all():
         raise LocalProtocolError(
             "expected random bits for noise, but one word came again and again; check the "
             "source of randomness, then start again"
         )
-    return words.astype(np.uint64)
+    return words[:count].astype(np.uint64)
 
 
 def is_below(u: LazyUniform, number: Callable[[int], arb]) -> bool:

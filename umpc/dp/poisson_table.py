@@ -27,6 +27,7 @@ class PoissonTable(SurvivalTable):
 
     def __init__(self, mean: Callable[[int], arb], first: int, last: int):
         super().__init__(lambda a, b, precision: survival(mean, a, b, precision), first, last)
+        self.first = first
         self.last = last
 
 
@@ -59,7 +60,7 @@ def survival(mean: Callable[[int], arb], first: int, last: int, precision: int) 
         enough = term.upper() * arb((1, -working))
         i = last + 1
         # A ball that touches 0 cannot be told from 0, and is far below every threshold.
-        while i < 2 * _ceiling(rate) or bool(term > 0) and not bool(term <= enough):
+        while i < 2 * _ceiling(rate) or (bool(term > 0) and not bool(term <= enough)):
             i += 1
             term = term * rate / i
             terms.append(term)
@@ -73,5 +74,5 @@ def survival(mean: Callable[[int], arb], first: int, last: int, precision: int) 
 
 
 def _ceiling(number: arb) -> int:
-    """An integer not below the number, which is at most 2 above it."""
-    return int(float(number.upper())) + 1
+    """An integer above the number, by at most 1."""
+    return int(number.upper().floor().unique_fmpz() or 0) + 1

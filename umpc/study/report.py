@@ -16,10 +16,21 @@ from umpc.study.messages import StepBytes
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 
+GRAIN = 0.1
+"""Times of remote steps are told in multiples of this, in seconds, rounded to the nearest one."""
+
+
+def coarse(seconds: float) -> float:
+    """A time as a report tells it."""
+    return round(round(seconds / GRAIN) * GRAIN, 6)
+
 
 @dataclass(frozen=True)
 class Moment:
-    """A step at one node, in seconds from the beginning: when it was asked, and had answered."""
+    """A step at one node, in seconds from the beginning: when it was asked, and had answered.
+
+    Both are coarse: a report is passed on, and need not tell how fast each node is.
+    """
 
     step: str
     node: str
@@ -90,7 +101,8 @@ class Report:
     bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers,
         the question put to them, and the heaps of shufflers.
     joint_seed, records_by_node, first_class_by_node: E follows from these, for whoever checks it.
-    timeline: when the coordinator asked which node for what, and was answered; node after node.
+    timeline: when the coordinator asked which node for what, and was answered, in tenths of a
+        second; node after node.
     """
 
     study: str
