@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from umpc.dp.coins import (
+
+from bench.baselines.coins import (
     MOST_TRIES,
     bernoulli,
     bernoulli_exp,
     sample_discrete_laplace,
     uniform_below,
 )
-
 from bench.baselines.rejection import reject_gaussian, reject_poisson
 from tests.support.statistical import ALPHA, N_MANY, SeededBits, accept_only
 from umpc.errors import LocalProtocolError
