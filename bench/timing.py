@@ -66,7 +66,8 @@ def cells(bits: RandomBits) -> int:
 
 def former_cells(bits: RandomBits) -> int:
     """The same, one after the other; the clock guesses the first cell's noise."""
-    return [former_share(4, Fraction(1, 50), bits) for _ in range(CELLS)][0]
+    drawn = [former_share(4, Fraction(1, 50), bits) for _ in range(CELLS)]
+    return drawn[0]
 
 
 def pair_noise(_: RandomBits) -> int:
@@ -85,7 +86,7 @@ ROWS = (
         "u-mpc: share of 1/2, scale 2^20",
         DistributedLaplace(Fraction(1), 2**20, 4, 2).draw,
         partial(former_share, 2, Fraction(1, 2**20)),
-        0.3,
+        0.1,
     ),
     Row(
         "u-mpc: skellam share, variance 10",
@@ -97,21 +98,21 @@ ROWS = (
         "u-mpc: skellam share, variance 10^6",
         SkellamShare(Fraction(10**6), 2, 1).draw,
         partial(reject_skellam, Fraction(10**6)),
-        0.3,
+        0.1,
     ),
     Row(
         "gopa: own noise, parameter 4",
         DiscreteGaussian(Fraction(4)).draw,
         partial(reject_gaussian, Fraction(4)),
-        0.3,
+        0.1,
     ),
     Row(
         "gopa: noise of a pair, parameter 10^6",
         pair_noise,
         partial(reject_gaussian, Fraction(10**6)),
-        0.3,
+        0.1,
     ),
-    Row("ghazi-shuffle: 100 cells, scale 50", cells, former_cells, 0.05),
+    Row("ghazi-shuffle: 100 cells, scale 50", cells, former_cells, 0.02),
 )
 
 
@@ -158,6 +159,7 @@ def aucs(sessions: int) -> None:
         count = max(100, int(sessions * row.part))
         zero, large, error, milliseconds = guesses(row.draw, count)
         before = guesses(row.former, max(100, count // 5))
+        print(f"{row.name}: done", flush=True)
         rows.append(
             (row.name, str(count), zero, large, error, f"{milliseconds:.2f}", before[0], before[1])
         )

@@ -14,7 +14,7 @@ from umpc.errors import AlreadyReleased
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study import messages as m
-from umpc.study.report import Measured, Moment, Report, coarse, count_online
+from umpc.study.report import Measured, Moment, Report, count_online
 
 ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
@@ -166,10 +166,9 @@ class Conductor:
                 if beside is not None:
                     await beside(link)
                 return
-            asked = coarse(self._elapsed(self.started))
+            asked = self._elapsed(self.started)
             answer = await link.ask(step, message, kinds, self.seconds + ANSWER_SECONDS)
-            answered = coarse(self._elapsed(self.started))
-            self.moments.append(Moment(step, link.node.name, asked, answered))
+            self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
             found[link.node.name] = answer
             self.tell(step, len(found), len(self.links))
 

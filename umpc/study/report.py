@@ -16,13 +16,11 @@ from umpc.study.messages import StepBytes
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 
-GRAIN = 0.1
-"""Times of remote steps are told in multiples of this, in seconds, rounded to the nearest one."""
+STEP_DIGITS = 1
+"""Times of nodes' steps are rounded to tenths of a second."""
 
-
-def coarse(seconds: float) -> float:
-    """A time as a report tells it."""
-    return round(round(seconds / GRAIN) * GRAIN, 6)
+TOTAL_DIGITS = 2
+"""Totals of a whole run are rounded to hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,10 @@ class Moment:
     node: str
     asked: float
     answered: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asked", round(self.asked, STEP_DIGITS))
+        object.__setattr__(self, "answered", round(self.answered, STEP_DIGITS))
 
 
 class OnlineBytes(TypedDict):
@@ -64,6 +66,10 @@ class Measured:
     prepared: bool = False
     timeline: tuple[Moment, ...] = ()
     bytes_online_by_shuffler: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name in ("seconds_online", "seconds_offline", "seconds_total"):
+            object.__setattr__(self, name, round(getattr(self, name), TOTAL_DIGITS))
 
     @property
     def bytes_online(self) -> int:
