@@ -18,5 +18,8 @@
 | `events.py` | releases as data, for the accountant |
 | `curves.py` | Rényi curves of events, for the accountant |
 | `losses.py` | privacy loss distributions, for the accountant |
+| `coins.py` | coins of odds exp(-fraction), and the discrete Laplace variable made of them |
+| `inversion.py` | the former draw of a Polya variable, whose time tells the value |
+| `rejection.py` | the former draws of Poisson and discrete Gaussian variables, likewise |
 | `cost.py` | bytes, rounds and operations of the central protocols |
 """

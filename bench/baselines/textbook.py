@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from bench.baselines.coins import MOST_TRIES, bernoulli_exp, uniform_below
 from umpc.dp.checks import check_epsilon, is_integer
-from umpc.dp.coins import MOST_TRIES, bernoulli_exp, uniform_below
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.dp.mechanisms import check_exact, grid_sensitivity, on_grid
 from umpc.dp.random_bits import RandomBits

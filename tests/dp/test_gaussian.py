@@ -8,8 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.support.statistical import N_MANY, N, SeededBits, accept_only, shift_delta
-from umpc.dp.gaussian import DiscreteGaussian, calibrate_gaussian, sample_discrete_gaussian
+from tests.support.statistical import N, SeededBits, accept_only, shift_delta
+from umpc.dp.gaussian import (
+    LARGE_SCALE,
+    DiscreteGaussian,
+    calibrate_gaussian,
+    sample_discrete_gaussian,
+)
+from umpc.dp.trials import MORE_TRIALS, TRIALS
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 DELTA = Fraction(1, 10**6)
@@ -33,9 +39,7 @@ def gaussian_law(parameter: Fraction):
 @pytest.mark.parametrize("parameter", [Fraction(5, 2), Fraction(10_000)], ids=str)
 def test_the_law_is_discrete_gaussian(parameter):
     bits, reach = SeededBits(f"gaussian {parameter}"), int(10 * math.sqrt(parameter)) + 5
-    drawn = [
-        sample_discrete_gaussian(parameter, bits) for _ in range(N_MANY if parameter < 9 else 6 * N)
-    ]
+    drawn = [sample_discrete_gaussian(parameter, bits) for _ in range(N)]
     accept_only(drawn, gaussian_law(parameter), -reach, reach, bits)
     assert max(map(abs, drawn)) <= DiscreteGaussian(parameter).tail_bound(64)
 
@@ -45,9 +49,21 @@ def test_the_law_is_discrete_gaussian(parameter):
 )
 def test_any_size_is_drawn(parameter):
     bits, law = SeededBits(f"gaussian size {parameter}"), DiscreteGaussian(parameter)
-    drawn = np.array([float(law.draw(bits)) for _ in range(3000)])
+    drawn = np.array([float(law.draw(bits)) for _ in range(1500)])
     assert drawn.std() <= law.std * 1.06
     assert parameter < 1 or drawn.std() >= law.std * 0.94
+
+
+def test_proposals_are_accepted_often_enough():
+    """The bounds that `TRIALS` and `MORE_TRIALS` rely on."""
+    for parameter in [i / 50 for i in range(1, 5000)] + [10.0**k for k in range(3, 9)]:
+        t = math.isqrt(int(parameter)) + 1
+        y = np.arange(-12 * t - 20, 12 * t + 21)
+        odds = np.exp(-((np.abs(y) - parameter / t) ** 2) / (2 * parameter))
+        weights = np.exp(-np.abs(y) / t)
+        trials = TRIALS if t >= LARGE_SCALE else MORE_TRIALS
+        often = (weights * odds).sum() / weights.sum()
+        assert (1 - often) ** trials < 2.0**-64, parameter
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 10**3), Fraction(1, 10**9)], ids=float)

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from tests.support.statistical import N_MANY, N, SeededBits, accept, accept_only
+from tests.support.statistical import N, SeededBits, accept, accept_only
 from umpc.dp.balls import ball
-from umpc.dp.poisson import MOST_MEAN, acceptance, sample_poisson
+from umpc.dp.poisson import MOST_MEAN, LargePoisson, _table, acceptance, sample_poisson
+from umpc.dp.trials import TRIALS
 from umpc.errors import LocalProtocolError
 
 
@@ -23,10 +24,12 @@ def poisson_law(mean: Fraction):
     return lambda wrong: lambda x: stats.poisson(float(mean) * wrong).cdf(x)
 
 
-@pytest.mark.parametrize("mean", [Fraction(3, 10), Fraction(7, 2), Fraction(1000)], ids=str)
+@pytest.mark.parametrize(
+    "mean", [Fraction(3, 10), Fraction(7, 2), Fraction(250), Fraction(1000)], ids=str
+)
 def test_the_law_is_poisson(mean):
     bits = SeededBits(f"poisson {mean}")
-    drawn = [sample_poisson(mean, bits) for _ in range(N_MANY if mean > 9 else 6 * N)]
+    drawn = [sample_poisson(mean, bits) for _ in range(N if mean > 256 else 6 * N)]
     accept_only(drawn, poisson_law(mean), 0, int(3 * mean) + 60, bits)
 
 
@@ -37,7 +40,7 @@ def test_a_large_mean_is_normal_around_it(mean):
     """x - mean in units of sqrt(mean); the skewness, 1/sqrt(mean), is far below what the draws can
     show."""
     bits, unit = SeededBits(f"large poisson {mean}"), math.isqrt(int(mean))
-    drawn = [math.floor(1000 * (sample_poisson(mean, bits) - mean) / unit) for _ in range(2 * N)]
+    drawn = [math.floor(1000 * (sample_poisson(mean, bits) - mean) / unit) for _ in range(N)]
     accept_only(drawn, lambda wrong: stats.norm(0, 1000 * wrong).cdf, -8000, 8000, bits)
 
 
@@ -96,20 +99,46 @@ def test_proposal_times_acceptance_is_proportional_to_the_law(mean):
 
 
 def test_proposals_are_accepted_often_enough():
-    """The bound that `MOST_TRIES` relies on, over the means where it is tight."""
-    for mean in [Fraction(i, 20) for i in range(1, 120)] + [Fraction(10**k) for k in range(2, 18)]:
+    """The bound that `TRIALS` relies on, over all means that are drawn in trials."""
+    for mean in [Fraction(i) for i in range(257, 1100, 7)] + [
+        Fraction(10**k) for k in range(4, 18)
+    ]:
         mode, scale = math.floor(mean), math.isqrt(math.floor(mean)) + 1
         span, stride = 12 * scale, max(1, scale // 50)
         y = np.arange(-span, span + 1, stride)
         odds = [float(acceptance(mean, int(v), 64)) if mode + v >= 0 else 0.0 for v in y]
         weights = np.exp(-np.abs(y) / scale)
-        assert (weights * odds).sum() / weights.sum() > 0.3, mean
+        often = (weights * odds).sum() / weights.sum()
+        assert often > 0.72 and (1 - often) ** TRIALS < 2.0**-64, mean
+
+
+@pytest.mark.parametrize("mean", [Fraction(257), Fraction(10**6, 3), Fraction(2**100)], ids=float)
+def test_the_odds_in_fixed_steps_hold_the_odds(mean):
+    """Stirling's series with its remainder against flint's log k!, and sharp enough to decide."""
+    law = LargePoisson(mean)
+    scale = math.isqrt(math.floor(mean)) + 1
+    for y in [*range(-3 * scale, 3 * scale, max(1, scale // 7)), 1, -(law.mode // 2), -law.mode]:
+        odds = law.odds(y)
+        assert odds.overlaps(acceptance(mean, y, 400)) and bool(odds.rad() < 2.0**-136), y
+    assert law.odds(-law.mode - 1) == 0
+
+
+@pytest.mark.parametrize("mean", [Fraction(1, 3), Fraction(60), Fraction(256)], ids=str)
+def test_the_table_is_the_whole_law(mean):
+    """Against scipy; and both ends leave out less than 2^-96."""
+    table = _table(mean)
+    law = stats.poisson(float(mean))
+    balls = table._survival(table.first, table.last, 192)
+    for k, above in enumerate(balls, table.first):
+        assert float(above) == pytest.approx(law.sf(k), rel=1e-9)
+    assert bool(balls[-1] < 2.0**-96)
+    assert not table.first or bool(1 - balls[0] < 2.0**-96)
 
 
 def test_the_same_stream_gives_the_same_draws():
     bits = SeededBits("poisson vector")
     means = [Fraction(1, 3), Fraction(10), Fraction(10**6), Fraction(10**18)]
-    assert [sample_poisson(mean, bits) for mean in means] == [0, 10, 1000038, 1000000001026426191]
+    assert [sample_poisson(mean, bits) for mean in means] == [0, 15, 998694, 1000000001130076530]
 
 
 @pytest.mark.parametrize("mean", [Fraction(-1), Fraction(MOST_MEAN + 1)])

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, getcontext
+import math
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import special, stats
 
 from tests.support.statistical import (
-    N_MOSTLY_ZERO,
+    ALPHA,
     WRONG_SCALES,
     N,
     SeededBits,
     accept,
-    fixed_bits,
     reject,
 )
-from umpc.dp.polya import LEAST_LOG_RATIO, MOST_BITS, distribution, sample_polya
+from umpc.dp.fixed_coins import CoinRow
+from umpc.dp.geometric import digit_odds
+from umpc.dp.polya import LEAST_LOG_RATIO, PolyaLaw, sample_polya, sample_polyas
 from umpc.dp.random_bits import LazyUniform
 from umpc.errors import LocalProtocolError
 
@@ -38,8 +38,8 @@ def cdf(shape: Fraction, scale: Fraction, k: int) -> float:
 
 
 def draws(shape: Fraction, scale: Fraction, bits: SeededBits, count: int = 0) -> list[int]:
-    count = count or (N if shape > Fraction(1, 8) else N_MOSTLY_ZERO)
-    return [sample_polya(shape, 1 / scale, bits) for _ in range(count)]
+    count = count or (N if shape > Fraction(1, 8) else 2 * N)
+    return sample_polyas(shape, 1 / scale, count, bits)
 
 
 def high(scale: Fraction) -> int:
@@ -92,103 +92,133 @@ def test_at_scale_1e9_the_law_is_gamma(shape):
     accept(draws(shape, scale, bits, 1_000), lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)
 
 
-# --- inversion: F(k-1) <= U < F(k) ----------------------------------------------------------------
-
-
-@settings(max_examples=150)
-@given(
-    honest=st.integers(1, 64),
-    log_ratio=st.fractions(Fraction(1, 5000), 20, max_denominator=10**6),
-    word=st.integers(0, ONES),
-    more=st.lists(st.integers(0, ONES), min_size=3, max_size=3),
-)
-def test_the_answer_is_the_inverse_of_the_distribution_function(honest, log_ratio, word, more):
-    k = sample_polya(Fraction(1, honest), log_ratio, fixed_bits(word, *more))
-    law = stats.nbinom(1 / honest, -special.expm1(-float(log_ratio)))
-    u, slack = word / 2**64, 1e-9
-    assert law.cdf(k - 1) <= u + slack and u - slack <= law.cdf(k)
-
-
-def decimal_cdf(shape: Fraction, log_ratio: Fraction, k: int) -> Fraction:
-    """P(X <= k) summed term by term in 80 digits: C(j+r-1, j) (1-q)^r q^j."""
-    getcontext().prec = 80
-    r = Decimal(shape.numerator) / shape.denominator
-    q = (-Decimal(log_ratio.numerator) / log_ratio.denominator).exp()
-    term = total = (r * (1 - q).ln()).exp()
-    for j in range(1, k + 1):
-        term *= q * (r + j - 1) / j
-        total += term
-    return Fraction(total)
-
-
-@pytest.mark.parametrize("k", [0, 1, 7, 150])
-@pytest.mark.parametrize(
-    "log_ratio", [Fraction(1, 1000), Fraction(1, 9), Fraction(2), Fraction(50)], ids=str
-)
-@pytest.mark.parametrize("shape", [*SHAPES, Fraction(1, 1000)], ids=str)
-def test_the_enclosure_holds_the_distribution_function(shape, log_ratio, k):
-    """Exact ends of the ball against a sum of 80 digits: certified, and sharp to 100 bits."""
-    ball = distribution(shape, log_ratio, k, 256)
-    assert ball.is_finite()
-    middle, radius, exponent = (int(part) for part in ball.mid_rad_10exp(60))
-    unit = Fraction(10) ** exponent
-    assert radius * unit < Fraction(1, 2**100)
-    assert abs(decimal_cdf(shape, log_ratio, k) - middle * unit) <= radius * unit + Fraction(
-        1, 10**70
-    )
-
-
-@pytest.mark.parametrize(
-    "scale", [10**19, 10**9, 100, 3, 1, Fraction(9, 10), Fraction(1, 2), Fraction(1, 9)]
-)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_enclosure_is_sharp_everywhere(shape, scale):
-    """flint gives up at no k that a draw may meet: see `_ball_with_radius` and `distribution` for
-    two places it would."""
-    for tenths in (1, 10, 100, 1000, 3000):
-        k = int(tenths * scale) // 10
-        balls = [
-            distribution(shape, 1 / Fraction(scale), k, precision) for precision in (64, 256, 512)
-        ]
-        assert any(ball.is_finite() and bool(ball.rad() < 2.0**-48) for ball in balls)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("k", [0, 3, 40])
-def test_both_sides_of_a_step_of_the_distribution_function(shape, k):
-    """U just below F(k) gives k, U just above gives k+1, also when 64 bits are not enough to
-    tell."""
-    log_ratio = Fraction(1, 9)
-    step = int(
-        decimal_cdf(shape, log_ratio, k) * 2**192
-    )  # F(k) is between step and step + 1, over 2^192
-    for value, answer in [(step - 1, k), (step + 2, k + 1)]:
-        words = [value >> 128, value >> 64 & ONES, value & ONES]
-        assert sample_polya(shape, log_ratio, fixed_bits(*words)) == answer
-
-
-def test_more_bits_are_drawn_only_when_needed():
-    assert (
-        sample_polya(Fraction(1, 2), Fraction(1, 9), fixed_bits(1 << 63)) == 2
-    )  # a second word would fail
-
-
 # --- vectors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("shape", "log_ratio", "expected"),
     [
-        (Fraction(1), Fraction(1, 10), [9, 3, 12, 2, 19, 10]),
-        (Fraction(1, 3), Fraction(1, 1000), [182, 13, 339, 9, 713, 253]),
-        (Fraction(1, 16), Fraction(1, 10**9), [201729, 0, 3144122, 0, 48722268, 897686]),
-        (Fraction(5, 2), Fraction(2, 3), [2, 2, 3, 5, 0, 2]),
+        (Fraction(1), Fraction(1, 10), [0, 3, 10, 18, 4, 1]),
+        (Fraction(1, 3), Fraction(1, 1000), [5, 29, 412, 1, 648, 64]),
+        (Fraction(1, 16), Fraction(1, 10**9), [0, 0, 32820, 822, 0, 0]),
+        (Fraction(5, 2), Fraction(2, 3), [3, 0, 5, 6, 1, 8]),
     ],
     ids=["geometric", "third", "sixteenth", "five halves"],
 )
 def test_the_same_stream_gives_the_same_noise(shape, log_ratio, expected):
     bits = SeededBits("vector")
     assert [sample_polya(shape, log_ratio, bits) for _ in expected] == expected
+
+
+# --- the parts of a draw --------------------------------------------------------------------------
+
+
+def pmf_of_parts(shape: float, scale: float, most: int) -> np.ndarray:
+    """P(X = k), k < most, from the jumps: Panjer's recursion for a compound Poisson sum.
+
+    The rate of the jumps k is the rate of proposals r q^k/2^j times the odds 2^j/k.
+    """
+    q = math.exp(-1 / scale)
+    k = np.arange(1, most)
+    block = 2.0 ** np.floor(np.log2(k))
+    rates = shape * q**k / block * (block / k)
+    pmf = np.zeros(most)
+    pmf[0] = (1 - q) ** shape
+    for x in range(1, most):
+        pmf[x] = (k[:x] * rates[:x] * pmf[x - 1 :: -1][:x]).sum() / x
+    return pmf
+
+
+@pytest.mark.parametrize("shape", [Fraction(1, 2), Fraction(1, 16)], ids=str)
+def test_the_jumps_add_up_to_the_law(shape):
+    pmf = pmf_of_parts(float(shape), 7.0, 200)
+    law = stats.nbinom(float(shape), -math.expm1(-1 / 7)).pmf(np.arange(200))
+    assert np.allclose(pmf, law, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("log_ratio", [Fraction(1, 1000), Fraction(1, 7), Fraction(3)], ids=str)
+@pytest.mark.parametrize("shape", [Fraction(1, 2), Fraction(1, 16)], ids=str)
+def test_the_tables_hold_the_rates_of_proposals(shape, log_ratio):
+    """The mean of M and the law of j against sums of r q^k/2^j, term by term."""
+    law = PolyaLaw(shape, log_ratio)
+    q = math.exp(-float(log_ratio))
+    k = np.arange(1, 1 << 17, dtype=np.float64)
+    block = np.floor(np.log2(k)).astype(int)
+    rates = float(shape) * q**k / 2.0**block
+    assert float(law._mean(192)) == pytest.approx(rates.sum(), rel=1e-9)
+    for j, above in enumerate(law._block_survival(0, 9, 192)):
+        assert float(above) == pytest.approx(rates[block > j].sum() / rates.sum(), abs=1e-9)
+
+
+def test_the_tables_cover_all_but_2_to_the_minus_64():
+    """The schedule is exceeded with a smaller probability, slots and digits together."""
+    for log_ratio in (Fraction(1), Fraction(1, 1000), Fraction(1, 2**50)):
+        for shape in (Fraction(1, 2), Fraction(1, 16)):
+            law = PolyaLaw(shape, log_ratio)
+            many = law._count._survival(law.slots, law.slots, 192)[0]
+            wide = law._block_survival(law.digits, law.digits, 192)[0]
+            assert bool(many + law.slots * wide < 2.0**-80)
+
+
+# --- rare paths -----------------------------------------------------------------------------------
+
+
+class Words:
+    """A `RandomBits` whose 128-bit numbers come from a function of their place in each request."""
+
+    def __init__(self, *requests):
+        self._requests = list(requests)
+
+    def __call__(self, count: int) -> int:
+        assert count % 64 == 0
+        choose = self._requests.pop(0) if self._requests else (lambda place: 1 << 127)
+        if count == 64:
+            return choose(0) & ONES
+        numbers = [choose(place) for place in range(count // 128)]
+        return sum(number << 128 * place for place, number in enumerate(numbers))
+
+
+def threshold(table, entry: int) -> int:
+    """The integer that a table or a row of coins compares with."""
+    return int(table._thresholds.high[entry]) << 64 | int(table._thresholds.low[entry])
+
+
+@pytest.mark.parametrize(("word", "expected"), [(0, 4), (ONES, 3)])
+def test_128_bits_that_agree_get_more_bits(word, expected):
+    """V agrees with P(X > 3) in 128 bits; the next 64 bits decide on which side it lies."""
+    table = PolyaLaw(Fraction(1, 2), Fraction(1, 9))._count
+    source = Words(lambda place: threshold(table, 3), lambda place: word, lambda place: word)
+    assert table.draw(1, source).tolist() == [expected]
+
+
+def test_a_value_past_the_table_is_found():
+    """V = 2^-128 of P(X > last): the walk goes on to the k that V belongs to."""
+    table = PolyaLaw(Fraction(1, 2), Fraction(1, 9))._count
+    (drawn,) = table.draw(1, Words(lambda place: 1))
+    above = [table._survival(int(drawn) + step, int(drawn) + step, 400)[0] for step in (-1, 0)]
+    assert drawn > table.last
+    assert bool(above[1] <= 2 * 2.0**-128) and bool(above[0] > 2.0**-128)
+
+
+def test_a_coin_that_128_bits_leave_open_is_decided():
+    row = CoinRow(lambda precision: digit_odds(Fraction(1, 9), 3, precision))
+    odds = threshold(row, 2)
+    for word, heads in [(0, True), (ONES, False)]:
+        source = Words(lambda place: odds if place == 2 else ONES << 64, lambda place, w=word: w)
+        assert row.toss(1, source)[0].tolist() == [False, False, heads]
+
+
+def test_a_block_past_the_table_is_summed():
+    """The rare j above the digits: the draw is then as large as its jump."""
+    law = PolyaLaw(Fraction(1, 2), Fraction(1, 9))
+    one = threshold(law._count, 0) - 1  # M = 1
+    rare = Words(
+        lambda place: one,
+        lambda place: 0 if place == 0 else ONES << 64,  # j of the first slot: V = 2^-384
+        *[lambda place: 0] * 4,
+        lambda place: ONES,
+    )
+    assert law.draw(1, rare)[0] >= 1 << law.digits + 1
 
 
 # --- the ends of the range ------------------------------------------------------------------------
@@ -198,75 +228,30 @@ def test_the_same_stream_gives_the_same_noise(shape, log_ratio, expected):
     "log_ratio", [Fraction(10**9), Fraction(10**30), Fraction(10**300)], ids=float
 )
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_huge_log_ratio_is_zero_after_one_word(shape, log_ratio):
-    for word in (0, 1, 1 << 63, ONES - 1):
-        assert sample_polya(shape, log_ratio, fixed_bits(word)) == 0
+def test_huge_log_ratio_is_zero(shape, log_ratio):
+    bits = SeededBits("huge")
+    assert sample_polyas(shape, log_ratio, 20, bits) == [0] * 20
 
 
 @pytest.mark.parametrize(
     "log_ratio", [Fraction(1, 10**9), Fraction(1, 10**19), LEAST_LOG_RATIO], ids=float
 )
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_tiny_log_ratio_is_the_gamma_quantile(shape, log_ratio):
-    """The middle of the law, against scipy's inverse of the incomplete gamma function."""
-    u = 0xC000_0000_0000_0000
-    expected = special.gammaincinv(float(shape), 0.75)
-    k = sample_polya(shape, log_ratio, fixed_bits(u, *[12345] * 8))
-    assert float(k * log_ratio) == pytest.approx(expected, rel=1e-7)
+def test_tiny_log_ratio_has_the_gamma_law(shape, log_ratio):
+    bits = SeededBits(f"tiny {shape}")
+    drawn = [float(k * log_ratio) for k in sample_polyas(shape, log_ratio, 1000, bits)]
+    assert stats.kstest(drawn, stats.gamma(float(shape)).cdf).pvalue > ALPHA, bits
 
 
-def test_geometric_of_tiny_log_ratio_is_exact_to_the_unit():
-    """U = 1/2 exactly: k is the least integer with 1 - q^{k+1} > 1/2, that is k+1 >
-    ln2/log_ratio."""
-    getcontext().prec = 80
-    scale = 10**30
-    k = sample_polya(Fraction(1), Fraction(1, scale), fixed_bits(1 << 63, *[0] * 8))
-    assert k == int(Decimal(2).ln() * scale)
-
-
-@pytest.mark.parametrize("log_ratio", WHOLE_RANGE, ids=float)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_all_zeros_end_at_zero(shape, log_ratio):
-    """U = 0 < F(0), whatever the law: bits are drawn until 2^-width < F(0)."""
-    assert sample_polya(shape, log_ratio, lambda count: 0) == 0
-
-
-@pytest.mark.parametrize("log_ratio", WHOLE_RANGE, ids=float)
+@pytest.mark.parametrize("word", [0, ONES], ids=["zeros", "ones"])
+@pytest.mark.parametrize("log_ratio", WHOLE_RANGE[:-1], ids=float)
 @pytest.mark.parametrize("shape", [*SHAPES, Fraction(5, 2)], ids=str)
-def test_all_ones_are_a_dead_source(shape, log_ratio):
-    """U = 1 has no answer: the draw ends with an error instead of running for ever."""
-    asked = []
+def test_a_dead_source_is_refused(shape, log_ratio, word):
+    def dead(count: int) -> int:
+        return sum(word << 64 * place for place in range(count // 64))
+
     with pytest.raises(LocalProtocolError, match="source of randomness"):
-        sample_polya(shape, log_ratio, lambda count: asked.append(count) or ONES)
-    assert sum(asked) == MOST_BITS
-
-
-def test_after_256_ones_a_zero_still_ends():
-    """The deepest tail a test can reach: 1-U near 2^-256, so k near 256 ln2 scale for the
-    geometric."""
-    words = [ONES] * 4 + [0] * 4
-    k = sample_polya(Fraction(1), Fraction(1, 1000), fixed_bits(*words))
-    assert k == 177_445  # floor(256 ln2 * 1000)
-    third = sample_polya(Fraction(1, 3), Fraction(1, 1000), fixed_bits(*words))
-    assert decimal_tail_is(Fraction(1, 3), Fraction(1, 1000), third)
-
-
-def decimal_tail_is(shape: Fraction, log_ratio: Fraction, k: int) -> bool:
-    """Whether F(k-1) <= 1 - 2^-256 < F(k), by summing the tail beyond k in 80 digits."""
-    getcontext().prec = 80
-    r = Decimal(shape.numerator) / shape.denominator
-    q = (-Decimal(log_ratio.numerator) / log_ratio.denominator).exp()
-    coefficient = Decimal(1)
-    for j in range(1, k + 1):
-        coefficient *= (r + j - 1) / j
-    term = (r * (1 - q).ln()).exp() * coefficient * q**k  # P(X = k)
-    tail = Decimal(0)  # P(X > k)
-    first, j = term, k
-    while term > tail * Decimal("1e-40"):
-        j += 1
-        term *= q * (r + j - 1) / j
-        tail += term
-    return tail < Decimal(2) ** -256 <= tail + first
+        sample_polya(shape, log_ratio, dead)
 
 
 @pytest.mark.parametrize(
@@ -284,11 +269,12 @@ def test_parameters_out_of_range_are_refused(shape, log_ratio):
         sample_polya(shape, log_ratio, SeededBits("unused"))
 
 
-@pytest.mark.parametrize("word", [-1, 1 << 64])
+@pytest.mark.parametrize("word", [-1, 1 << 4096])
 def test_a_source_that_returns_too_many_bits_is_refused(word):
-    with pytest.raises(LocalProtocolError, match="64 random bits"):
+    with pytest.raises(LocalProtocolError, match="random bits"):
         sample_polya(Fraction(1), Fraction(1), lambda count: word)
 
 
 def test_a_partly_drawn_uniform_does_not_show_its_bits():
-    assert repr(LazyUniform(fixed_bits(0xDEADBEEF), 64)) == "LazyUniform(<redacted>, width=64)"
+    known = LazyUniform(lambda count: 0, 256, 0xDEADBEEF, 64)
+    assert repr(known) == "LazyUniform(<redacted>, width=64)"

@@ -12,7 +12,7 @@ from tests.support.reports import GINI_STUDY as STUDY
 from tests.support.reports import attempt_over, build_report, shares_of
 from umpc.mpc.cost import predict
 from umpc.study.messages import StepBytes
-from umpc.study.report import Measured, Report, count_online
+from umpc.study.report import Measured, Moment, Report, count_online
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import QUANTILE
 
@@ -106,3 +106,12 @@ def test_a_report_survives_json_and_ignores_what_it_does_not_know():
     report = build_report(STUDY, shares_of(40, 2, 4), attempt_over(), MEASURED)
     values = json.loads(json.dumps(report.to_dict()))
     assert Report.from_dict(values | {"exact_all_pairs": 1.0}) == report
+
+
+def test_times_of_remote_steps_are_coarse():
+    """Tenths of a second for a node's step, hundredths for a whole run."""
+    moment = Moment("prepare", "node-0", 1.2345, 1.3512)
+    assert (moment.asked, moment.answered) == (1.2, 1.4)
+    measured = Measured(seconds_online=0.12345, seconds_offline=0.009, seconds_total=1.666)
+    seconds = (measured.seconds_online, measured.seconds_offline, measured.seconds_total)
+    assert seconds == (0.12, 0.01, 1.67)

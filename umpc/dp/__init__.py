@@ -15,11 +15,17 @@
 | `renyi.py` | Rényi divergences of noise, and from them to epsilon and delta |
 | `accounting.py` | `advanced_composition`: the cost of many pure releases together |
 | `events.py` | `PureEvent`: a release that is epsilon-DP, as data |
-| `coins.py` | `bernoulli_exp`, `sample_discrete_laplace`: exact coins from random bits |
+| `geometric.py` | geometric and discrete Laplace draws: one coin for each binary digit |
+| `poisson_table.py` | the Poisson law of a small mean as a table |
+| `trials.py` | `first_accepted`: rejection in a fixed number of trials |
+| `fixed_coins.py` | exact coins and table look-ups whose work does not depend on the outcome |
 | `exact_sampling.py` | arrays of exact draws from one seed: coins, integers, randomised response |
 | `random_bits.py` | `RandomBits`: the only source of randomness; `LazyUniform`: a lazy real |
 | `balls.py` | fractions to certified balls and back, rounded towards more noise |
 | `checks.py` | tests that refuse an impossible epsilon, delta, sensitivity or number of nodes |
+
+The work of a draw follows from its law, not from its value. The exceptions are `heavy_tail.py`,
+which only a trusted curator uses, and paths that a draw takes with probability below 2^-64.
 
 Every path to a noise value uses integers, fractions and certified balls only. Floats appear only
 where a law is described. The composition of several kinds of events, and mechanisms that no

@@ -92,7 +92,7 @@ class DistributedLaplace:
     def draw(self, bits: RandomBits) -> int:
         """One node's share of the noise, in units of the sum. Secret.
 
-        Draw it before the run: the running time depends on the value (see `polya`).
+        The work follows from the law, not from the value (see `polya`).
 
         Args:
             bits: the node's source of randomness.

@@ -29,17 +29,25 @@ from flint import arb, ctx
 
 from umpc.dp.balls import PRECISION, above, ball
 from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity
-from umpc.dp.coins import MOST_TRIES, bernoulli_exp, sample_discrete_laplace
+from umpc.dp.geometric import discrete_laplaces
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.renyi import gaussian_curve, least_scale, satisfies
+from umpc.dp.trials import MORE_TRIALS, TRIALS, first_accepted
 from umpc.errors import LocalProtocolError
+
+LARGE_SCALE = 8
+"""Scales of the proposal from which `TRIALS` suffice; smaller ones take `MORE_TRIALS`."""
+
+GUARD = 160
+"""Bits of an acceptance probability: more than the uniform's 128."""
 
 
 def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
-    """One exact draw, by rejection from a discrete Laplace y of scale t.
+    """One exact draw, by trials of a discrete Laplace y of scale t = floor(sigma) + 1.
 
     y is accepted with odds exp(-(|y| - parameter/t)^2/(2 parameter)). exp(-|y|/t) times these odds
-    is proportional to exp(-y^2/(2 parameter)). Only integers are used.
+    is proportional to exp(-y^2/(2 parameter)). All trials are made in every draw (`trials`), each
+    in the same steps.
 
     Args:
         parameter: sigma^2 > 0, exact, squared units of the result.
@@ -54,15 +62,18 @@ def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
         )
     n, d = Fraction(parameter).as_integer_ratio()
     t = math.isqrt(n // d) + 1
-    for _ in range(2 * MOST_TRIES):
-        # Algorithm 3: propose a discrete Laplace, then toss the coin of acceptance.
-        y = sample_discrete_laplace(Fraction(1, t), bits)
-        if bernoulli_exp((abs(y) * t * d - n) ** 2, 2 * n * d * t * t, bits):
-            return y
-    raise LocalProtocolError(
-        f"expected a discrete Gaussian within {2 * MOST_TRIES} proposals, none was accepted; "
-        "a working source of randomness never does that: check the source, then start again"
-    )
+    negative = -2 * n * d * t * t
+
+    # Algorithm 3: propose a discrete Laplace, then toss the coin of acceptance.
+    def propose(count: int, bits: RandomBits) -> list[int]:
+        return discrete_laplaces(Fraction(1, t), count, bits)
+
+    def odds(y: int, precision: int = GUARD) -> arb:
+        with ctx.workprec(precision):
+            return (arb((abs(y) * t * d - n) ** 2) / negative).exp()
+
+    trials = TRIALS if t >= LARGE_SCALE else MORE_TRIALS
+    return first_accepted(propose, odds, odds, trials, bits)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from umpc.dp.polya import LEAST_LOG_RATIO, sample_polya
+from umpc.dp.polya import LEAST_LOG_RATIO, sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 
@@ -44,8 +44,7 @@ def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
         raise LocalProtocolError(
             f"expected noise shared among at least 1 honest node, got {honest}"
         )
-    up = sample_polya(Fraction(1, honest), log_ratio, bits)
-    down = sample_polya(Fraction(1, honest), log_ratio, bits)
+    up, down = sample_polyas(Fraction(1, honest), log_ratio, 2, bits)
     return up - down
 
 

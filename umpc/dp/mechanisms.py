@@ -13,9 +13,9 @@ OpenDP. If two values differ by at most s, the rounded ones differ by at most ce
 and the noise is calibrated to that. The guarantee is exact. The price is at most one step of
 sensitivity and half a step of value; the grid is public.
 
-These functions run where the data are, one answer at a time, and their running time depends on the
-answer. In a study, noise comes from `calibration`, `skellam` or coins in the computation.
-`bench/baselines/textbook.py` has the mechanisms that no protocol uses.
+These functions run where the data are, one answer at a time. In a study, noise comes from
+`calibration`, `skellam` or coins in the computation. `bench/baselines/textbook.py` has the
+mechanisms that no protocol uses.
 
 Paper: Dwork, McSherry, Nissim, Smith 2006 (Laplace); Ghosh, Roughgarden, Sundararajan 2009 (the
 discrete law).
@@ -27,7 +27,7 @@ import math
 from fractions import Fraction
 
 from umpc.dp.checks import check_epsilon, check_sensitivity, is_exact
-from umpc.dp.coins import sample_discrete_laplace
+from umpc.dp.geometric import sample_discrete_laplace
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 

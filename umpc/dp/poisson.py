@@ -1,30 +1,23 @@
-"""An exact draw of the Poisson law of any rational mean, up to 2^128.
+"""An exact draw of the Poisson law of any rational mean, up to 2^128, in a fixed number of steps.
 
     p(k) = e^-mean mean^k / k!,   k = 0, 1, 2, ...
 
-Rejection from a discrete Laplace around the mode m = floor(mean), of scale
-s = floor(sqrt(mean)) + 1: propose y with odds exp(-|y|/s), and accept with probability
+Up to the mean 256 a draw is one look-up in the whole table of the law (`poisson_table`). Above, it
+is made of trials: a discrete Laplace y around the mode m = floor(mean), of scale
+s = floor(sqrt(mean)) + 1, is accepted with probability
 
     exp(log p(m+y)/p(m) + |y|/s - C),     C >= max over y of the first two terms.
 
-The proposal is exact (`coins`). The acceptance compares a lazily drawn uniform with a certified
-ball around that probability until they are apart. So the law is p, not a law near it. C may be any
-constant that is large enough: `_hat` computes the maximum in balls and takes the upper end. The
-maximum is found, not guessed. The terms are concave in y on each side, with increments
-log(mean/(m+i)) + 1/s to the right and log((m-i+1)/mean) + 1/s to the left. So the maximum is where
-the increment changes sign, at j = floor(mean e^{1/s}) - m and at j = m + 1 - ceil(mean e^{-1/s})
-steps from m. The chance of acceptance stays away from 0 at every mean, so the time of a draw does
-not grow with the mean.
+The proposal is exact (`geometric`). The acceptance compares a uniform with a certified ball around
+that probability. So the law is p, not a law near it. C may be any constant that is large enough:
+`_hat` computes the maximum in balls and takes the upper end. The maximum is found, not guessed. The
+terms are concave in y on each side, with increments log(mean/(m+i)) + 1/s to the right and
+log((m-i+1)/mean) + 1/s to the left. So the maximum is where the increment changes sign, at
+j = floor(mean e^{1/s}) - m and at j = m + 1 - ceil(mean e^{-1/s}) steps from m.
 
-Inversion, as in `polya`, would be exact too. But flint's incomplete gamma function is slow at a
-large mean, and an inversion asks for many of its values. log k! (Stirling's series with its
-remainder) is fast at any k.
-
-The odds of acceptance are remembered for every y that was met: at small means nearly all proposals
-are the same few.
-
-Timing: the running time depends on the value, and on the values drawn before. Draw before the run,
-as for `polya`.
+*Work.* Every draw makes all trials of `trials.py`, whichever is accepted first. Each trial computes
+log p by Stirling's series with a fixed number of terms, at a precision that follows from the mean.
+Its remainder is in the ball. flint's own log k! would take different steps for different k.
 
 Paper: Devroye 1986, Non-uniform random variate generation, section X.3 (rejection for the Poisson
 law).
@@ -32,36 +25,44 @@ law).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import floor, isqrt
 
 from flint import arb, ctx
 
 from umpc.dp.balls import ball
-from umpc.dp.coins import sample_discrete_laplace
-from umpc.dp.random_bits import LazyUniform, RandomBits
+from umpc.dp.geometric import discrete_laplaces
+from umpc.dp.poisson_table import PoissonTable, poisson_table
+from umpc.dp.random_bits import RandomBits
+from umpc.dp.trials import TRIALS, first_accepted
 from umpc.errors import LocalProtocolError
 
 MOST_MEAN = 1 << 128
 """Noise has to fit 64 bits, so its variance has to fit 128."""
 
-MOST_BITS = 1024
-"""Bits of a uniform that a working source does not get to: all would agree with a fixed number."""
+MOST_TABLE = 256
+"""Means up to here are drawn from a table, of at most 450 entries."""
 
-MOST_TRIES = 2048
-"""Proposals that a working source does not get to: each is accepted with probability above 0.3
-(`tests/dp/test_poisson.py`)."""
+LAWS = 64
+"""How many means are remembered: tables and constants, which do not depend on a draw."""
 
-LAWS = 16
-"""How many means are remembered."""
+GUARD = 160
+"""Bits behind the point of an acceptance probability: more than the uniform's 128."""
 
-VALUES = 1024
-"""How many odds of each mean are remembered."""
-
-MOST_PRECISION = 1 << 14
-"""Working precision at which a draw gives up: `flint` would have to be at fault."""
+STIRLING = (
+    (1, 12),
+    (-1, 360),
+    (1, 1260),
+    (-1, 1680),
+    (1, 1188),
+    (-691, 360_360),
+    (1, 156),
+    (-3617, 122_400),
+    (43_867, 244_188),
+    (-174_611, 125_400),
+)
+"""B_2n / (2n (2n-1)) for n = 1 .. 10; at most nine of them are used."""
 
 
 def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
@@ -78,50 +79,84 @@ def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
         raise LocalProtocolError(f"expected a Poisson law of mean 0 .. 2^128, got {mean}")
     if not mean:
         return 0
-    mode, scale = _centre(mean)
-    for _ in range(MOST_TRIES):
-        y = sample_discrete_laplace(Fraction(1, scale), bits)
-        if mode + y >= 0 and _accepts(mean, y, bits):
-            return mode + y
-    raise LocalProtocolError(
-        f"expected a Poisson draw within {MOST_TRIES} proposals, none was accepted; "
-        "a working source of randomness never does that: check the source, then start again"
-    )
+    if mean <= MOST_TABLE:
+        return int(_table(Fraction(mean)).draw(1, bits)[0])
+    law = _large(Fraction(mean))
+    return law.mode + first_accepted(law.propose, law.odds, law.sharper_odds, TRIALS, bits)
+
+
+@lru_cache(maxsize=LAWS)
+def _table(mean: Fraction) -> PoissonTable:
+    def at(precision: int) -> arb:
+        with ctx.workprec(precision):
+            return ball(mean)
+
+    return poisson_table(at)
+
+
+class LargePoisson:
+    """The trials of one mean above `MOST_TABLE`; `_large` keeps it.
+
+    Args:
+        mean: exact.
+    """
+
+    def __init__(self, mean: Fraction):
+        self._mean = mean
+        self.mode, self._scale = _centre(mean)
+        self._precision = GUARD + 2 * floor(mean).bit_length()
+        with ctx.workprec(self._precision):
+            self._log_mean = ball(mean).log()
+            self._series = _series(self.mode.bit_length() - 1)
+            self._constant = self._log_factorial(arb(self.mode + 1)) - _hat(mean)
+
+    def propose(self, count: int, bits: RandomBits) -> list[int]:
+        """Steps y from the mode."""
+        return discrete_laplaces(Fraction(1, self._scale), count, bits)
+
+    def odds(self, y: int) -> arb:
+        """The acceptance probability of y, in the same steps for every y; 0 below k = 0."""
+        with ctx.workprec(self._precision):
+            exponent = y * self._log_mean + arb(abs(y)) / self._scale + self._constant
+            exponent -= self._log_factorial(arb(max(self.mode + y + 1, 1)))
+            return exponent.exp() * int(self.mode + y >= 0)
+
+    def sharper_odds(self, y: int, precision: int) -> arb:
+        """The same probability at any precision."""
+        return acceptance(self._mean, y, precision)
+
+    def _log_factorial(self, z: arb) -> arb:
+        """log (z-1)! less log sqrt(2 pi), z >= 1, by Stirling's series with its remainder."""
+        inverse = 1 / z
+        square = inverse * inverse
+        series = arb(0)
+        for term in self._series:
+            series = series * square + term
+        return (z - arb((1, -1))) * z.log() - z + inverse * series
+
+
+@lru_cache(maxsize=LAWS)
+def _large(mean: Fraction) -> LargePoisson:
+    return LargePoisson(mean)
+
+
+def _series(log2_mean: int) -> list[arb]:
+    """The terms of Stirling's series that a mean of so many bits needs, the last one first.
+
+    The series errs by less than the first term left out, for every z > 0, and a ball around 0
+    stands for that. Near the mean it is below 2^-150. Far from the mean, where z is small, the ball
+    is wide, and the odds that it is a factor of are smaller still.
+    """
+    # (2 needed + 1) log2_mean > 150, as far as there are terms
+    needed = min(len(STIRLING) - 1, 75 // log2_mean + 1)
+    terms = [arb(numerator) / denominator for numerator, denominator in STIRLING[: needed + 1]]
+    terms[-1] *= arb(0, 1)
+    return terms[::-1]
 
 
 def _centre(mean: Fraction) -> tuple[int, int]:
     """The mode and the scale of the proposal, both integers."""
     return floor(mean), isqrt(floor(mean)) + 1
-
-
-def _accepts(mean: Fraction, y: int, bits: RandomBits) -> bool:
-    """A coin with the odds of acceptance: more bits of U or a sharper ball until they are apart."""
-    u = LazyUniform(bits, MOST_BITS)
-    remembered = _remembered(mean)
-    precision = 64
-    while precision <= MOST_PRECISION:
-        odds = remembered(y, precision)
-        if u.certainly_below(odds):
-            return True
-        if u.certainly_not_below(odds):
-            return False
-        if u.resolved_by(odds):
-            u.extend()
-        else:
-            precision *= 2
-    raise LocalProtocolError(
-        f"expected a sharp enclosure of Poisson probabilities of mean {mean}, none came in "
-        f"{MOST_PRECISION} bits; report it, and the version of python-flint"
-    )
-
-
-@lru_cache(maxsize=LAWS)
-def _remembered(mean: Fraction) -> Callable[[int, int], arb]:
-    """`acceptance` at this mean, by y and precision.
-
-    A ball does not depend on U, so no draw depends on another.
-    """
-    return lru_cache(maxsize=VALUES)(partial(acceptance, mean))
 
 
 def acceptance(mean: Fraction, y: int, precision: int) -> arb:
@@ -132,24 +167,17 @@ def acceptance(mean: Fraction, y: int, precision: int) -> arb:
     """
     working = precision + 2 * floor(mean).bit_length() + 16
     with ctx.workprec(working):
-        return (_exponent(mean, y, working) - _hat(mean)).exp()
+        return (_exponent(mean, y) - _hat(mean)).exp()
 
 
-def _exponent(mean: Fraction, y: int, working: int) -> arb:
-    """log p(m+y)/p(m) + |y|/s."""
+def _exponent(mean: Fraction, y: int) -> arb:
+    """log p(m+y)/p(m) + |y|/s at the working precision."""
     mode, scale = _centre(mean)
-    log_mean, log_factorial = _constants(mean, working)
-    return y * log_mean + log_factorial - arb(mode + y + 1).lgamma() + arb(abs(y)) / scale
+    log_factorials = arb(mode + 1).lgamma() - arb(mode + y + 1).lgamma()
+    return y * ball(mean).log() + log_factorials + arb(abs(y)) / scale
 
 
-@lru_cache(maxsize=64)
-def _constants(mean: Fraction, working: int) -> tuple[arb, arb]:
-    """log mean and log m!, which every proposal needs."""
-    with ctx.workprec(working):
-        return ball(mean).log(), arb(floor(mean) + 1).lgamma()
-
-
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=LAWS)
 def _hat(mean: Fraction) -> arb:
     """C: an exact number, certainly not below the maximum over y of `_exponent`."""
     mode, scale = _centre(mean)
@@ -158,7 +186,7 @@ def _hat(mean: Fraction) -> arb:
         tilt = (arb(1) / scale).exp()
         right = _integer((ball(mean) * tilt).floor()) - mode
         left = mode + 1 - _integer((ball(mean) / tilt).ceil())
-        highest = max((_exponent(mean, y, working).upper() for y in (right, -left)), default=arb(0))
+        highest = max((_exponent(mean, y).upper() for y in (right, -left)), default=arb(0))
         return highest.max(arb(0)).upper()
 
 

@@ -1,81 +1,82 @@
-"""An exact draw of the Polya law: the negative binomial with real shape, part of a geometric.
+"""An exact draw of the Polya law in a number of coins that does not depend on its value.
 
     P(X = k) = C(k+r-1, k) (1-q)^r q^k,   k = 0, 1, 2, ...,   q = exp(-log_ratio)
 
-`sample_polya` inverts the distribution function F(k) = P(X <= k) = I_{1-q}(r, k+1). The answer is
-the k with F(k-1) <= U < F(k). U is a real number whose bits are drawn as they are needed. F(k) is a
-ball that certainly holds the true value (python-flint), computed more sharply until U lies outside
-it. So no rounding reaches the answer: the law is P(X = k) above, not a law near it. Only integers,
-fractions and balls are used, no float.
+It is the negative binomial with real shape r, part of a geometric. Its generating function
+((1-q)/(1-qz))^r = exp(sum over k of (r q^k/k) (z^k - 1)) says that X is a sum of jumps: jumps of
+size k come in a Poisson number of mean r q^k/k, independently for every k. `PolyaLaw` draws them in
+three steps:
+
+1. More jumps than needed are proposed, at the rate r q^k/2^j for 2^j <= k < 2^{j+1}. Their number M
+   is Poisson, and is looked up in a table.
+2. Each proposal gets its j from a second table. Given j, k - 2^j is a geometric variable cut at
+   2^j, and its j binary digits are independent coins (`geometric`).
+3. A proposal becomes a jump with odds 2^j/k, at least 1/2. What remains has the rate r q^k/k.
+
+*Work.* Steps 2 and 3 are done for the same number of slots in every draw, and with all digits in
+every slot. Slots past M are left out of the sum at the end. M is above the number of slots, or j
+above the number of digits, with probability below 2^-80. Only then is more work done, so the law
+stays exact (`fixed_coins`). The tables follow from the law, and are made before a bit is drawn.
+
+Only integers, fractions and certified balls decide. No float does.
 
 Paper: Goryczka, Xiong 2015 (TDSC), and Balle, Bell, Gascón, Nissim 2020 (CCS), give noise as a sum
-of Polya variables; neither paper says how to draw one exactly. Canonne, Kamath, Steinke 2020
-(NeurIPS) draw r = 1 exactly by rejection. For r < 1 rejection needs (1-q)^{-(1-r)} trials, 65,000
-at scale 65,536. Hence inversion here.
-
-Why a comparison ends. For rational r and log_ratio, q is transcendental (Lindemann). Therefore
-F(k) = (1-q)^r times a polynomial in q is never a fraction, so never an end of U's interval, however
-U's bits fall. The only stream without an answer is all ones, U = 1; `MOST_BITS` ends it.
-
-F(k) is remembered for every k that was met: at the scales of small studies nearly every draw meets
-the same few.
-
-Timing: the running time depends on the value, and on the values drawn before. A node draws its
-noise before the run and sends on the protocol's schedule, so the time of a draw stays hidden.
+of Polya variables; neither paper says how to draw one. Quenouille 1949 (Biometrics) has the law as
+a Poisson number of logarithmic variables. `bench/baselines/former_samplers.py` has the inversion
+of the distribution function that was here before: its time told the value
+(docs/decisions/0025-a-draw-takes-the-same-steps.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
+from math import ceil
 
+import numpy as np
 from flint import arb, ctx
 
 from umpc.dp.balls import ball
-from umpc.dp.random_bits import LazyUniform, RandomBits
+from umpc.dp.fixed_coins import (
+    WIDTH,
+    CoinRow,
+    Flags,
+    Integers,
+    SurvivalTable,
+    is_below,
+    prefixes_of,
+    random_words,
+    resume,
+)
+from umpc.dp.geometric import (
+    ROWS,
+    digit_odds,
+    digits_needed,
+    geometric_law,
+    integers_of,
+    totals_of,
+)
+from umpc.dp.poisson_table import poisson_table
+from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 
-ONE = Fraction(1)
-
 LEAST_LOG_RATIO = Fraction(1, 1 << 256)
-"""Least log_ratio drawn. Far below any use, because noise has to fit 64 bits. `flint` is sharp to
-about 1e-100."""
+"""Least log_ratio drawn. Far below any use, because noise has to fit 64 bits."""
 
-PRECISION = 64
-"""Working precision of the first enclosure of F(k), in bits. It decides almost every comparison."""
-
-MOST_PRECISION = 1 << 14
-"""Working precision at which a draw gives up: `flint` would have to be at fault."""
-
-LAWS = 16
-"""How many laws are remembered."""
-
-VALUES = 1024
-"""How many enclosures of each law are remembered."""
-
-MOST_BITS = 1024 + 256
-"""Bits of U that a working source does not get to.
-
-A draw is undecided after m bits only if some F(k) lies inside U's interval. For shape <= 1,
-1-F(k) <= q^{k+1}, so every k >= m ln2/log_ratio has its F(k) in the top interval, and at most
-m/log_ratio + 1 of the 2^m intervals hold any F(k). With m = 1280 and log_ratio >= 2^-256 the
-chance is below 2^-1000, while the all-ones stream of a dead source is refused instead of doubling k
-for ever.
-"""
+LAWS = 64
+"""How many laws are remembered: tables that follow from shape and log_ratio, never from a draw."""
 
 
 def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
     """One exact draw of Polya(shape, exp(-log_ratio)).
 
     A shape above 1 is drawn as a sum of geometrics and one Polya of the remaining shape, which has
-    the same law (shapes add). `flint` encloses F sharply for r < 1, and r = 1 has a closed form.
+    the same law (shapes add), in fewer coins.
 
     Args:
         shape: r > 0; 1/h for one of h nodes, 1 for the geometric law.
         log_ratio: -log q >= 2^-256, exact; epsilon/s for noise in units of which s is the
-            sensitivity. At 1e9 the answer is 0 after one comparison, at 1e-9 it is near 1e9 after
-            about sixty.
+            sensitivity.
         bits: the only source of randomness.
 
     Returns:
@@ -84,87 +85,144 @@ def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
     Raises:
         LocalProtocolError: a parameter is out of range, or the source of randomness is broken.
     """
+    return sample_polyas(shape, log_ratio, 1, bits)[0]
+
+
+def sample_polyas(shape: Fraction, log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
+    """So many independent draws of `sample_polya`, faster than one by one."""
+    _check(shape, log_ratio)
+    geometrics, rest = divmod(Fraction(shape), 1)
+    totals = [0] * count
+    if geometrics:
+        law = geometric_law(Fraction(log_ratio))
+        totals = [law.draw_sum(geometrics, bits) for _ in totals]
+    if rest:
+        drawn = polya_law(rest, Fraction(log_ratio)).draw(count, bits)
+        totals = [total + one for total, one in zip(totals, drawn, strict=True)]
+    return totals
+
+
+def _check(shape: Fraction, log_ratio: Fraction) -> None:
     if shape <= 0 or log_ratio < LEAST_LOG_RATIO:
         raise LocalProtocolError(
             f"expected a Polya law of shape > 0 and log_ratio >= 2^-256, got {shape} and "
             f"{log_ratio}; check epsilon, the sensitivity and the number of honest nodes"
         )
-    geometrics, rest = divmod(Fraction(shape), 1)
-    total = sum(_invert(ONE, log_ratio, bits) for _ in range(geometrics))
-    return total + (_invert(rest, log_ratio, bits) if rest else 0)
 
 
-def distribution(shape: Fraction, log_ratio: Fraction, k: int, precision: int) -> arb:
-    """F(k) = P(X <= k) = I_{1-q}(shape, k+1) as a ball that certainly holds it; 0 < shape <= 1.
+class PolyaLaw:
+    """The law of shape r < 1, and its tables. `polya_law` keeps it.
 
-    The ball is right for every `precision`. A precision that is too low makes it wide, or not
-    finite, never wrong. (`flint.ctx` belongs to the whole process: another thread can change how
-    wide a ball is, and no more.)
-
-    For log_ratio > 1 it is computed as 1 - I_q(k+1, shape), which is the same number. The series of
-    `beta_lower` then runs in the small q, where its transformed series in 1-q is not finite for any
-    k > 100.
+    Args:
+        shape: 0 < r < 1.
+        log_ratio: -log q >= 2^-256.
     """
-    with ctx.workprec(precision):
-        if shape == 1:
-            return -ball(-log_ratio * (k + 1)).expm1()
-        r = _ball_with_radius(shape, precision)
-        if log_ratio > 1:
-            return 1 - ball(-log_ratio).exp().beta_lower(k + 1, r, regularized=True)
-        return (-ball(-log_ratio).expm1()).beta_lower(r, k + 1, regularized=True)
 
+    def __init__(self, shape: Fraction, log_ratio: Fraction):
+        self._shape = shape
+        self._log_ratio = log_ratio
+        # P(k - 2^j has more digits) is below the chance that a geometric has them.
+        self.digits = digits_needed(log_ratio)
+        self._count = poisson_table(self._mean)
+        self.slots = self._count.last
+        self._blocks = SurvivalTable(self._block_survival, 0, self.digits)
+        self._coins = self._row(self.digits)
 
-def _invert(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
-    """The k with F(k-1) <= U < F(k): double k until F(k) passes U, then halve the bracket."""
-    u = LazyUniform(bits, MOST_BITS)
-    law = _remembered(shape, log_ratio)
-    below = -1  # F(below) <= U
-    k = 0
-    while not _is_below(u, law, k):
-        below, k = k, 2 * k + 1
-    while k - below > 1:
-        middle = (below + k) // 2
-        if _is_below(u, law, middle):
-            k = middle
-        else:
-            below = middle
-    return k
+    def draw(self, count: int, bits: RandomBits) -> list[int]:
+        """Independent draws. Secret. Cost of each: 1 + slots (2 + digits) coins and look-ups."""
+        chunk = max(1, ROWS // max(1, self.slots))
+        sizes = [min(chunk, count - start) for start in range(0, count, chunk)]
+        return [one for size in sizes for one in self._draw(size, bits)]
+
+    def _draw(self, count: int, bits: RandomBits) -> list[int]:
+        proposals = self._count.draw(count, bits)
+        # The maxima are exceeded with probability below 2^-80 for each draw.
+        slots = max(self.slots, int(proposals.max(initial=0)))
+        used = np.arange(slots) < proposals[:, None]
+        blocks = self._blocks.draw(count * slots, bits)
+        digits = max(self.digits, int(blocks.max(initial=0)))
+        jumps = self._jumps(blocks, digits, bits)
+        kept = _accepted(jumps, blocks, bits) & used.reshape(-1)
+        return totals_of((jumps & kept[:, None]).reshape(count, slots, digits + 1))
+
+    def _jumps(self, blocks: Integers, digits: int, bits: RandomBits) -> Flags:
+        """The binary digits of each slot's k, the lowest first: (slots, digits + 1) bool."""
+        row = self._coins if digits == self.digits else self._row(digits)
+        coins = row.toss(len(blocks), bits)
+        place = np.arange(digits + 1)
+        top = blocks[:, None]
+        digits_of_k: Flags = (coins & (place < top)) | (place == top)
+        return digits_of_k
+
+    def _row(self, digits: int) -> CoinRow:
+        """The coins of the digits 0 .. digits; the last is there for its shape and never counts."""
+        return CoinRow(lambda precision: digit_odds(self._log_ratio, digits + 1, precision))
+
+    def _mean(self, precision: int) -> arb:
+        """The mean of M: r q (the sum of all `_rates`)."""
+        with ctx.workprec(precision):
+            q = ball(-self._log_ratio).exp()
+            return ball(self._shape) * q * _suffixes(self._log_ratio, 0, precision)[0]
+
+    def _block_survival(self, first: int, last: int, precision: int) -> list[arb]:
+        """P(a proposal's j is above k), k = first .. last."""
+        with ctx.workprec(precision):
+            suffixes = _suffixes(self._log_ratio, last + 1, precision)
+            return [suffixes[k + 1] / suffixes[0] for k in range(first, last + 1)]
 
 
 @lru_cache(maxsize=LAWS)
-def _remembered(shape: Fraction, log_ratio: Fraction) -> Callable[[int, int], arb]:
-    """`distribution` of this law, by k and precision.
+def polya_law(shape: Fraction, log_ratio: Fraction) -> PolyaLaw:
+    """The law, remembered by its public parameters."""
+    return PolyaLaw(shape, log_ratio)
 
-    A ball does not depend on U, so no draw depends on another.
+
+def _suffixes(log_ratio: Fraction, least: int, precision: int) -> list[arb]:
+    """The sums over i >= j of the rate of block i relative to block 0, for j = 0, 1, 2, ...
+
+    The rate of block j is r 2^-j times the sum of q^k over its k. The next block's rate is this
+    one's times q^{2^j} (1 + q^{2^j})/2. From 2^j log_ratio > precision on, that factor is below
+    2^-precision, so all later blocks together are below twice the next one.
+
+    Args:
+        least: the list goes at least so far.
     """
-    return lru_cache(maxsize=VALUES)(partial(distribution, shape, log_ratio))
+    digits = max(least, ceil(precision / log_ratio).bit_length())
+    rates = [arb(1)]
+    exponent = ball(-log_ratio)
+    for j in range(digits + 1):
+        power = (exponent * (1 << j)).exp()
+        rates.append(rates[-1] * power * (1 + power) / 2)
+    # A ball from 0 to twice the last rate stands for it and all later ones.
+    suffix = rates.pop() * arb(1, 1)
+    suffixes = []
+    for rate in reversed(rates):
+        suffix += rate
+        suffixes.append(suffix)
+    return suffixes[::-1]
 
 
-def _is_below(u: LazyUniform, law: Callable[[int, int], arb], k: int) -> bool:
-    """Whether U < F(k): sharpen F(k) while that helps, and draw more bits of U when it does not."""
-    precision = PRECISION
-    while precision <= MOST_PRECISION:
-        number = law(k, precision)
-        if u.certainly_below(number):
-            return True
-        if u.certainly_not_below(number):
-            return False
-        if u.resolved_by(number):
-            u.extend()
-        else:
-            precision *= 2
-    raise LocalProtocolError(
-        "expected a sharp enclosure of a Polya distribution function, none came in "
-        f"{MOST_PRECISION} bits of precision; report it, and the version of python-flint"
-    )
+def _accepted(jumps: Flags, blocks: Integers, bits: RandomBits) -> Flags:
+    """A coin of odds 2^j/k for each slot. k is shifted first, so that all k have one length."""
+    slots, size = jumps.shape
+    words = random_words(slots, bits)
+    source = np.arange(size) - (size - 1 - blocks)[:, None]
+    shifted = np.take_along_axis(jumps, np.maximum(source, 0), axis=1) & (source >= 0)
+    # V < 2^j/k, that is V k 2^{J-j} < 2^J, with V known to 128 bits.
+    bound = 1 << size - 1 + WIDTH
+    accepted = []
+    for slot, (v, k) in enumerate(zip(prefixes_of(words), integers_of(shifted), strict=True)):
+        product = v * k
+        certain = product + k <= bound
+        possible = product < bound
+        if certain != possible:
+            odds = Fraction(1 << size - 1, k)
+            certain = is_below(resume(words[slot : slot + 1], bits), partial(_ball_at, odds))
+        accepted.append(certain)
+    return np.array(accepted, dtype=np.bool_)
 
 
-def _ball_with_radius(number: Fraction, precision: int) -> arb:
-    """A ball around a fraction, never of radius 0.
-
-    A shape that is a binary fraction would become an exact ball. For an exact shape and k > 2^60
-    the `beta_lower` of python-flint 0.9.0 (FLINT 3.6.0) returns a ball that no precision narrows:
-    [+/- 0.88] for shape 1/2 at k = 1e19 = 1/log_ratio, at 64 and at 8192 bits alike. With a radius
-    it narrows as it should.
-    """
-    return ball(number) + arb(0, arb((1, -precision)))
+def _ball_at(number: Fraction, precision: int) -> arb:
+    """A fraction's ball at a working precision."""
+    with ctx.workprec(precision):
+        return ball(number)

@@ -32,14 +32,17 @@ class LazyUniform:
         bits: the source of randomness.
         most: a width in bits that a working source does not get to. `extend` refuses to pass it:
             a source stuck at all ones means U = 1, which no comparison ever decides.
+        prefix: bits of U that were drawn before, as an integer of `width` bits. Secret.
+        width: how many they are; none is drawn at once if there are some.
     """
 
-    def __init__(self, bits: RandomBits, most: int):
+    def __init__(self, bits: RandomBits, most: int, prefix: int = 0, width: int = 0):
         self._bits = bits
         self._most = most
-        self._prefix = 0
-        self.width = 0
-        self.extend()
+        self._prefix = prefix
+        self.width = width
+        if not width:
+            self.extend()
 
     def extend(self) -> None:
         """Draw the next 64 bits of U.

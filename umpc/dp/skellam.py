@@ -89,7 +89,7 @@ class SkellamShare:
     def draw(self, bits: RandomBits) -> int:
         """One node's share of the noise, in units of the sum. Secret.
 
-        Draw it before the run: the running time depends on the value (see `poisson`).
+        The work follows from the variance, not from the value (see `poisson`).
 
         Args:
             bits: the node's source of randomness.

@@ -16,15 +16,28 @@ from umpc.study.messages import StepBytes
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 
+STEP_DIGITS = 1
+"""Times of nodes' steps are rounded to tenths of a second."""
+
+TOTAL_DIGITS = 2
+"""Totals of a whole run are rounded to hundredths of a second."""
+
 
 @dataclass(frozen=True)
 class Moment:
-    """A step at one node, in seconds from the beginning: when it was asked, and had answered."""
+    """A step at one node, in seconds from the beginning: when it was asked, and had answered.
+
+    Both are coarse: a report is passed on, and need not tell how fast each node is.
+    """
 
     step: str
     node: str
     asked: float
     answered: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asked", round(self.asked, STEP_DIGITS))
+        object.__setattr__(self, "answered", round(self.answered, STEP_DIGITS))
 
 
 class OnlineBytes(TypedDict):
@@ -53,6 +66,10 @@ class Measured:
     prepared: bool = False
     timeline: tuple[Moment, ...] = ()
     bytes_online_by_shuffler: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name in ("seconds_online", "seconds_offline", "seconds_total"):
+            object.__setattr__(self, name, round(getattr(self, name), TOTAL_DIGITS))
 
     @property
     def bytes_online(self) -> int:
@@ -96,7 +113,8 @@ class Report:
     bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers,
         the question put to them, and the heaps of shufflers.
     joint_seed, records_by_node, first_class_by_node: E follows from these, for whoever checks it.
-    timeline: when the coordinator asked which node for what, and was answered; node after node.
+    timeline: when the coordinator asked which node for what, and was answered, in tenths of a
+        second; node after node.
     """
 
     study: str

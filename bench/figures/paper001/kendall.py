@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from bench.baselines.coins import sample_discrete_laplace
 from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Measured, Point
 from bench.figures.paper001.auc import generator
 from bench.figures.paper001.errors import folded_normal, normal_and_laplace, of_runs
 from bench.figures.paper001.ratings import Ratings, kendall_cells, load
 from bench.figures.paper003.theory import Moments
-from umpc.dp.coins import sample_discrete_laplace
 from umpc.protocols.bell_2pc.pair_mechanisms import PairResponse, epsilon_of_pair
 from umpc.protocols.local.bell_ldp import BellLdp, response_variance
 from umpc.ustat.sampling import balanced, matchings, max_degree

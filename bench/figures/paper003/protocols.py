@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from bench.baselines.coins import sample_discrete_laplace
 from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Point
 from bench.figures.paper003.data import Data, load, pair_values
 from bench.figures.paper003.theory import Moments, moments
-from umpc.dp.coins import sample_discrete_laplace
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.dp.polya import sample_polya
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace

@@ -15,13 +15,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from bench.baselines.coins import sample_discrete_laplace
 from bench.figures.drawing import Panel, panels
 from bench.figures.draws import bits_of, stream_of
 from bench.figures.figure import Agreement, Figure, Measured, Point, Row, row_at
 from bench.figures.paper003.claims import verdict, worst
 from bench.figures.paper003.data import load, pair_values
 from bench.figures.paper003.theory import moments
-from umpc.dp.coins import sample_discrete_laplace
 from umpc.dp.laplace import DiscreteLaplace
 from umpc.ustat.sampling import balanced
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bench.baselines.coins import MOST_TRIES
 from bench.baselines.textbook import (
     discrete_gaussian,
     exponential,
@@ -16,7 +17,6 @@ from bench.baselines.textbook import (
     randomised_response,
 )
 from tests.support.statistical import ALPHA, WRONG_SCALES, N, SeededBits
-from umpc.dp.coins import MOST_TRIES
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 

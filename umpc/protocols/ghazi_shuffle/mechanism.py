@@ -51,7 +51,7 @@ import numpy as np
 from umpc.crypto.packing import check_counts, pack, packed_bytes, unpack
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.exact_sampling import ShakeStream, draw_seed
-from umpc.dp.polya import sample_polya
+from umpc.dp.polya import sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError
 from umpc.protocols.arrays import Floats, Integers, Words
@@ -204,13 +204,9 @@ class GhaziShuffle:
     def draw_noise(self, count: int, bits: RandomBits) -> Integers:
         """The noise that `count` records add together: (d,) int64."""
         shape = Fraction(count, self.honest)
-        ratio = self.noise.log_ratio
-        return np.array(
-            [
-                sample_polya(shape, ratio, bits) - sample_polya(shape, ratio, bits)
-                for _ in range(self.dimension)
-            ]
-        )
+        drawn = sample_polyas(shape, self.noise.log_ratio, 2 * self.dimension, bits)
+        up, down = drawn[: self.dimension], drawn[self.dimension :]
+        return np.array([more - less for more, less in zip(up, down, strict=True)])
 
     # --- the shufflers -------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@
     own_steps  adds it to the sum over the node's records
     release    the message
 
-A draw's time follows the value that is drawn. All noise is therefore drawn before the records are
-looked at, in *prepare*, and *evaluate* takes a time that follows from the number of records alone.
+A draw's work follows from its law, not from the value drawn (`umpc.dp`). So *prepare* takes a time
+that follows from the study and the number of nodes, and *evaluate* one that follows from the number
+of records.
 """
 
 from __future__ import annotations

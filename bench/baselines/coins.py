@@ -10,7 +10,8 @@ Paper: Canonne, Kamath, Steinke 2020, algorithms 1 (`bernoulli_exp`) and 2
 source of randomness instead of running for ever. A working source gets there with probability below
 2^-1000, which is the distance between these laws and the stated ones.
 
-Timing: the running time depends on the value. Draw before the run, as for `polya`.
+Timing: the running time depends on the value, so no protocol draws noise with them. `umpc.dp` has
+draws of fixed work (docs/decisions/0025-a-draw-takes-the-same-steps.md).
 """
 
 from __future__ import annotations
@@ -66,9 +67,6 @@ def _bernoulli_exp_below_one(numerator: int, denominator: int, bits: RandomBits)
 
 def sample_discrete_laplace(log_ratio: Fraction, bits: RandomBits) -> int:
     """One exact draw of P(x) proportional to exp(-log_ratio |x|), made at one place.
-
-    The law is that of `laplace.sample_share` with honest = 1, and the draw is ten times faster:
-    rejection is cheap for a whole geometric, not for a node's share of one.
 
     Args:
         log_ratio: > 0, exact.

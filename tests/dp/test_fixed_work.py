@@ -1,0 +1,127 @@
+"""Every draw of a law takes the same steps and the same number of random bits: no clock is asked.
+
+The steps are the lines executed in umpc (`tests/support/steps.py`). The former draws, and mutants
+that stop early, must be told apart by the same comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import pytest
+
+from bench.baselines.inversion import invert_polya
+from bench.baselines.rejection import reject_gaussian, reject_poisson
+from tests.support.statistical import SeededBits
+from tests.support.steps import steps_of
+from umpc.dp import gaussian, poisson, trials
+from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.gaussian import DiscreteGaussian, sample_discrete_gaussian
+from umpc.dp.geometric import sample_discrete_laplace
+from umpc.dp.poisson import sample_poisson
+from umpc.dp.polya import polya_law, sample_polya
+from umpc.dp.random_bits import RandomBits
+from umpc.dp.skellam import SkellamShare
+from umpc.protocols.gopa.node import random_bits
+
+Draw = Callable[[RandomBits], int]
+
+DRAWS = 25
+"""Draws that are compared; among so many values some are zero, some small, some large."""
+
+LAWS: dict[str, Draw] = {
+    "share 1/1": DistributedLaplace(Fraction(1), 1000, 2, 1).draw,
+    "share 1/16": DistributedLaplace(Fraction(1), 1000, 32, 16).draw,
+    "share 1/16 of scale 2^50": DistributedLaplace(Fraction(1), 2**50, 32, 16).draw,
+    "share of scale 1": DistributedLaplace(Fraction(1), 1, 2, 2).draw,
+    "polya 5/2": partial(sample_polya, Fraction(5, 2), Fraction(1, 9)),
+    "discrete laplace": partial(sample_discrete_laplace, Fraction(1, 1000)),
+    "poisson 1/3": partial(sample_poisson, Fraction(1, 3)),
+    "poisson 250": partial(sample_poisson, Fraction(250)),
+    "poisson 1e6": partial(sample_poisson, Fraction(10**6)),
+    "skellam 2": SkellamShare(Fraction(2), 2, 1).draw,
+    "skellam 1e12": SkellamShare(Fraction(10**12), 2, 1).draw,
+    "gaussian 1/2": partial(sample_discrete_gaussian, Fraction(1, 2)),
+    "gaussian 1e8": DiscreteGaussian(Fraction(10**8)).draw,
+}
+
+
+def different_steps(draw: Draw, name: str) -> int:
+    """The number of different sequences of steps among the draws of one law."""
+    draw(SeededBits("tables are made before a bit is drawn"))
+    seen, values = set(), set()
+    for i in range(DRAWS):
+        value, digest, _ = steps_of(draw, SeededBits(f"{name} {i}"))
+        seen.add(digest)
+        values.add(value)
+    assert len(values) > 1, "all draws gave one value: nothing was compared"
+    return len(seen)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_value_takes_the_same_steps(name):
+    assert different_steps(LAWS[name], name) == 1
+
+
+def test_the_pair_noise_of_gopa_takes_the_same_steps():
+    """It is drawn from a stream that two nodes share."""
+
+    class Shared:
+        def __init__(self, seed: int):
+            self._bits = SeededBits(f"pair {seed}")
+
+        def bytes(self, count: int) -> bytes:
+            return self._bits(8 * count).to_bytes(count, "little")
+
+    law = DiscreteGaussian(Fraction(10**6))
+    law.draw(SeededBits("tables"))
+    seen = {steps_of(lambda _, i=i: law.draw(random_bits(Shared(i))), None)[1] for i in range(10)}
+    assert len(seen) == 1
+
+
+# --- power: these must be told apart --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        partial(invert_polya, Fraction(1, 16), Fraction(1, 1000)),
+        partial(reject_poisson, Fraction(10**6)),
+        partial(reject_gaussian, Fraction(10**6)),
+    ],
+    ids=["polya", "poisson", "gaussian"],
+)
+def test_power_the_former_draws_take_different_steps(draw):
+    assert different_steps(draw, "former") >= DRAWS // 5
+
+
+def stops_early(propose, odds, sharper_odds, count, bits):
+    """A mutant of `first_accepted`: it ends with the first accepted proposal."""
+    for _ in range(count):
+        try:
+            return trials.first_accepted(propose, odds, sharper_odds, 1, bits)
+        except trials.LocalProtocolError:
+            continue
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(poisson, "poisson 1e6"), (gaussian, "gaussian 1e8")], ids=str
+)
+def test_mutant_trials_that_stop_early_are_caught(module, name, monkeypatch):
+    monkeypatch.setattr(module, "first_accepted", stops_early)
+    assert different_steps(LAWS[name], name) > 1
+
+
+def test_mutant_slots_only_for_the_jumps_that_count_are_caught(monkeypatch):
+    monkeypatch.setattr(polya_law(Fraction(1, 16), Fraction(1, 1000)), "slots", 0)
+    assert different_steps(LAWS["share 1/16"], "mutant") > 1
+
+
+def test_mutant_a_walk_for_common_values_is_caught(monkeypatch):
+    """A table that ends at 1 leaves the other values to the slow walk."""
+    table = poisson._table(Fraction(1, 3))
+    monkeypatch.setattr(table, "size", 1)
+    assert different_steps(LAWS["poisson 1/3"], "mutant") > 1
