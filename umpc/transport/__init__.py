@@ -4,7 +4,10 @@ Certificates hold the name and the role of a process.
 
 | file | what it is |
 |---|---|
-| `authority.py` | the consortium's certificate authority; a site's key, request and identity |
+| `authority.py` | the consortium's certificate authority; a site's key and request |
+| `certificates.py` | certificates, keys and requests: how they are read, and how each is checked |
+| `revoked.py` | the list of revoked certificates, as a value |
+| `identity.py` | the identity of one process: its certificate, its key and its authority |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
 | `diagnose.py` | the reason why a peer cannot be reached, in one sentence |

@@ -20,8 +20,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from typing import Any
 
 from umpc.errors import AddressInUse, CertificateError, ConfigError, UmpcError
-from umpc.transport.authority import Identity, host_name
+from umpc.transport.certificates import host_name
 from umpc.transport.diagnose import explain, split_address
+from umpc.transport.identity import Identity
 from umpc.transport.services import (
     AnyContext,
     Behaviour,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, UmpcError
 
 if TYPE_CHECKING:
-    from umpc.transport.authority import Identity
+    from umpc.transport.identity import Identity
 
 X509_V_FLAG_NO_CHECK_TIME = 0x200000
 """OpenSSL's flag to ignore the dates. An expired certificate can then still be read and named."""

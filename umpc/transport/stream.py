@@ -31,8 +31,8 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
-from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
+from umpc.transport.identity import Identity
 from umpc.transport.services import Call, Channel, Context, grpc, read
 from umpc.transport.status import error_of, lost
 

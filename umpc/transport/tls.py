@@ -32,7 +32,8 @@ import grpc.aio  # noqa: E402
 from cryptography import x509  # noqa: E402
 
 from umpc.errors import CertificateError, LocalProtocolError  # noqa: E402
-from umpc.transport.authority import Identity, check_validity, names_of  # noqa: E402
+from umpc.transport.certificates import check_validity, names_of  # noqa: E402
+from umpc.transport.identity import Identity  # noqa: E402
 
 __all__ = ["Peer", "channel_credentials", "grpc", "peer_of", "server_credentials"]
 

@@ -1,0 +1,313 @@
+"""Certificates, keys and requests: how they are read, and how each is checked.
+
+A certificate says `CN=<name>, DNS:<name>.<role>.umpc, DNS:any.<role>.umpc`. A client dials the
+first DNS name, so the handshake verifies the name and role of the server at any address. Keys are
+ECDSA P-256.
+
+Every input may come from anybody. Whatever its bytes are, a function of this file returns or
+raises a CertificateError of one line. Every function takes `now` as an argument and reads the
+clock only if it is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import serialization as pem
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from umpc.errors import CertificateError, ConfigError
+from umpc.transport.revoked import Revoked
+
+ROLES = ("node", "dealer", "shuffler", "coordinator")
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+REMAKE = "make it again with `umpc ca request` and `umpc ca sign`"
+MAX_BYTES = 1 << 20
+"""Largest file that is read. A certificate has about 1000 bytes, an entry of a list about 40."""
+MAX_DER = 8192
+"""Longest certificate that a peer may show."""
+MALFORMED = (
+    ValueError,
+    TypeError,
+    OverflowError,
+    InvalidSignature,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.ExtensionNotFound,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""The exceptions with which `cryptography` answers malformed bytes. They have no common base."""
+
+Key = ec.EllipticCurvePrivateKey
+PublicKey = ec.EllipticCurvePublicKey
+Document = x509.Certificate | x509.CertificateSigningRequest
+
+
+def verify_certificate(
+    der: bytes, ca_pem: bytes, *, now: datetime, revoked: Revoked | None = None
+) -> tuple[str, str]:
+    """Verify that our authority issued a certificate, and that the certificate counts now.
+
+    Args:
+        der: the certificate, as it came from anybody.
+        ca_pem: the authority's certificate, from the own identity.
+        revoked: the authority's list of revoked certificates, if there is one.
+
+    Returns: (name, role). `public_key_of` returns the key.
+    Raises: CertificateError.
+    """
+    name, role, cert = _issued(der, ca_pem)
+    check_validity(_authority(ca_pem), "the authority's ca.pem", now)
+    check_validity(cert, f"the certificate of {role} {name!r}", now)
+    if revoked is not None:
+        revoked.check(cert.serial_number, name, role)
+    return name, role
+
+
+def public_key_of(der: bytes) -> PublicKey:
+    """Return the P-256 key of a certificate that `verify_certificate` accepted.
+
+    Raises: CertificateError.
+    """
+    return p256_key_of(_from_der(der))
+
+
+@lru_cache(maxsize=1024)
+def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
+    """Check all that does not change with time: form, names, key and the authority's signature."""
+    cert = _from_der(der)
+    name, role = names_of(cert)
+    p256_key_of(cert)
+    ca = _authority(ca_pem)
+    if not is_signed_by(cert, ca):
+        raise CertificateError(
+            f"the certificate of {role} {name!r} was not signed by our authority "
+            f"({fingerprint(ca)}): compare the authorities of both sides with `umpc ca show`"
+        )
+    with refusing("the certificate is malformed: " + REMAKE):
+        basic = cert.extensions.get_extension_for_class(x509.BasicConstraints).value
+        if basic.ca:
+            raise ValueError("a site's certificate must not sign others")
+    return name, role, cert
+
+
+def _from_der(der: bytes) -> x509.Certificate:
+    with refusing(f"the bytes shown as a certificate are none in DER: {REMAKE}"):
+        if len(der) > MAX_DER:
+            raise ValueError("too long")
+        return x509.load_der_x509_certificate(der)
+
+
+@lru_cache(maxsize=16)
+def _authority(ca_pem: bytes) -> x509.Certificate:
+    return parse_certificate(ca_pem, "the authority's ca.pem")
+
+
+# ---- names, dates and keys -----------------------------------------------------------------
+
+
+def check_name(name: str, role: str) -> None:
+    """Check that the name fits one DNS label and that the role exists. Raises: ConfigError."""
+    if role not in ROLES:
+        raise ConfigError(f"role {role!r} is unknown: expected one of {', '.join(ROLES)}")
+    if not is_name(name):
+        raise ConfigError(
+            f"{name!r} cannot be the name of a {role}: use 1 to 63 of a-z, 0-9 and '-', "
+            "with no '-' at either end, and not the word 'any'"
+        )
+
+
+def is_name(name: str) -> bool:
+    """Whether a text can be the name of a process."""
+    return NAME.fullmatch(name) is not None and name != "any"
+
+
+def host_name(name: str, role: str) -> str:
+    """Return the DNS name that the handshake verifies."""
+    return f"{name}.{role}.umpc"
+
+
+def alternative_names(name: str, role: str) -> x509.SubjectAlternativeName:
+    """Return the DNS names of a certificate or request."""
+    return x509.SubjectAlternativeName([x509.DNSName(host_name(n, role)) for n in (name, "any")])
+
+
+def names_of(document: Document) -> tuple[str, str]:
+    """Return (name, role) of a certificate or request.
+
+    Raises: CertificateError unless the common name and the DNS names agree.
+    """
+    with refusing(f"the names of a certificate or request are malformed: {REMAKE}"):
+        subject = document.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        found = _alternative_names_in(document)
+        shown = found.get_values_for_type(x509.DNSName)
+    common = [str(attribute.value) for attribute in subject]
+    for role in ROLES:
+        if len(common) == 1 and is_name(common[0]) and found == alternative_names(common[0], role):
+            return common[0], role
+    raise CertificateError(
+        f"a certificate or request of {_brief(common)} has the names {_brief(shown)}, "
+        f"expected exactly <name>.<role>.umpc and any.<role>.umpc: {REMAKE}"
+    )
+
+
+def _alternative_names_in(document: Document) -> x509.SubjectAlternativeName:
+    try:
+        return document.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return x509.SubjectAlternativeName([])
+
+
+def _brief(names: list[str]) -> str:
+    """Names for a message: one printable line of bounded length, whatever somebody wrote there."""
+    text = ascii(names)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def check_validity(cert: x509.Certificate, what: str, now: datetime | None = None) -> None:
+    """Check that `now` is within the certificate's life. Raises: CertificateError."""
+    now = now or clock()
+    with refusing(f"{what} has malformed dates: {REMAKE}"):
+        since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
+    if now > until:
+        raise CertificateError(f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {REMAKE}")
+    if now < since:
+        raise CertificateError(
+            f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): "
+            "set your clock"
+        )
+
+
+def p256_key_of(document: Document) -> PublicKey:
+    """Return the key of a certificate or request. Raises: CertificateError unless P-256."""
+    what = "certificate" if isinstance(document, x509.Certificate) else "request"
+    key: object = None
+    with contextlib.suppress(*MALFORMED):
+        key = document.public_key()
+    if not isinstance(key, PublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise CertificateError(
+            f"the {what}'s key is not ECDSA P-256: make it with `umpc ca request`"
+        )
+    return key
+
+
+def key_digest(key: PublicKey) -> bytes:
+    """Return the 20-byte digest of a key (RFC 7093, method 1)."""
+    digest = hashes.Hash(hashes.SHA256())
+    digest.update(key.public_bytes(pem.Encoding.X962, pem.PublicFormat.UncompressedPoint))
+    return digest.finalize()[:20]
+
+
+def fingerprint(ca: x509.Certificate) -> str:
+    """Return the digest of an authority's key (RFC 7093, method 1), to compare by telephone."""
+    return ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value.digest.hex()
+
+
+def issuer_fingerprint(cert: x509.Certificate) -> str:
+    """Return the `fingerprint` of the authority that, by its own words, signed a certificate."""
+    found = cert.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+    return (found.key_identifier or b"").hex()
+
+
+def is_signed_by(cert: x509.Certificate, ca: x509.Certificate) -> bool:
+    """Whether the key of this authority signed the certificate."""
+    try:
+        cert.verify_directly_issued_by(ca)
+    except MALFORMED:
+        return False
+    return True
+
+
+# ---- bytes and files -----------------------------------------------------------------------
+
+
+def load_certificate(path: Path, how: str = REMAKE) -> x509.Certificate:
+    """Read a certificate in PEM.
+
+    Raises: CertificateError, also for a certificate without the extensions that `Authority` writes.
+    """
+    return parse_certificate(read_file(path, how), str(path), how)
+
+
+def parse_certificate(content: bytes, what: str, how: str = REMAKE) -> x509.Certificate:
+    """Return the certificate that is in PEM. Raises: CertificateError."""
+    with refusing(f"{what} is not a certificate in PEM of an umpc authority: {how}"):
+        cert = x509.load_pem_x509_certificate(content)
+        fingerprint(cert), issuer_fingerprint(cert)
+        _ = cert.subject, cert.issuer, cert.not_valid_before_utc, cert.not_valid_after_utc
+        if not isinstance(cert.public_key(), PublicKey):
+            raise ValueError("an umpc authority signs keys of elliptic curves")
+    return cert
+
+
+def load_key(path: Path, how: str = REMAKE) -> Key:
+    """Read a P-256 key in PEM. Raises: CertificateError if the file holds none."""
+    return parse_key(read_file(path, how), str(path), how)
+
+
+def parse_key(content: bytes, what: str, how: str = REMAKE) -> Key:
+    """Return the P-256 key that is in PEM. Raises: CertificateError."""
+    key: object = None
+    with contextlib.suppress(*MALFORMED):
+        key = pem.load_pem_private_key(content, password=None)
+    if not isinstance(key, Key) or not isinstance(key.curve, ec.SECP256R1):
+        raise CertificateError(f"{what} is not an unencrypted ECDSA P-256 key in PEM: {how}")
+    return key
+
+
+def load_request(csr: bytes) -> x509.CertificateSigningRequest:
+    """Read a request in PEM. Raises: CertificateError unless its own P-256 key signed it."""
+    with refusing("this is not a certificate request in PEM: expected request.csr"):
+        found = x509.load_pem_x509_csr(csr)
+        _ = found.subject, found.extensions
+    p256_key_of(found)
+    with refusing("the request's signature is malformed: send it again"):
+        valid = found.is_signature_valid
+    if not valid:
+        raise CertificateError(
+            "the request's signature is wrong, it was changed on its way: send it again"
+        )
+    return found
+
+
+def read_file(path: Path, how: str) -> bytes:
+    """Return the content of a small file. Raises: CertificateError."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise CertificateError(f"{path} is not a file: {how}")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise CertificateError(f"{path} is missing: {how}") from None
+    except OSError as error:
+        raise CertificateError(
+            f"{path} cannot be read ({error.strerror}): check owner and mode"
+        ) from None
+    if len(content) > MAX_BYTES:
+        raise CertificateError(f"{path} has more than {MAX_BYTES} bytes, too many to be one: {how}")
+    return content
+
+
+@contextlib.contextmanager
+def refusing(message: str) -> Iterator[None]:
+    """Turn every exception for malformed bytes into a CertificateError with this message."""
+    try:
+        yield
+    except MALFORMED:
+        raise CertificateError(message) from None
+
+
+def clock() -> datetime:
+    """Return the time now, in UTC."""
+    return datetime.now(UTC)
