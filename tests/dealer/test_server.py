@@ -8,14 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.signed import signed_members
 from tests.support.studies import KENDALL, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.simulation import AUTHORITY
 
 STUDY = make_study(KENDALL, 3)
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6], "members", None)
+SIGNATURES = signed_members(STUDY, MEMBERS)
 
 
 @pytest.fixture
@@ -32,43 +35,49 @@ def derived(monkeypatch) -> list:
 
 
 def request(openings=OPENINGS) -> pb.DealRequest:
-    members = [codec.encode_member(member) for member in MEMBERS]
-    return pb.DealRequest(study=STUDY.encode(), members=members, openings=list(openings))
+    return codec.deal_request(STUDY.encode(), MEMBERS, openings, SIGNATURES)
 
 
 def dealer() -> server.DealerServer:
-    return server.DealerServer(SimpleNamespace(name=STUDY.dealer.name), lambda error: None)
+    return server.DealerServer(
+        SimpleNamespace(name=STUDY.dealer.name), lambda error: None, AUTHORITY.verify
+    )
 
 
 def test_an_attempt_is_derived_once_for_all_its_nodes_and_forgotten_with_them(derived):
     async def scenario() -> None:
         here = dealer()
-        attempts = list(await asyncio.gather(*(here._derived(request()) for _ in MEMBERS)))
-        attempts.append(await here._derived(request()))
+        attempts = list(
+            await asyncio.gather(*(here._derived(request(), "node-0") for _ in MEMBERS))
+        )
+        attempts.append(await here._derived(request(), "node-0"))
         assert all(attempt is attempts[0] for attempt in attempts) and len(derived) == 1
         attempts.clear()
         async with asyncio.timeout(10):
             while here._attempts or here._deriving:  # the thread that derived it lets go of it last
                 gc.collect()
                 await asyncio.sleep(0.01)
-        await here._derived(request())
+        await here._derived(request(), "node-0")
         assert len(derived) == 2
 
     asyncio.run(scenario())
 
 
-def test_other_openings_are_another_attempt_and_wrong_ones_are_refused_to_each(derived):
+def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(derived):
     async def scenario() -> None:
         here, swapped = dealer(), [OPENINGS[1], OPENINGS[0], *OPENINGS[2:]]
         good, *refused = await asyncio.gather(
-            *(here._derived(request(openings)) for openings in (OPENINGS, swapped, swapped)),
+            *(
+                here._derived(request(openings), "node-2")
+                for openings in (OPENINGS, swapped, swapped)
+            ),
             return_exceptions=True,
         )
-        assert good.members == tuple(MEMBERS) and len(derived) == 2
+        assert good.members == tuple(MEMBERS) and len(derived) == 1
         for error in refused:
-            assert isinstance(error, RemoteProtocolError) and error.culprit == MEMBERS[0].name
+            assert isinstance(error, RemoteProtocolError) and error.culprit == "node-2"
         with pytest.raises(RemoteProtocolError):
-            await here._derived(request(swapped))
+            await here._derived(request(swapped), "node-2")
 
     asyncio.run(scenario())
 
@@ -76,7 +85,7 @@ def test_other_openings_are_another_attempt_and_wrong_ones_are_refused_to_each(d
 def test_a_node_that_goes_away_meanwhile_takes_nothing_from_the_others(derived):
     async def scenario() -> None:
         here = dealer()
-        first, second = (asyncio.create_task(here._derived(request())) for _ in range(2))
+        first, second = (asyncio.create_task(here._derived(request(), "node-0")) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
         assert (await second).members == tuple(MEMBERS) and len(derived) == 1

@@ -8,6 +8,7 @@ Certificates hold the name and the role of a process.
 | `certificates.py` | certificates, keys and requests: how they are read, and how each is checked |
 | `revoked.py` | the list of revoked certificates, as a value |
 | `identity.py` | the identity of one process: its certificate, its key and its authority |
+| `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
 | `diagnose.py` | the reason why a peer cannot be reached, in one sentence |

@@ -1,0 +1,90 @@
+"""The signing key of a process, and its trust in the certificates of others, for protocol code.
+
+    credentials_of(identity)      a node signs, and checks what all nodes signed
+    verifier_of(identity)            coordinator and dealer only check
+    verifier_of_members(identity)         shufflers: also certificates that have ended since
+
+Each call reads the clock, and the list of revoked certificates if there is one. Protocol code does
+neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization as form
+
+from umpc.crypto.signing import Credentials, Holder, Verify, point_of, signer
+from umpc.errors import CertificateError
+from umpc.transport.certificates import (
+    clock,
+    parse_certificate,
+    parse_key,
+    public_key_of,
+    refusing,
+    verify_certificate,
+)
+from umpc.transport.identity import Identity
+from umpc.transport.revoked import Revoked
+
+Lists = Callable[[], Revoked | None]
+"""The authority's list of revoked certificates as it is now, if there is one."""
+
+
+def no_list() -> Revoked | None:
+    """Where the authority publishes no list of revoked certificates."""
+    return None
+
+
+def credentials_of(identity: Identity, revoked: Lists = no_list) -> Credentials:
+    """The credentials of a process. Raises: CertificateError where its own files are damaged."""
+    certificate = parse_certificate(identity.cert_pem, "the own cert.pem")
+    key = parse_key(identity.key_pem, "the own key.pem")
+    der = certificate.public_bytes(form.Encoding.DER)
+    return Credentials(identity.name, der, signer(key), verifier_of(identity, revoked))
+
+
+def verifier_of(identity: Identity, revoked: Lists = no_list) -> Verify:
+    """The trust of a process: certificates of its own authority that count now.
+
+    The error for another certificate names its holder as the culprit if it did count before.
+    """
+
+    def verify(der: bytes) -> Holder:
+        try:
+            verify_certificate(der, identity.ca_pem, now=clock(), revoked=revoked())
+        except CertificateError as error:
+            error.culprit = error.culprit or _former_holder(der, identity.ca_pem)
+            raise
+        return _holder(der, identity.ca_pem)
+
+    return verify
+
+
+def verifier_of_members(identity: Identity) -> Verify:
+    """The trust in members of an earlier run: certificates of the authority, whatever the date.
+
+    A release is sent to shufflers again, maybe after a member's certificate has ended. Each node
+    that calls then shows the certificate that it has now.
+    """
+    return lambda der: _holder(der, identity.ca_pem)
+
+
+def _holder(der: bytes, ca_pem: bytes) -> Holder:
+    """The holder of a certificate of the authority, as of the day of its issue.
+
+    Raises: CertificateError.
+    """
+    with refusing("the bytes shown as a certificate are none in DER"):
+        issued = x509.load_der_x509_certificate(der).not_valid_before_utc
+    authority = parse_certificate(ca_pem, "the authority's ca.pem")
+    name, role = verify_certificate(der, ca_pem, now=max(issued, authority.not_valid_before_utc))
+    return Holder(name, role, point_of(public_key_of(der)))
+
+
+def _former_holder(der: bytes, ca_pem: bytes) -> str | None:
+    try:
+        return _holder(der, ca_pem).name
+    except CertificateError:
+        return None
