@@ -36,7 +36,7 @@ from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
 from umpc.transport.services import AnyContext, rpc
-from umpc.transport.status import lost, status_of
+from umpc.transport.status import blame_of, lost, status_of
 from umpc.transport.tls import peer_of
 
 log = logging.getLogger("umpc.dealer")
@@ -97,7 +97,7 @@ class DealerServer(rpc.DealerServicer):
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
             if run is None:
                 self._end_without(caller, request.study, error)
-            await context.abort(*status_of(error))
+            await context.abort(*status_of(error), blame_of(error))
         finally:
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))

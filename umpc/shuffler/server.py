@@ -38,7 +38,7 @@ from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.credentials import verifier_of_members
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
-from umpc.transport.status import error_of, lost, status_of
+from umpc.transport.status import blame_of, error_of, lost, status_of
 from umpc.transport.stream import CONNECT_SECONDS
 from umpc.transport.tls import grpc, peer_of
 
@@ -100,7 +100,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         except UmpcError as error:
             if run is not None and (session is None or error.culprit == caller):
                 run.fail(error)
-            await context.abort(*status_of(error))
+            await context.abort(*status_of(error), blame_of(error))
         except OUR_FAULTS as error:
             failure = _fault(error)
             if run is not None:

@@ -1,4 +1,4 @@
-"""The signing key of a process, and its trust in the certificates of others, for protocol code.
+"""What protocol code signs with, and how it checks the certificates of others.
 
     credentials_of(identity)      a node signs, and checks what all nodes signed
     verifier_of(identity)            coordinator and dealer only check
@@ -46,24 +46,24 @@ def credentials_of(identity: Identity, revoked: Lists = no_list) -> Credentials:
 
 
 def verifier_of(identity: Identity, revoked: Lists = no_list) -> Verify:
-    """The trust of a process: certificates of its own authority that count now.
+    """The check of a certificate: it is of the identity's authority, and counts now.
 
     The error for another certificate names its holder as the culprit if it did count before.
     """
 
     def verify(der: bytes) -> Holder:
         try:
-            verify_certificate(der, identity.ca_pem, now=clock(), revoked=revoked())
+            names = verify_certificate(der, identity.ca_pem, now=clock(), revoked=revoked())
         except CertificateError as error:
             error.culprit = error.culprit or _former_holder(der, identity.ca_pem)
             raise
-        return _holder(der, identity.ca_pem)
+        return Holder(*names, point_of(public_key_of(der)))
 
     return verify
 
 
 def verifier_of_members(identity: Identity) -> Verify:
-    """The trust in members of an earlier run: certificates of the authority, whatever the date.
+    """The check in members of an earlier run: of the identity's authority, whatever the date.
 
     A release is sent to shufflers again, maybe after a member's certificate has ended. Each node
     that calls then shows the certificate that it has now.

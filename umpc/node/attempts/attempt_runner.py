@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 class Site:
     """The parts of its process that a run needs.
 
-    credentials: the node's key and its trust in others, as its files have them now.
+    credentials: what the node signs with and checks others by, as its files are now.
     load: the study's records, if the site's rules allow it.
     permit: whether the rules still allow it, over so many records.
     dial: a link to a peer that comes later in the study.

@@ -33,7 +33,7 @@ class SeedAgreement:
     """The beginning of every node's part.
 
     Args:
-        own: the node's name and key, and its trust in others.
+        own: the node's name, what it signs with, and how it checks others.
         columns: field → (records,) int64 in steps of the resolution.
         records: how many records the columns have.
         entropy: the node's randomness, for its opening, its key and its noise.
