@@ -68,8 +68,9 @@ def error_of(
     name, _, text = (failure.details() or "").partition(": ")
     cls = error_classes().get(name)
     if cls is not None:
-        blame = dict(failure.trailing_metadata() or ()) if believed else {}
-        culprit, at = str(blame.get(CULPRIT) or peer), str(blame.get(STEP) or step)
+        said = (failure.trailing_metadata() or ()) if believed else ()
+        blame = {key: word for key, word in said if isinstance(word, str)}
+        culprit, at = blame.get(CULPRIT) or peer, blame.get(STEP) or step
         return cls(f"{peer}: {text}", culprit=culprit, step=at)
     broken = (
         grpc.StatusCode.UNAVAILABLE,
