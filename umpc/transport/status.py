@@ -6,6 +6,8 @@ of an error is never sent.
 
 from __future__ import annotations
 
+from typing import Any
+
 from umpc.errors import (
     CertificateError,
     ConfigError,
@@ -68,7 +70,7 @@ def error_of(
     name, _, text = (failure.details() or "").partition(": ")
     cls = error_classes().get(name)
     if cls is not None:
-        said = (failure.trailing_metadata() or ()) if believed else ()
+        said: Any = (failure.trailing_metadata() or ()) if believed else ()
         blame = {key: word for key, word in said if isinstance(word, str)}
         culprit, at = blame.get(CULPRIT) or peer, blame.get(STEP) or step
         return cls(f"{peer}: {text}", culprit=culprit, step=at)
