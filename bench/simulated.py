@@ -20,6 +20,7 @@ from bench.harness import made_up, site
 from bench.table import Figure, show, show_targets
 from bench.work import Work, measure
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.signing import SIGNATURE_BYTES
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.fields import fields_frames
@@ -27,7 +28,6 @@ from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
 from umpc.proto import codec
-from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.u_mpc.noise_binding import shared_attempt
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
@@ -39,6 +39,8 @@ from umpc.study.sizes import Member
 from umpc.ustat.sampling import balanced
 
 NODES = (1_000, 10_000)
+CERTIFICATE_BYTES = 466
+"""The certificate of a node with a short name, in DER."""
 RECORDS = (1, 10, 100)
 """Records of each node."""
 REAL = (4, 16, 64)
@@ -93,7 +95,14 @@ class Simulated:
         self.study, self.records, self.nodes = study, records, len(study.nodes)
         opening = bytes(SEED_BYTES)
         members = [
-            Member(n.name, records, commit(study.hash, n.name, opening), bytes(32))
+            Member(
+                n.name,
+                records,
+                commit(study.hash, n.name, opening),
+                bytes(32),
+                certificate=bytes(CERTIFICATE_BYTES),
+                signature=bytes(SIGNATURE_BYTES),
+            )
             for n in study.nodes
         ]
         self.attempt: SharedAttempt = shared_attempt(study, members, [opening] * self.nodes)
@@ -200,15 +209,13 @@ class Simulated:
         Each goes to every node, or comes from every node.
         """
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
-        request = pb.DealRequest(
-            study=self.study.encode(),
-            members=[codec.encode_member(each) for each in members],
-            openings=list(openings),
-        )
+        signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
+        request = codec.deal_request(self.study.encode(), members, openings, signatures)
         sent = {
             "propose": m.Propose(self.study.encode()),
             "agree": m.Agree(members),
-            "begin": m.Begin(openings),
+            "begin": m.Begin(openings, signatures),
+            "evaluate": m.Evaluate(signatures),
         }
         sizes = {
             step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()
@@ -274,7 +281,7 @@ class Simulated:
 
     def row(self, work: Work) -> tuple[str, ...]:
         seconds = self.seconds(work, LINE)
-        coordinator = sum(self.messages[step] for step in ("propose", "agree", "begin"))
+        coordinator = sum(self.messages[step] for step in ("propose", "agree", "begin", "evaluate"))
         return (
             f"{self.nodes:,} × {self.records}",
             f"{len(self.edges):,}",

@@ -14,10 +14,11 @@ import numpy as np
 from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.signing import MemoryAuthority
 from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.protocols.base.coordinator import HeapSide
+from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
@@ -32,6 +33,8 @@ from umpc.study.report import Measured, Report, count_online
 Table = Mapping[str, np.ndarray]
 """One node's records: field → (records,) int64 in steps of the resolution."""
 Entropy = Callable[[int], bytes]
+AUTHORITY = MemoryAuthority("simulation")
+"""It signs the certificates of all simulated processes."""
 
 
 @dataclass
@@ -63,16 +66,14 @@ class Simulated:
 def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulated:
     """Run a study over the nodes' tables."""
     protocol = protocol_of(study)
-    coordinator = protocol.coordinator(checked(study))
+    coordinator = protocol.coordinator(checked(study), AUTHORITY.verify)
     nodes = [
-        protocol.node(node.name, study, table, len(next(iter(table.values()))), entropy)
+        protocol.node(
+            AUTHORITY.credentials(node.name), study, table, len(next(iter(table.values()))), entropy
+        )
         for node, table in zip(study.nodes, tables, strict=True)
     ]
-    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    members = agree.members if agree else ()
-    begin = coordinator.begin([m.Opened(node.agree(members)) for node in nodes])
-    attempts = [node.begin(begin.openings) for node in nodes]
-    coordinator.check_prepared([m.Prepared(attempt.id, 0) for attempt in attempts])
+    _join(coordinator, nodes)
     transcript = Transcript()
     _evaluate(coordinator.attempt, nodes, entropy, transcript)
     released = [_release(node, transcript) for node in nodes]
@@ -85,6 +86,24 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulat
         coordinator.hear([m.Answer(answer) for answer in transcript.answers])
     report = coordinator.finish(released, _measure(transcript, study))
     return Simulated(report, coordinator.attempt, transcript, nodes)
+
+
+def _join(coordinator: CoordinatorSide, nodes: Sequence[NodeSide]) -> None:
+    """All steps up to *evaluate*: everybody checks everybody's signatures."""
+    study = coordinator.study
+    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
+    members = agree.members if agree else ()
+    opened = [m.Opened(node.agree(members), node.sign_members()) for node in nodes]
+    begin = coordinator.begin(opened)
+    prepared = []
+    for node in nodes:
+        node.check_agreed(begin.signatures)
+        attempt = node.begin(begin.openings)
+        prepared.append(m.Prepared(attempt.id, 0, signature=node.sign_attempt()))
+    coordinator.check_prepared(prepared)
+    evaluate = coordinator.evaluate()
+    for node in nodes:
+        node.check_prepared(evaluate.signatures)
 
 
 def _release(node: NodeSide, transcript: Transcript) -> m.Released:

@@ -58,6 +58,12 @@ MAY_IMPORT = {
         "umpc.study.sizes.Member",
     ),
     "umpc/transport/": ("grpc", "cryptography", "umpc.transport", "umpc.errors", "umpc.proto"),
+    "umpc/transport/credentials.py": (
+        "cryptography",
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.crypto.signing",
+    ),
     "umpc/node/": (
         *PROCESS,
         "duckdb",

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support.studies import KENDALL, make_members, make_study
+from tests.support.signed import signed, signed_members
+from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.simulation import AUTHORITY
+from umpc.study.attempt import commit
+from umpc.study.sizes import Member
 
 STUDY = make_study(KENDALL, 3)
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6], "members", None)
+SIGNATURES = signed_members(STUDY, MEMBERS)
 
 
 @pytest.fixture
@@ -32,43 +39,49 @@ def derived(monkeypatch) -> list:
 
 
 def request(openings=OPENINGS) -> pb.DealRequest:
-    members = [codec.encode_member(member) for member in MEMBERS]
-    return pb.DealRequest(study=STUDY.encode(), members=members, openings=list(openings))
+    return codec.deal_request(STUDY.encode(), MEMBERS, openings, SIGNATURES)
 
 
 def dealer() -> server.DealerServer:
-    return server.DealerServer(SimpleNamespace(name=STUDY.dealer.name), lambda error: None)
+    return server.DealerServer(
+        SimpleNamespace(name=STUDY.dealer.name), lambda error: None, AUTHORITY.verify
+    )
 
 
 def test_an_attempt_is_derived_once_for_all_its_nodes_and_forgotten_with_them(derived):
     async def scenario() -> None:
         here = dealer()
-        attempts = list(await asyncio.gather(*(here._derived(request()) for _ in MEMBERS)))
-        attempts.append(await here._derived(request()))
+        attempts = list(
+            await asyncio.gather(*(here._derived(request(), "node-0") for _ in MEMBERS))
+        )
+        attempts.append(await here._derived(request(), "node-0"))
         assert all(attempt is attempts[0] for attempt in attempts) and len(derived) == 1
         attempts.clear()
         async with asyncio.timeout(10):
             while here._attempts or here._deriving:  # the thread that derived it lets go of it last
                 gc.collect()
                 await asyncio.sleep(0.01)
-        await here._derived(request())
+        await here._derived(request(), "node-0")
         assert len(derived) == 2
 
     asyncio.run(scenario())
 
 
-def test_other_openings_are_another_attempt_and_wrong_ones_are_refused_to_each(derived):
+def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(derived):
     async def scenario() -> None:
         here, swapped = dealer(), [OPENINGS[1], OPENINGS[0], *OPENINGS[2:]]
         good, *refused = await asyncio.gather(
-            *(here._derived(request(openings)) for openings in (OPENINGS, swapped, swapped)),
+            *(
+                here._derived(request(openings), "node-2")
+                for openings in (OPENINGS, swapped, swapped)
+            ),
             return_exceptions=True,
         )
-        assert good.members == tuple(MEMBERS) and len(derived) == 2
+        assert good.members == tuple(MEMBERS) and len(derived) == 1
         for error in refused:
-            assert isinstance(error, RemoteProtocolError) and error.culprit == MEMBERS[0].name
+            assert isinstance(error, RemoteProtocolError) and error.culprit == "node-2"
         with pytest.raises(RemoteProtocolError):
-            await here._derived(request(swapped))
+            await here._derived(request(swapped), "node-2")
 
     asyncio.run(scenario())
 
@@ -76,9 +89,128 @@ def test_other_openings_are_another_attempt_and_wrong_ones_are_refused_to_each(d
 def test_a_node_that_goes_away_meanwhile_takes_nothing_from_the_others(derived):
     async def scenario() -> None:
         here = dealer()
-        first, second = (asyncio.create_task(here._derived(request())) for _ in range(2))
+        first, second = (asyncio.create_task(here._derived(request(), "node-0")) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
         assert (await second).members == tuple(MEMBERS) and len(derived) == 1
+
+    asyncio.run(scenario())
+
+
+class Refused(Exception):
+    """The end of a call: its class and text, and whom the metadata blame."""
+
+    def __init__(self, text: str, blame: dict[str, str]):
+        super().__init__(text)
+        self.blame = blame
+
+
+@dataclass
+class Caller:
+    """A node's call, without a network."""
+
+    name: str
+
+    async def abort(self, code: object, text: str, blame: Sequence[tuple[str, str]]) -> None:
+        raise Refused(text, dict(blame))
+
+
+@pytest.fixture
+def by_name(monkeypatch) -> None:
+    monkeypatch.setattr(server, "peer_of", lambda context: context)
+
+
+def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asyncio.Task[int]:
+    """A node that asks for its material and counts the frames."""
+
+    async def frames() -> int:
+        return len([frame async for frame in here.Deal(request, Caller(name))])
+
+    return asyncio.create_task(frames())
+
+
+def request_of(members, openings, signatures) -> pb.DealRequest:
+    return codec.deal_request(STUDY.encode(), members, openings, signatures)
+
+
+def other_member(number: int = 1) -> tuple[Member, bytes]:
+    """A second member that a node signs, and its opening."""
+    opening = Entropy("other")(32)
+    name = MEMBERS[number].name
+    return signed(STUDY, MEMBERS[number], commitment=commit(STUDY.hash, name, opening)), opening
+
+
+@pytest.mark.usefixtures("by_name")
+def test_a_node_that_asks_with_members_that_not_all_have_signed_ends_the_attempt_by_its_name():
+    """node-1 signs two members, and node-2 asks with the second one."""
+    second, opening = other_member()
+    members = [MEMBERS[0], second, MEMBERS[2]]
+    openings = [OPENINGS[0], opening, OPENINGS[2]]
+    signatures = [SIGNATURES[0], *signed_members(STUDY, members)[1:]]
+
+    async def scenario() -> None:
+        here = dealer()
+        async with asyncio.timeout(60):
+            waiting = [asking(here, name, request()) for name in ("node-0", "node-1")]
+            while not here._running or len(next(iter(here._running.values()))._joined) < 2:
+                await asyncio.sleep(0.01)
+            liar = asking(here, "node-2", request_of(members, openings, signatures))
+            found = await asyncio.gather(liar, *waiting, return_exceptions=True)
+        assert all(isinstance(error, Refused) for error in found)
+        assert all(
+            error.blame == {"umpc-culprit": "node-2", "umpc-step": "prepare"} for error in found
+        )
+        assert not here._running
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("by_name")
+@pytest.mark.parametrize(
+    "change",
+    [{"records": 9}, {"public_key": bytes(32)}, {"certificate": b"x"}, {"signature": bytes(64)}],
+)
+def test_a_changed_member_blames_the_node_that_asks_with_it(change):
+    members = [replace(MEMBERS[0], **change), *MEMBERS[1:]]
+
+    async def scenario() -> None:
+        here = dealer()
+        with pytest.raises(Refused) as caught:
+            await asking(here, "node-1", request_of(members, OPENINGS, SIGNATURES))
+        assert caught.value.blame["umpc-culprit"] == "node-1"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("by_name")
+def test_two_honest_runs_of_one_study_at_the_same_time_are_not_two_stories():
+    """All nodes signed both. The second run comes while a node of the first one still waits."""
+    again, openings = make_members(STUDY, [4, 5, 6], "again", None)
+
+    async def scenario() -> None:
+        here = dealer()
+        async with asyncio.timeout(60):
+            first = asking(here, "node-0", request())
+            await asyncio.sleep(0)
+            later = request_of(again, openings, signed_members(STUDY, again))
+            counts = await asyncio.gather(*(asking(here, each.name, later) for each in again))
+        assert min(counts) > 1 and not first.done()
+        first.cancel()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("by_name")
+def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
+    study = STUDY.replaced(seconds_per_step=1)
+    members, openings = make_members(study, [4, 5, 6])
+    asked = codec.deal_request(study.encode(), members, openings, signed_members(study, members))
+
+    async def scenario() -> None:
+        here = dealer()
+        async with asyncio.timeout(30):
+            waiting = [asking(here, name, asked) for name in ("node-0", "node-2")]
+            found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [error.blame["umpc-culprit"] for error in found] == ["node-1"] * 2
 
     asyncio.run(scenario())

@@ -18,11 +18,22 @@ from umpc.study.rules import MAX_DEGREE, MAX_SUMS
 from umpc.study.sizes import Member
 
 b32 = st.binary(min_size=32, max_size=32)
+b64 = st.binary(min_size=64, max_size=64)
+some_signatures = st.lists(b64, max_size=3).map(tuple)
 u32, u64, text = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.text(max_size=12)
 line = text.filter(str.isprintable)
 records = st.integers(0, codec.MAX_RECORDS)
 members = st.tuples(records, st.floats(0, 1)).flatmap(
-    lambda r: st.builds(Member, text, st.just(r[0]), b32, b32, st.just(int(r[0] * r[1])))
+    lambda r: st.builds(
+        Member,
+        text,
+        st.just(r[0]),
+        b32,
+        b32,
+        st.just(int(r[0] * r[1])),
+        st.binary(max_size=40),
+        b64,
+    )
 )
 shares = st.tuples(st.sampled_from([4, 8]), st.integers(1, MAX_SUMS)).flatmap(
     lambda s: st.binary(min_size=s[0] * s[1], max_size=s[0] * s[1])
@@ -46,8 +57,8 @@ released = records.flatmap(
 coordinator_messages = st.one_of(
     st.builds(m.Propose, st.binary(max_size=50), st.booleans()),
     st.builds(m.Agree, st.lists(members, max_size=3).map(tuple)),
-    st.builds(m.Begin, st.lists(b32, max_size=3).map(tuple)),
-    st.builds(m.Evaluate),
+    st.builds(m.Begin, st.lists(b32, max_size=3).map(tuple), some_signatures),
+    st.builds(m.Evaluate, some_signatures),
     st.builds(m.Park),
     st.builds(m.Release),
     st.builds(m.Ask, st.binary(max_size=64)),
@@ -55,8 +66,8 @@ coordinator_messages = st.one_of(
 )
 node_messages = st.one_of(
     st.builds(m.Accepted, b32, members),
-    st.builds(m.Opened, b32),
-    st.builds(m.Prepared, b32, u64, st.booleans()),
+    st.builds(m.Opened, b32, b64),
+    st.builds(m.Prepared, b32, u64, st.booleans(), b64),
     st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),
     st.builds(m.Ready, sent, u64, u32),
     released,
@@ -181,7 +192,9 @@ def test_the_largest_frame_is_taken():
     )
 
 
-MEMBER = pb.Member(name="n", records=1, commitment=bytes(32), public_key=bytes(32))
+MEMBER = pb.Member(
+    name="n", records=1, commitment=bytes(32), public_key=bytes(32), signature=bytes(64)
+)
 
 
 @pytest.mark.parametrize("size", [0, 31, 33])
@@ -191,6 +204,34 @@ def test_a_member_with_a_field_of_a_wrong_size_is_refused(field, size):
     member.CopyFrom(MEMBER)
     setattr(member, field, bytes(size))
     with pytest.raises(EncodingError, match=f"32 bytes, {size} came"):
+        codec.decode_member(member)
+
+
+@pytest.mark.parametrize("size", [0, 63, 65])
+def test_a_signature_of_a_wrong_size_is_refused(size):
+    member, signature = pb.Member(), bytes(size)
+    member.CopyFrom(MEMBER)
+    member.signature = signature
+    opened = pb.Opened(opening=bytes(32), signature=signature)
+    prepared = pb.Prepared(attempt=bytes(32), signature=signature)
+    begin = pb.Begin(openings=[bytes(32)], signatures=[signature])
+    evaluate = pb.Evaluate(signatures=[signature])
+    for door in (
+        lambda: codec.decode_member(member),
+        lambda: codec.decode_node(pb.NodeMessage(opened=opened)),
+        lambda: codec.decode_node(pb.NodeMessage(prepared=prepared)),
+        lambda: codec.decode_coordinator(pb.CoordinatorMessage(begin=begin)),
+        lambda: codec.decode_coordinator(pb.CoordinatorMessage(evaluate=evaluate)),
+    ):
+        with pytest.raises(EncodingError, match=f"a signature has 64 bytes, {size} came"):
+            door()
+
+
+def test_a_certificate_has_a_limited_size():
+    member = pb.Member()
+    member.CopyFrom(MEMBER)
+    member.certificate = bytes(codec.MAX_CERTIFICATE + 1)
+    with pytest.raises(EncodingError, match="a certificate has at most"):
         codec.decode_member(member)
 
 
@@ -204,7 +245,9 @@ def test_too_many_records_are_refused(count):
         )
 
 
-def test_too_many_members_or_openings_are_refused():
+def test_too_many_members_openings_or_signatures_are_refused():
+    with pytest.raises(EncodingError, match="4096 nodes, 4097 signatures"):
+        codec.decode_signatures([bytes(64)] * 4097)
     with pytest.raises(EncodingError, match="4096 nodes"):
         codec.decode_members([MEMBER] * 4097)
     with pytest.raises(EncodingError, match="4096 nodes"):
@@ -241,7 +284,9 @@ def test_more_records_of_the_first_class_than_records_are_refused(records, first
 
 def test_all_or_no_records_may_be_of_the_first_class():
     for first in (0, 5):
-        member = pb.Member(records=5, first_class=first, commitment=bytes(32), public_key=bytes(32))
+        member = pb.Member()
+        member.CopyFrom(MEMBER)
+        member.records, member.first_class = 5, first
         assert codec.decode_member(member).classes == (first, 5 - first)
 
 

@@ -26,6 +26,7 @@ from umpc.node.attempts.delivery import ShufflerStream, ShufflerStreams
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.shuffler.server import ALLOWED, ShufflerServer
+from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.frames import Frame
@@ -64,10 +65,14 @@ class Place:
 
     async def node(self, number: int, caller: str = "") -> ShufflerStreams:
         kept = self.deliveries[number]
-        delivery = ShufflerStreams(self.study, kept.attempt, kept.members, kept.openings)
+        delivery = self.streams(kept)
         self.closing.callback(delivery.close)
         await delivery.open(self.identities[caller or f"node-{number}"])
         return delivery
+
+    def streams(self, kept: m.Delivery) -> ShufflerStreams:
+        agreed = kept.members, kept.openings, kept.signatures
+        return ShufflerStreams(self.study, kept.attempt, *agreed)
 
     def frames(self, number: int, **changes) -> list[list[Frame]]:
         kept = replace(self.deliveries[number], **changes)
@@ -94,7 +99,7 @@ async def place(identities: dict[str, Identity], **changes) -> AsyncIterator[Pla
             server = make_server(identities[name], ALLOWED)
             ended[name] = []
             rpc.add_ShufflerServicer_to_server(
-                ShufflerServer(identities[name], ended[name].append), server
+                ShufflerServer(identities[name], ended[name].append, AUTHORITY.verify), server
             )
             shufflers.append(Participant(name, await bind(server, identities[name], "127.0.0.1:0")))
             await server.start()
@@ -112,7 +117,9 @@ def delivered(study: Study) -> list[m.Delivery]:
     ]
     members = [node.accept() for node in nodes]
     openings = [node.agree(members) for node in nodes]
+    signatures = [node.sign_members() for node in nodes]
     for node in nodes:
+        node.check_agreed(signatures)
         node.begin(openings)
         run_own_steps(node)
     return [node.release() for node in nodes]
@@ -358,7 +365,7 @@ def test_a_first_shuffler_that_draws_no_order_is_not_waited_for_for_ever(identit
         begun = [link.begin(here.attempt, 10)]
         for number in (0, 1):
             kept = here.deliveries[number]
-            begin = ShufflerStreams(here.study, kept.attempt, kept.members, kept.openings)._begin
+            begin = here.streams(kept)._begin
             stream = ShufflerStream(here.study.shufflers[1], kept.attempt, 10)
             here.closing.callback(stream.close)
             begun.append(stream.open(here.identities[f"node-{number}"], begin))

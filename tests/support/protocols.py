@@ -14,10 +14,12 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.ghazi_shuffle.messages import shuffle_messages
 from umpc.protocols.registry import PROTOCOLS, checked, decode_study, protocol_of
+from umpc.simulation import AUTHORITY
+from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
-from umpc.study.sizes import ClassCounts, Sizes
+from umpc.study.sizes import ClassCounts, Member, Sizes
 
 ONE_MESSAGE = ("bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds")
 """The local protocols: the coordinator gets every node's message."""
@@ -68,12 +70,26 @@ def with_facts(study: Study, **changes: Any) -> Study:
 
 def make_node(name: str, study: Study, columns: Any, records: int, entropy: Any) -> NodeSide:
     """One node's side of the study's protocol."""
-    return protocol_of(study).node(name, study, columns, records, entropy)
+    return protocol_of(study).node(AUTHORITY.credentials(name), study, columns, records, entropy)
 
 
 def coordinator_of(study: Study) -> CoordinatorSide:
     """The coordinator's side of the study's protocol."""
-    return protocol_of(study).coordinator(checked(study))
+    return protocol_of(study).coordinator(checked(study), AUTHORITY.verify)
+
+
+def opened_by(nodes: Sequence[NodeSide], members: Sequence[Member]) -> list[m.Opened]:
+    """The nodes' answers to everybody's members."""
+    return [m.Opened(node.agree(members), node.sign_members()) for node in nodes]
+
+
+def begin_all(coordinator: CoordinatorSide, nodes: Sequence[NodeSide], members: Any) -> m.Begin:
+    """All nodes up to *prepare*, by the coordinator's messages."""
+    begin = coordinator.begin(opened_by(nodes, members))
+    for node in nodes:
+        node.check_agreed(begin.signatures)
+        node.begin(begin.openings)
+    return begin
 
 
 def messages_of(study: Study, counts: Sequence[ClassCounts] = ()) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.protocols import flat_study, used, with_facts
+from tests.support.signed import signed
 from umpc.crypto.prg import Stream
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.mpc import attempt
@@ -218,12 +219,15 @@ def make_members(
     entropy = Entropy(label)
     openings = [entropy(32) for _ in counts]
     members = [
-        Member(
-            each.name,
-            count,
-            commit(study.hash, each.name, opening),
-            KeyAgreement(entropy(32)).public_key,
-            of_first,
+        signed(
+            study,
+            Member(
+                each.name,
+                count,
+                commit(study.hash, each.name, opening),
+                KeyAgreement(entropy(32)).public_key,
+                of_first,
+            ),
         )
         for each, count, opening, of_first in zip(
             study.nodes, counts, openings, first or [0] * len(counts), strict=True

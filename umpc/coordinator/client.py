@@ -24,6 +24,7 @@ from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
+from umpc.transport.credentials import verifier_of
 from umpc.transport.services import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
 from umpc.transport.status import error_of
 from umpc.transport.stream import CONNECT_SECONDS
@@ -47,11 +48,11 @@ async def run_study(study: Study, identity: Identity, tell: Tell = silent) -> Re
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     try:
-        return await _lead(_side(study), identity, tell, Conductor.conduct)
+        return await _lead(_side(study, identity), identity, tell, Conductor.conduct)
     except PreparationLost as error:
         # All nodes have dropped what they had, so this is a run like any other.
         log.warning("%s", error.message)
-        return await _lead(_side(study), identity, tell, Conductor.conduct)
+        return await _lead(_side(study, identity), identity, tell, Conductor.conduct)
 
 
 async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -> Preparation:
@@ -61,11 +62,11 @@ async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -
     lapses. StudyError where there is nothing to prepare.
     """
     protocol_of(study).check_ahead(study)
-    return await _lead(_side(study), identity, tell, Conductor.park)
+    return await _lead(_side(study, identity), identity, tell, Conductor.park)
 
 
-def _side(study: Study) -> CoordinatorSide:
-    return protocol_of(study).coordinator(checked(study))
+def _side(study: Study, identity: Identity) -> CoordinatorSide:
+    return protocol_of(study).coordinator(checked(study), verifier_of(identity))
 
 
 async def _lead(

@@ -64,7 +64,7 @@ class Conductor:
         offline = time.perf_counter()
         prepared = await self._prepare(opened)
         online = time.perf_counter()
-        ready = await self._ask("evaluate", m.Evaluate(), (m.Ready,))
+        ready = await self._ask("evaluate", self.side.evaluate(), (m.Ready,))
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)

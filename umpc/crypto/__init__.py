@@ -7,6 +7,7 @@
 | `packing.py` | the messages of the local protocols: integers of a few bits, end to end |
 | `rounds.py` | protocols as generators that broadcast one message a round; the in-memory driver |
 | `mesh.py` | the same for parties whose messages differ from peer to peer |
+| `signing.py` | what a process signs with, and how it checks what others signed |
 | `zero_shares.py` | pairwise masks of the nodes' final shares, which sum to zero |
 
 These modules import nothing from umpc but `umpc.errors`. They know no network, disk or clock.

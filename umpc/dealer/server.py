@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 from umpc import __version__
 from umpc.crypto.prg import digest
+from umpc.crypto.signing import Verify
 from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
@@ -29,10 +30,13 @@ from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import attempt_of, decode_study
+from umpc.study.attempt import check_openings
 from umpc.study.frames import Frame
+from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
+from umpc.transport.credentials import verifier_of
 from umpc.transport.services import AnyContext, rpc
-from umpc.transport.status import lost, status_of
+from umpc.transport.status import blame_of, lost, status_of
 from umpc.transport.tls import peer_of
 
 log = logging.getLogger("umpc.dealer")
@@ -41,6 +45,11 @@ ALLOWED = {
     "/umpc.v1.Dealer/Hello": {"coordinator", "node", "dealer"},
     "/umpc.v1.Dealer/Deal": {"node"},
 }
+PART_OF_STEP = 0.9
+"""The part of a step for which the dealer waits for all nodes.
+
+The nodes wait for the whole step. So the dealer can tell them which node is missing.
+"""
 QUEUE_BYTES = 8 << 20
 """Largest amount of material that waits for one node."""
 
@@ -50,11 +59,18 @@ class DealerServer(rpc.DealerServicer):
 
     Args:
         finished: called when an attempt has ended, with its error or None.
+        verify: checks the members' certificates; None checks them by the identity's authority.
     """
 
-    def __init__(self, identity: Identity, finished: Callable[[UmpcError | None], None]):
+    def __init__(
+        self,
+        identity: Identity,
+        finished: Callable[[UmpcError | None], None],
+        verify: Verify | None = None,
+    ):
         self.identity = identity
         self.finished = finished
+        self.verify = verify or verifier_of(identity)
         self._running: dict[bytes, AttemptRun] = {}
         self._dealt: dict[bytes, UmpcError | None] = {}
         """The error that ended an attempt early, or None, by the attempt's id."""
@@ -71,7 +87,7 @@ class DealerServer(rpc.DealerServicer):
         run: AttemptRun | None = None
         complete = False
         try:
-            attempt = await self._derived(request)
+            attempt = await self._derived(request, caller)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frame in run.frames(index):
@@ -79,12 +95,14 @@ class DealerServer(rpc.DealerServicer):
             complete = True
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
-            await context.abort(*status_of(error))
+            if run is None:
+                self._end_without(caller, request.study, error)
+            await context.abort(*status_of(error), blame_of(error))
         finally:
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))
 
-    async def _derived(self, request: pb.DealRequest) -> SharedAttempt:
+    async def _derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
@@ -94,21 +112,25 @@ class DealerServer(rpc.DealerServicer):
         if key in self._attempts:
             return self._attempts[key]
         if key not in self._deriving:
-            self._deriving[key] = asyncio.create_task(self._derive(key, request))
+            self._deriving[key] = asyncio.create_task(self._derive(key, request, caller))
         return await asyncio.shield(self._deriving[key])
 
-    async def _derive(self, key: bytes, request: pb.DealRequest) -> SharedAttempt:
+    async def _derive(self, key: bytes, request: pb.DealRequest, caller: str) -> SharedAttempt:
         try:
-            attempt = await asyncio.to_thread(self._attempt_of, request)
+            attempt = await asyncio.to_thread(self._attempt_of, request, caller)
             self._attempts[key] = attempt
             return attempt
         finally:
             del self._deriving[key]
 
-    def _attempt_of(self, request: pb.DealRequest) -> SharedAttempt:
+    def _attempt_of(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
         """Derive the attempt from its parts, as every node of it does.
 
-        Raises: RemoteProtocolError if the study names another dealer, EncodingError, StudyError.
+        Every node must have signed its member, and all members. A node that asks with other
+        members than the rest is therefore refused by its name.
+
+        Raises: RemoteProtocolError if the study names another dealer, or names the caller;
+            CertificateError, EncodingError, StudyError.
         """
         study = decode_study(request.study)
         named = study.dealer.name if study.dealer else None
@@ -117,7 +139,11 @@ class DealerServer(rpc.DealerServicer):
                 f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
             )
         members = codec.decode_members(request.members)
-        attempt = attempt_of(study, members, codec.decode_openings(request.openings))
+        openings = codec.decode_openings(request.openings)
+        signatures = codec.decode_signatures(request.signatures)
+        check_agreed(study, members, signatures, self.verify, caller)
+        check_openings(study, members, openings, caller)
+        attempt = attempt_of(study, members, openings)
         if not isinstance(attempt, SharedAttempt):
             raise RemoteProtocolError(f"a study of {study.protocol!r} has nothing to deal")
         _ = attempt.program, attempt.hypergraph  # computed here, off the event loop
@@ -137,6 +163,12 @@ class DealerServer(rpc.DealerServicer):
         run = self._running[attempt.id]
         run.join(index)
         return run
+
+    def _end_without(self, caller: str, study: bytes, error: UmpcError) -> None:
+        """End the attempts of a study that wait for a node whose request was refused."""
+        for run in list(self._running.values()):
+            if run.attempt.study.encode() == study and run.waits_for(caller):
+                run.fail(error)
 
     def _ended(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
         self._running.pop(attempt.id, None)
@@ -173,6 +205,11 @@ class AttemptRun:
         if len(self._joined) == len(self.attempt.members):
             self._all_here.set()
 
+    def waits_for(self, name: str) -> bool:
+        """Whether this node has yet to ask for its material."""
+        members = enumerate(self.attempt.members)
+        return any(each.name == name and index not in self._joined for index, each in members)
+
     async def frames(self, index: int) -> AsyncIterator[Frame]:
         """Yield a node's frames until the end. Raises: the error that ended the attempt early."""
         while (frame := await self._queues[index].get()) is not None:
@@ -205,7 +242,7 @@ class AttemptRun:
 
     async def _wait_for_all(self) -> None:
         try:
-            async with asyncio.timeout(self.attempt.study.seconds_per_step):
+            async with asyncio.timeout(PART_OF_STEP * self.attempt.study.seconds_per_step):
                 await self._all_here.wait()
         except TimeoutError:
             names = [member.name for member in self.attempt.members]

@@ -47,6 +47,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import document
 from umpc.study import messages as m
 from umpc.transport.authority import Identity
+from umpc.transport.credentials import credentials_of
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import lost
 from umpc.transport.tls import grpc, peer_of
@@ -93,6 +94,7 @@ class NodeServer(rpc.NodeServicer):
         self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
             name=identity.name,
+            credentials=lambda: credentials_of(self.identity),
             ledger=ledger,
             parking=self.parking,
             admit=self._admit,
@@ -232,14 +234,18 @@ class NodeServer(rpc.NodeServicer):
         return now.policy
 
     async def _open_material(
-        self, attempt: SharedAttempt, openings: tuple[bytes, ...], chunks: list[Chunk]
+        self,
+        attempt: SharedAttempt,
+        openings: tuple[bytes, ...],
+        signatures: tuple[bytes, ...],
+        chunks: list[Chunk],
     ) -> MaterialReader:
         """Open the stream from the dealer."""
         dealer = attempt.study.dealer
         if dealer is None:
             raise LocalProtocolError("material was asked for in a study without a dealer")
         node = attempt.study.index_of(self.identity.name)
-        reader = MaterialReader(dealer, attempt, openings, node, chunks)
+        reader = MaterialReader(dealer, attempt, openings, signatures, node, chunks)
         await reader.open(self.identity)
         return reader
 

@@ -27,6 +27,9 @@ MAX_DEGREE = 8
 MAX_TEXT = 4000
 MAX_SECONDS = 366 * 86_400
 MAX_QUESTION = 1 << 14
+MAX_CERTIFICATE = 4096
+"""The largest number of bytes of a member's certificate. Those of our authority have about 600."""
+SIGNATURE_BYTES = 64
 MAX_SENT = 256
 """The largest number of rounds for which a node reports its bytes."""
 _STEP_NAMES: dict[int, str] = {number: name for name, number in STEPS.items()}
@@ -81,6 +84,8 @@ def encode_member(member: Member) -> pb.Member:
         commitment=member.commitment,
         public_key=member.public_key,
         first_class=member.first_class,
+        certificate=member.certificate,
+        signature=member.signature,
     )
 
 
@@ -92,6 +97,8 @@ def decode_member(member: pb.Member) -> Member:
         _sized(member.commitment, 32, "commitment"),
         _sized(member.public_key, 32, "key"),
         member.first_class,
+        _at_most(member.certificate, MAX_CERTIFICATE, "a certificate has"),
+        _sized(member.signature, SIGNATURE_BYTES, "signature"),
     )
 
 
@@ -118,6 +125,29 @@ def decode_openings(openings: Sequence[bytes]) -> tuple[bytes, ...]:
     return tuple(_sized(opening, 32, "opening") for opening in openings)
 
 
+def decode_signatures(signatures: Sequence[bytes]) -> tuple[bytes, ...]:
+    if len(signatures) > MAX_MEMBERS:
+        raise EncodingError(
+            f"a study has at most {MAX_MEMBERS} nodes, {len(signatures)} signatures came"
+        )
+    return tuple(_sized(each, SIGNATURE_BYTES, "signature") for each in signatures)
+
+
+def deal_request(
+    study: bytes, members: Sequence[Member], openings: Sequence[bytes], signatures: Sequence[bytes]
+) -> pb.DealRequest:
+    """What a dealer or a shuffler needs to derive an attempt, and to see that all agreed to it.
+
+    Args: signatures: every node's, of all members.
+    """
+    return pb.DealRequest(
+        study=study,
+        members=[encode_member(member) for member in members],
+        openings=list(openings),
+        signatures=list(signatures),
+    )
+
+
 def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
     match message:
         case m.Propose(study, ahead):
@@ -126,10 +156,10 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
             return pb.CoordinatorMessage(
                 agree=pb.Agree(members=[encode_member(member) for member in members])
             )
-        case m.Begin(openings):
-            return pb.CoordinatorMessage(begin=pb.Begin(openings=openings))
-        case m.Evaluate():
-            return pb.CoordinatorMessage(evaluate=pb.Evaluate())
+        case m.Begin(openings, signatures):
+            return pb.CoordinatorMessage(begin=pb.Begin(openings=openings, signatures=signatures))
+        case m.Evaluate(signatures):
+            return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
         case m.Park():
             return pb.CoordinatorMessage(park=pb.Park())
         case m.Release():
@@ -147,9 +177,10 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
         case "agree":
             return m.Agree(decode_members(message.agree.members))
         case "begin":
-            return m.Begin(decode_openings(message.begin.openings))
+            begin = message.begin
+            return m.Begin(decode_openings(begin.openings), decode_signatures(begin.signatures))
         case "evaluate":
-            return m.Evaluate()
+            return m.Evaluate(decode_signatures(message.evaluate.signatures))
         case "park":
             return m.Park()
         case "release":
@@ -167,10 +198,12 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             return pb.NodeMessage(
                 accepted=pb.Accepted(study_hash=study_hash, member=encode_member(member))
             )
-        case m.Opened(opening):
-            return pb.NodeMessage(opened=pb.Opened(opening=opening))
-        case m.Prepared(attempt, bytes_received, ahead):
-            prepared = pb.Prepared(attempt=attempt, bytes_received=bytes_received, ahead=ahead)
+        case m.Opened(opening, signature):
+            return pb.NodeMessage(opened=pb.Opened(opening=opening, signature=signature))
+        case m.Prepared(attempt, bytes_received, ahead, signature):
+            prepared = pb.Prepared(
+                attempt=attempt, bytes_received=bytes_received, ahead=ahead, signature=signature
+            )
             return pb.NodeMessage(prepared=prepared)
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
@@ -199,7 +232,7 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
         case "accepted":
             return _decode_accepted(message.accepted)
         case "opened":
-            return m.Opened(_sized(message.opened.opening, 32, "opening"))
+            return _decode_opened(message.opened)
         case "prepared":
             return _decode_prepared(message.prepared)
         case "parked":
@@ -221,8 +254,18 @@ def _decode_accepted(body: pb.Accepted) -> m.Accepted:
     return m.Accepted(_sized(body.study_hash, 32, "study hash"), decode_member(body.member))
 
 
+def _decode_opened(body: pb.Opened) -> m.Opened:
+    signature = _sized(body.signature, SIGNATURE_BYTES, "signature")
+    return m.Opened(_sized(body.opening, 32, "opening"), signature)
+
+
 def _decode_prepared(body: pb.Prepared) -> m.Prepared:
-    return m.Prepared(_sized(body.attempt, 32, "attempt"), body.bytes_received, body.ahead)
+    return m.Prepared(
+        _sized(body.attempt, 32, "attempt"),
+        body.bytes_received,
+        body.ahead,
+        _sized(body.signature, SIGNATURE_BYTES, "signature"),
+    )
 
 
 def _decode_parked(body: pb.Parked) -> m.Parked:
@@ -266,6 +309,7 @@ def encode_delivery(delivery: m.Delivery) -> bytes:
         openings=delivery.openings,
         masked=delivery.masked,
         seed=delivery.seed,
+        signatures=delivery.signatures,
     ).SerializeToString()
 
 
@@ -277,6 +321,7 @@ def decode_delivery(data: bytes) -> m.Delivery:
         decode_openings(body.openings),
         body.masked,
         _sized(body.seed, 32, "seed"),
+        decode_signatures(body.signatures),
     )
 
 

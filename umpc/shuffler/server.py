@@ -16,6 +16,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 
 from umpc import __version__
+from umpc.crypto.signing import Verify
 from umpc.errors import (
     EncodingError,
     LocalProtocolError,
@@ -30,12 +31,14 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
 from umpc.protocols.registry import attempt_of, decode_study
 from umpc.shuffler.run import Run
-from umpc.study.attempt import Attempt
+from umpc.study.attempt import Attempt, check_openings
 from umpc.study.document import Study
+from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
+from umpc.transport.credentials import verifier_of_members
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
-from umpc.transport.status import error_of, lost, status_of
+from umpc.transport.status import blame_of, error_of, lost, status_of
 from umpc.transport.stream import CONNECT_SECONDS
 from umpc.transport.tls import grpc, peer_of
 
@@ -57,11 +60,18 @@ class ShufflerServer(rpc.ShufflerServicer):
 
     Args:
         finished: called when a run has ended, with its error or None.
+        verify: checks the members' certificates; None checks them by the identity's authority.
     """
 
-    def __init__(self, identity: Identity, finished: Callable[[UmpcError | None], None]):
+    def __init__(
+        self,
+        identity: Identity,
+        finished: Callable[[UmpcError | None], None],
+        verify: Verify | None = None,
+    ):
         self.identity = identity
         self.finished = finished
+        self.verify = verify or verifier_of_members(identity)
         self._runs: dict[bytes, Run] = {}
         self._seen: dict[bytes, Seen] = {}
         self._ordering: set[asyncio.Task[None]] = set()
@@ -90,7 +100,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         except UmpcError as error:
             if run is not None and (session is None or error.culprit == caller):
                 run.fail(error)
-            await context.abort(*status_of(error))
+            await context.abort(*status_of(error), blame_of(error))
         except OUR_FAULTS as error:
             failure = _fault(error)
             if run is not None:
@@ -111,14 +121,21 @@ class ShufflerServer(rpc.ShufflerServicer):
             ) from error
         if request is None or request.WhichOneof("body") != "begin":
             raise RemoteProtocolError(f"{caller} did not begin with an attempt", culprit=caller)
-        return await asyncio.to_thread(self._attempt_of, request.begin)
+        return await asyncio.to_thread(self._attempt_of, request.begin, caller)
 
-    def _attempt_of(self, request: pb.DealRequest) -> Attempt:
-        """Derive the attempt from its parts, as every node of it does."""
+    def _attempt_of(self, request: pb.DealRequest, caller: str) -> Attempt:
+        """Derive the attempt from its parts, as every node of it does.
+
+        Raises: RemoteProtocolError naming the caller, unless all nodes signed and agreed to these
+            members.
+        """
         study = self._study_of(request.study)
-        return attempt_of(
-            study, codec.decode_members(request.members), codec.decode_openings(request.openings)
-        )
+        members = codec.decode_members(request.members)
+        openings = codec.decode_openings(request.openings)
+        signatures = codec.decode_signatures(request.signatures)
+        check_agreed(study, members, signatures, self.verify, caller)
+        check_openings(study, members, openings, caller)
+        return attempt_of(study, members, openings)
 
     async def _receive(
         self,

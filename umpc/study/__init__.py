@@ -10,6 +10,7 @@
 | `computation.py` | what a study computes, and the hash by which a site allows it |
 | `former.py` | the identity that a study had under the former tag |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
+| `members.py` | what each node signs, and how everybody checks it |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
 | `cost.py` | predicted rounds and bytes |
 | `messages.py` | what coordinator and node say to each other |

@@ -4,7 +4,8 @@ Commit and reveal (docs/protocol.md, step agree): every node commits to 32 rando
 everybody's commitment, opens its own, and checks all openings. The joint seed is the hash of all
 openings, so it is uniform as long as one node is honest, and nobody chooses it. The attempt's
 identity covers study, commitments, record counts, keys and seed; peers and dealer refuse anything
-of another attempt.
+of another attempt. It does not cover certificates and signatures: they prove who stated the rest
+(`members.py`), and another signature of the same statement changes nothing.
 """
 
 from __future__ import annotations
@@ -34,15 +35,7 @@ class Attempt:
             raise LocalProtocolError(
                 f"the agreement names {[m.name for m in members]}, the study {names}"
             )
-        for member, opening in zip(members, openings, strict=True):
-            expected = commit(study.hash, member.name, opening)
-            if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):
-                raise RemoteProtocolError(
-                    f"the seed opening of {member.name} does not fit its commitment; nothing was "
-                    f"computed, run again",
-                    culprit=member.name,
-                    step="agree",
-                )
+        check_openings(study, members, openings)
         self.study = study
         self.members = tuple(members)
         self.openings = tuple(openings)
@@ -54,6 +47,27 @@ class Attempt:
     def counts(self) -> list[tuple[int, int]]:
         """Each node's records: of the first class, and all others."""
         return [member.classes for member in self.members]
+
+
+def check_openings(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes], relay: str | None = None
+) -> None:
+    """Check that every opening fits its commitment.
+
+    Args: relay: the process that passed the openings on and ought to have checked them.
+
+    Raises: RemoteProtocolError naming the relay, or without one the node.
+    """
+    for member, opening in zip(members, openings, strict=True):
+        expected = commit(study.hash, member.name, opening)
+        if len(opening) != SEED_BYTES or not hmac.compare_digest(expected, member.commitment):
+            passed = f", as {relay} passed it on," if relay else ""
+            raise RemoteProtocolError(
+                f"the seed opening of {member.name}{passed} does not fit its commitment; nothing "
+                f"was computed, run again",
+                culprit=relay or member.name,
+                step="agree",
+            )
 
 
 def commit(study_hash: bytes, node: str, opening: bytes) -> bytes:

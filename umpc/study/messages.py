@@ -19,7 +19,7 @@ closing the stream.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from umpc.study.sizes import Member
 
@@ -41,9 +41,10 @@ class Agree:
 
 @dataclass(frozen=True)
 class Begin:
-    """Everybody's openings, for everybody."""
+    """Everybody's openings, and signatures of all members, for everybody."""
 
     openings: tuple[bytes, ...]
+    signatures: tuple[bytes, ...]
 
     def __repr__(self) -> str:
         return f"Begin({len(self.openings)} openings)"
@@ -51,7 +52,12 @@ class Begin:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Work on the data."""
+    """Work on the data. signatures: every node's, of the attempt."""
+
+    signatures: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        return f"Evaluate({len(self.signatures)} signatures)"
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,10 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Opened:
-    """The node's part of the joint seed."""
+    """The node's part of the joint seed, and its signature of all members."""
 
     opening: bytes
+    signature: bytes
 
     def __repr__(self) -> str:
         return "Opened(<32 bytes>)"
@@ -102,11 +109,15 @@ class Opened:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The attempt that the node derived. ahead: it was prepared before this run."""
+    """The attempt that the node derived. ahead: it was prepared before this run.
+
+    signature: the node's, of the attempt.
+    """
 
     attempt: bytes
     bytes_received: int
     ahead: bool = False
+    signature: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -169,13 +180,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Delivery:
-    """A node's message for the shufflers, as its ledger keeps it: masked, with the pad's seed."""
+    """A node's message for the shufflers, as its ledger keeps it: masked, with the pad's seed.
+
+    signatures: every node's, of all members.
+    """
 
     attempt: bytes
     members: tuple[Member, ...]
     openings: tuple[bytes, ...]
     masked: bytes
     seed: bytes
+    signatures: tuple[bytes, ...]
 
     def __repr__(self) -> str:
         return f"Delivery(attempt={self.attempt.hex()[:8]}, <redacted>)"

@@ -6,7 +6,7 @@ All of it is known before anybody has the joint seed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, comb
 from typing import Protocol
@@ -49,6 +49,7 @@ class Member:
     """A node's answer to a study: its number of records, a commitment, an X25519 public key.
 
     first_class: how many of the records are of the first class, where labels are public.
+    certificate, signature: the node's, in DER and over the rest (`members.py`); empty in estimates.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Member:
     commitment: bytes
     public_key: bytes
     first_class: int = 0
+    certificate: bytes = field(default=b"", repr=False)
+    signature: bytes = field(default=b"", repr=False)
 
     @property
     def classes(self) -> ClassCounts:

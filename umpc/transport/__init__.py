@@ -12,6 +12,7 @@ Certificates hold the name and the role of a process.
 | `issued.py` | the authority's record of the certificates that it issued |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
 | `expiry.py` | which dates of an identity need somebody's attention |
+| `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |

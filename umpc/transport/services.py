@@ -35,6 +35,8 @@ Sent = TypeVar("Sent", contravariant=True)
 Message = TypeVar("Message")
 Received = TypeVar("Received", covariant=True)
 
+Blame = tuple[tuple[str, str], ...]
+"""Metadata that go with a status."""
 Channel = grpc.aio.Channel
 EOF: object = grpc.aio.EOF  # type: ignore[attr-defined]  # the stubs do not list it
 """The object that gRPC's `read` returns after the last message."""
@@ -77,7 +79,9 @@ class Context(Protocol[Received, Sent]):
 
     async def write(self, message: Sent, /) -> None: ...
 
-    async def abort(self, code: grpc.StatusCode, details: str = "", /) -> NoReturn: ...
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", metadata: Blame = (), /
+    ) -> NoReturn: ...
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]: ...
 

@@ -6,6 +6,8 @@ of an error is never sent.
 
 from __future__ import annotations
 
+from typing import Any
+
 from umpc.errors import (
     CertificateError,
     ConfigError,
@@ -40,6 +42,8 @@ _STATUS = {
     PeerUnavailable: grpc.StatusCode.ABORTED,
     LocalProtocolError: grpc.StatusCode.INTERNAL,
 }
+CULPRIT, STEP = "umpc-culprit", "umpc-step"
+"""The metadata in which a dealer or a shuffler says who is at fault."""
 
 
 def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
@@ -50,17 +54,33 @@ def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
     return grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error.message}"
 
 
+def blame_of(error: UmpcError) -> tuple[tuple[str, str], ...]:
+    """Return who is at fault and in which step, for the metadata that goes with a status."""
+    pairs = (CULPRIT, error.culprit or ""), (STEP, error.step or "")
+    return tuple((key, word) for key, word in pairs if word.isascii() and word.isprintable())
+
+
 def error_of(
-    failure: grpc.aio.AioRpcError, peer: str, step: str, own: str | None = None
+    failure: grpc.aio.AioRpcError,
+    peer: str,
+    step: str,
+    own: str | None = None,
+    *,
+    believed: bool = False,
 ) -> UmpcError:
     """Return the error that a failed call stands for, with the peer as its culprit.
 
-    Args: own: the name of this process, the culprit if the peer refused its certificate.
+    Args:
+        own: the name of this process, the culprit if the peer refused its certificate.
+        believed: the peer is a dealer or a shuffler, whose word counts on who is at fault.
     """
     name, _, text = (failure.details() or "").partition(": ")
     cls = error_classes().get(name)
     if cls is not None:
-        return cls(f"{peer}: {text}", culprit=peer, step=step)
+        said: Any = (failure.trailing_metadata() or ()) if believed else ()
+        blame = {key: word for key, word in said if isinstance(word, str)}
+        culprit, at = blame.get(CULPRIT) or peer, blame.get(STEP) or step
+        return cls(f"{peer}: {text}", culprit=culprit, step=at)
     broken = (
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.CANCELLED,

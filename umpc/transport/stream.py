@@ -42,6 +42,8 @@ Message = TypeVar("Message")
 
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
+BELIEVED = ("dealer", "shuffler")
+"""The roles whose word counts on which process is at fault."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 """The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 
@@ -82,6 +84,7 @@ class RpcStream(Generic[Request, Reply]):
         self._ahead = ahead
         self._early_end = early_end
         self._own: str | None = None
+        self._believed = False
         self._channel: Channel | None = None
         self._call: Call[Request, Any] | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -98,6 +101,7 @@ class RpcStream(Generic[Request, Reply]):
     async def connect(self, identity: Identity, role: str, address: str) -> None:
         """Open the channel to the peer. Raises: PeerUnavailable, CertificateError, ConfigError."""
         self._own = identity.name
+        self._believed = role in BELIEVED
         self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS)
 
     @property
@@ -186,7 +190,7 @@ class RpcStream(Generic[Request, Reply]):
             if self._early_end:
                 failure = self.violation(self._early_end)
         except grpc.aio.AioRpcError as error:
-            failure = error_of(error, self.peer, self.step, self._own)
+            failure = error_of(error, self.peer, self.step, self._own, believed=self._believed)
         except EncodingError as error:
             failure = self.violation(error.message)
         except grpc.aio.BaseError as error:
@@ -218,7 +222,7 @@ class RpcStream(Generic[Request, Reply]):
             async with self._writing:
                 await call.write(request)
         except grpc.aio.AioRpcError as error:
-            raise error_of(error, self.peer, step, self._own) from error
+            raise error_of(error, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
             raise lost(self.peer, step, repr(error)) from error
 

@@ -42,6 +42,7 @@ def site_of(ledger: Ledger) -> Site:
 
     return Site(
         name="node-0",
+        credentials=unused,
         ledger=ledger,
         parking=PreparedAttempts(ledger, 1, 60),
         admit=lambda study: None,

@@ -37,7 +37,9 @@ def released(study, counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Releas
         for node, table, count in zip(study.nodes, local_tables(study, counts), counts, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    begin = coordinator.begin(
+        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
+    )
     answers = []
     for node in nodes:
         node.begin(begin.openings)

@@ -62,7 +62,7 @@ def test_a_coordinator_that_changes_what_a_node_said_is_named(protocol):
     openings = [node.agree(members) for node in nodes]
     with pytest.raises(RemoteProtocolError) as caught:
         nodes[0].begin([openings[0], bytes(32)])
-    assert caught.value.culprit == "node-1"
+    assert caught.value.culprit == "coordinator"
 
 
 def test_a_table_too_large_is_refused_when_the_study_is_proposed():

@@ -24,7 +24,9 @@ def released(study, counts=COUNTS):
         for node, table, count in zip(study.nodes, central_tables(counts), counts, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    begin = coordinator.begin(
+        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
+    )
     answers = []
     for node in nodes:
         node.begin(begin.openings)

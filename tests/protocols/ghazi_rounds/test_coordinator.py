@@ -28,7 +28,9 @@ def released() -> tuple[RoundsCoordinator, list[m.Released], list[RoundsNode]]:
         for node, table, count in zip(STUDY.nodes, local_tables(STUDY, COUNTS), COUNTS, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    begin = coordinator.begin(
+        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
+    )
     answers = []
     for node in nodes:
         node.begin(begin.openings)

@@ -26,7 +26,9 @@ def released(counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
         for node, table, count in zip(STUDY.nodes, tables_of(counts), counts, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(STUDY.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    begin = coordinator.begin(
+        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
+    )
     answers = []
     for node in nodes:
         node.begin(begin.openings)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.support.gopa import gopa_study, ring_of_sessions, tables_of
 from tests.support.protocols import make_node, run_own_steps
+from tests.support.signed import signed
 from tests.support.studies import Entropy
 from umpc.crypto.prg import Stream
 from umpc.errors import LocalProtocolError, RangeError, RemoteProtocolError
@@ -71,7 +70,7 @@ def test_noise_that_does_not_fit_is_refused_and_nothing_is_released():
 def test_a_key_that_is_none_names_its_node():
     nodes = [make_node(n.name, STUDY, tables_of((5,))[0], 5, Entropy(n.name)) for n in STUDY.nodes]
     members = [node.accept() for node in nodes]
-    members[2] = replace(members[2], public_key=bytes(32))
+    members[2] = signed(STUDY, members[2], public_key=bytes(32))
     openings = [nodes[0].agree(members), *(node._opening for node in nodes[1:])]
     with pytest.raises(RemoteProtocolError, match="node-2 sent an unusable X25519 key") as caught:
         nodes[0].begin(openings)
@@ -99,7 +98,7 @@ def test_a_node_that_copies_a_key_does_not_cancel_the_noise_of_its_owner():
         make_node(node.name, STUDY, table, 5 + i, entropy) for i, (node, table) in enumerate(facts)
     ]
     members = [node.accept() for node in nodes]
-    copied = replace(members[2], public_key=members[0].public_key)
+    copied = signed(STUDY, members[2], public_key=members[0].public_key)
     openings = [node.agree([*members[:2], copied]) for node in nodes[:2]]
     attempt = nodes[1].begin([*openings, nodes[2].agree(members)])
     assert nodes[1].shared_noise(attempt, 0) + nodes[1].shared_noise(attempt, 2) != 0

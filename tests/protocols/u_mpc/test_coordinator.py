@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.protocols import coordinator_of
+from tests.support.signed import opened, prepared
 from tests.support.studies import AUC, GINI, KENDALL, SPEARMAN, TRIPLE, make_members, make_study
 from umpc.errors import (
     AlreadyReleased,
@@ -30,7 +31,7 @@ STUDY = make_study(nodes=3)
 COUNTS = [2, 3, 4]
 MEMBERS, OPENINGS = make_members(STUDY, COUNTS)
 ACCEPTED = [m.Accepted(STUDY.hash, member) for member in MEMBERS]
-OPENED = [m.Opened(opening) for opening in OPENINGS]
+OPENED = opened(STUDY, MEMBERS, OPENINGS)
 
 
 def begun() -> UMpcCoordinator:
@@ -70,7 +71,12 @@ def test_it_proposes_the_studys_own_bytes():
 def test_everybody_hears_everybody():
     session = coordinator_of(STUDY)
     assert session.agree(ACCEPTED) == m.Agree(tuple(MEMBERS))
-    assert session.begin(OPENED) == m.Begin(tuple(OPENINGS))
+    signatures = tuple(answer.signature for answer in OPENED)
+    assert session.begin(OPENED) == m.Begin(tuple(OPENINGS), signatures)
+    answers = prepared(session.attempt)
+    session.check_prepared(answers)
+    everybodys = tuple(answer.signature for answer in answers)
+    assert session.evaluate() == m.Evaluate(everybodys)
 
 
 def test_steps_out_of_order_are_refused():
@@ -101,13 +107,13 @@ def test_a_wrong_opening_names_its_node():
     session = coordinator_of(STUDY)
     session.agree(ACCEPTED)
     with pytest.raises(RemoteProtocolError) as caught:
-        session.begin([OPENED[0], m.Opened(os.urandom(32)), OPENED[2]])
+        session.begin([OPENED[0], replace(OPENED[1], opening=os.urandom(32)), OPENED[2]])
     assert caught.value.culprit == "node-1"
 
 
 def test_a_node_that_derived_another_attempt_is_named():
     session = begun()
-    good = [m.Prepared(session.attempt.id, 0)] * 3
+    good = prepared(session.attempt)
     session.check_prepared(good)
     with pytest.raises(RemoteProtocolError) as caught:
         session.check_prepared([*good[:2], m.Prepared(bytes(32), 0)])
@@ -146,7 +152,7 @@ def test_shares_of_several_sums_add_up_sum_by_sum():
     session = coordinator_of(SUMS)
     members, openings = make_members(SUMS, COUNTS)
     session.agree([m.Accepted(SUMS.hash, member) for member in members])
-    session.begin([m.Opened(opening) for opening in openings])
+    session.begin(opened(session.study, members, openings))
     report = session.finish(released_sums(session.attempt.id), Measured())
     assert [entry.mean for entry in report.sums] == [
         -12 / 36,
@@ -160,7 +166,7 @@ def test_shares_that_do_not_hold_the_studys_sums_in_its_ring_are_refused(size):
     session = coordinator_of(SUMS)
     members, openings = make_members(SUMS, COUNTS)
     session.agree([m.Accepted(SUMS.hash, member) for member in members])
-    session.begin([m.Opened(opening) for opening in openings])
+    session.begin(opened(session.study, members, openings))
     answers = [m.Released(session.attempt.id, bytes(size), count) for count in COUNTS]
     with pytest.raises(UmpcError):
         session.finish(answers, Measured())
@@ -202,7 +208,7 @@ def test_a_replay_of_two_samples_takes_the_classes_from_the_nodes_answers():
     members, openings = make_members(study, COUNTS, first=FIRST)
     session = coordinator_of(study)
     session.agree([m.Accepted(study.hash, member) for member in members])
-    session.begin([m.Opened(opening) for opening in openings])
+    session.begin(opened(session.study, members, openings))
     answers = [
         m.Released(session.attempt.id, bytes([i, 0, 0, 0]), count, first)
         for i, (count, first) in enumerate(zip(COUNTS, FIRST, strict=True), 1)

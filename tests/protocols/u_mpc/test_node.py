@@ -193,11 +193,11 @@ def test_a_changed_own_opening_blames_the_coordinator(openings):
     assert caught.value.culprit == "coordinator"
 
 
-def test_another_nodes_changed_opening_blames_that_node():
+def test_another_nodes_changed_opening_blames_the_coordinator_which_passed_it_on():
     run = Run().agree()
     with pytest.raises(RemoteProtocolError) as caught:
         run.nodes[0].begin([run.openings[0], bytes(32)])
-    assert caught.value.culprit == "node-1"
+    assert caught.value.culprit == "coordinator"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ AUC exactly.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -16,6 +15,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from tests.support.protocols import coordinator_of, make_node, noise_of
+from tests.support.signed import signed
 from tests.support.studies import (
     AUC,
     CLASSES,
@@ -167,21 +167,24 @@ def test_the_number_of_each_class_is_part_of_the_attempts_identity():
     assert len({attempt.id for attempt in attempts}) == 3
 
 
-def test_a_coordinator_that_tells_nodes_different_classes_is_found_when_they_compare_attempts():
+def test_a_node_that_states_two_numbers_of_a_class_is_found_before_anything_is_prepared():
+    """node-2 signs both, and the coordinator passes on a different one to node-1."""
     study = auc_study(3)
     tables = random_tables([3, 4, 3], "equivocation", classes=True)
     nodes = [session_of(study, columns, number) for number, columns in enumerate(tables)]
     members = [node.accept() for node in nodes]
     other = members[2].first_class - 1 if members[2].first_class else 1
-    told = [members, [*members[:2], replace(members[2], first_class=other)], members]
+    told = [members, [*members[:2], signed(study, members[2], first_class=other)], members]
     openings = [node.agree(of) for node, of in zip(nodes, told, strict=True)]
-    ids = [node.begin(openings).id for node in nodes]
-    assert ids[0] == ids[2] != ids[1]
+    signatures = [node.sign_members() for node in nodes]
+    for node in nodes:
+        with pytest.raises(RemoteProtocolError, match="has not signed these members") as caught:
+            node.check_agreed(signatures)
+        assert caught.value.culprit == "coordinator"
     coordinator = coordinator_of(study)
     coordinator.agree([m.Accepted(study.hash, member) for member in members])
-    coordinator.begin([m.Opened(opening) for opening in openings])
-    with pytest.raises(RemoteProtocolError, match="another attempt") as caught:
-        coordinator.check_prepared([m.Prepared(id, 0) for id in ids])
+    with pytest.raises(RemoteProtocolError, match="has not signed all members") as caught:
+        coordinator.begin([m.Opened(*each) for each in zip(openings, signatures, strict=True)])
     assert caught.value.culprit == "node-1"
 
 

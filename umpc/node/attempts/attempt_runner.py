@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import ParamSpec, TypeVar
 
 from umpc.crypto.prg import SEED_BYTES, digest
+from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
@@ -50,18 +51,20 @@ Result = TypeVar("Result")
 class Site:
     """The parts of its process that a run needs.
 
+    credentials: what the node signs with and checks others by, as its files are now.
     admit: whether the site's rules and its administrator allow a study, before any data is read.
     load: the study's records, once its ε is reserved.
     permit: whether the rules still allow it, over so many records.
     permit_delta: whether the rules allow a release of so much δ.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both name the meeting.
-    open_material: the stream from the dealer.
+    open_material: the stream from the dealer; it takes openings, and signatures of all members.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     """
 
     name: str
+    credentials: Callable[[], Credentials]
     ledger: Ledger
     parking: PreparedAttempts
     admit: Callable[[Study], None]
@@ -71,7 +74,8 @@ class Site:
     dial: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     await_link: Callable[[Study, int, bytes], Awaitable[PeerLink]]
     open_material: Callable[
-        [SharedAttempt, tuple[bytes, ...], list[Chunk]], Awaitable[MaterialReader]
+        [SharedAttempt, tuple[bytes, ...], tuple[bytes, ...], list[Chunk]],
+        Awaitable[MaterialReader],
     ]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
@@ -130,7 +134,9 @@ class AttemptRunner:
                 await self._ready_mesh(side.mesh, ahead)
         if study.shufflers:
             attempt = side.attempt
-            await self.reach_shufflers(study, attempt.id, attempt.members, openings)
+            await self.reach_shufflers(
+                study, attempt.id, attempt.members, openings, side.signatures
+            )
 
     async def _ready_mesh(self, mesh: MeshSide, ahead: bool) -> None:
         attempt = mesh.attempt
@@ -155,7 +161,9 @@ class AttemptRunner:
             return os.urandom(SEED_BYTES)
         if ahead:
             self._spool = await self.in_thread(self._open_spool, mesh)
-        self._reader = await self.site.open_material(attempt, self._openings, self._chunks)
+        self._reader = await self.site.open_material(
+            attempt, self._openings, self.side.signatures, self._chunks
+        )
         seed = await self._reader.seed()
         self._pump = asyncio.create_task(self._reader.pump())
         return seed
@@ -231,9 +239,13 @@ class AttemptRunner:
 
     # --- evaluate ------------------------------------------------------------------------------
 
-    async def evaluate(self) -> None:
-        """The rounds with other nodes, and the work on the node's own records."""
+    async def evaluate(self, signatures: Sequence[bytes]) -> None:
+        """The rounds with other nodes, and the work on the node's own records.
+
+        Args: signatures: every node's, of the attempt; nothing uses data before they are checked.
+        """
         side = self.side
+        await self.in_thread(side.check_prepared, signatures)
         async with asyncio.timeout(side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
@@ -247,10 +259,15 @@ class AttemptRunner:
     # --- shufflers -----------------------------------------------------------------------------
 
     async def reach_shufflers(
-        self, study: Study, attempt: bytes, members: Sequence[Member], openings: Sequence[bytes]
+        self,
+        study: Study,
+        attempt: bytes,
+        members: Sequence[Member],
+        openings: Sequence[bytes],
+        signatures: Sequence[bytes],
     ) -> None:
         """Streams to all shufflers, each of which has then derived the attempt and waits."""
-        self.delivery = ShufflerStreams(study, attempt, members, openings)
+        self.delivery = ShufflerStreams(study, attempt, members, openings, signatures)
         await self.site.open_delivery(self.delivery)
 
     def check_delivery(self, kept: m.Released | m.Delivery) -> None:

@@ -80,16 +80,18 @@ class ShufflerStreams:
 
     Args:
         members, openings: the values from which each shuffler derives the attempt itself.
+        signatures: every node's, of all members.
     """
 
     def __init__(
-        self, study: Study, attempt: bytes, members: Sequence[Member], openings: Sequence[bytes]
+        self,
+        study: Study,
+        attempt: bytes,
+        members: Sequence[Member],
+        openings: Sequence[bytes],
+        signatures: Sequence[bytes],
     ):
-        self._begin = pb.DealRequest(
-            study=study.encode(),
-            members=[codec.encode_member(member) for member in members],
-            openings=list(openings),
-        )
+        self._begin = codec.deal_request(study.encode(), members, openings, signatures)
         self._streams = [
             ShufflerStream(each, attempt, study.seconds_per_step) for each in study.shufflers
         ]

@@ -14,7 +14,6 @@ from umpc.errors import UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
-from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
@@ -30,6 +29,7 @@ class MaterialReader:
 
     Args:
         dealer: the study's dealer.
+        signatures: every node's, of all members.
         node: this node's index.
         chunks: its chunks in the common order. Their material must come in this order.
     """
@@ -39,6 +39,7 @@ class MaterialReader:
         dealer: Participant,
         attempt: SharedAttempt,
         openings: Sequence[bytes],
+        signatures: Sequence[bytes],
         node: int,
         chunks: Sequence[Chunk],
     ):
@@ -53,10 +54,8 @@ class MaterialReader:
         self._came = 0
         self._failure: UmpcError | None = None
         self._changed = asyncio.Condition()
-        self._request = pb.DealRequest(
-            study=attempt.study.encode(),
-            members=[codec.encode_member(member) for member in attempt.members],
-            openings=list(openings),
+        self._request = codec.deal_request(
+            attempt.study.encode(), attempt.members, openings, signatures
         )
         # It reads on demand, so that the window is all that this node holds.
         self._stream: RpcStream[Never, Frame] = RpcStream(

@@ -67,7 +67,9 @@ class Replay:
         message = m.Released(kept.attempt, b"", own.records, own.first_class)
         await self.stream.send(message)
         await self.stream.expect(m.Release)
-        await self.runner.reach_shufflers(study, kept.attempt, kept.members, kept.openings)
+        await self.runner.reach_shufflers(
+            study, kept.attempt, kept.members, kept.openings, kept.signatures
+        )
         sent = await self.runner.deliver(study, kept)
         await self.stream.send(replace(message, sent=sent))
 

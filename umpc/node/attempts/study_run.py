@@ -117,12 +117,14 @@ class StudyRun(CoordinatorStream):
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)
-            side = protocol.node(self.name, study, records.columns, records.count, os.urandom)
+            own = self.site.credentials()
+            side = protocol.node(own, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)
             await self.send(m.Accepted(study.hash, side.accept()))
             agree = await self.expect(m.Agree)
             failpoint("agree")
-            await self.send(m.Opened(side.agree(agree.members)))
+            opening = await self._runner.in_thread(side.agree, agree.members)
+            await self.send(m.Opened(opening, side.sign_members()))
             delta = await self._prepare(side, ahead)
             if ahead:
                 await self._park(delta)
@@ -160,6 +162,7 @@ class StudyRun(CoordinatorStream):
         begin = await self.expect(m.Begin)
         self.step = "prepare"
         failpoint("before-prepare")
+        await self._runner.in_thread(side.check_agreed, begin.signatures)
         attempt = await self._runner.in_thread(side.begin, begin.openings)
         delta = exact_delta(await self._runner.in_thread(lambda: side.delta))
         await asyncio.to_thread(self.site.permit_delta, delta)
@@ -167,7 +170,8 @@ class StudyRun(CoordinatorStream):
         failpoint("after-reserve-delta")
         await self._runner.ready(side, begin.openings, ahead=ahead)
         failpoint("after-prepare")
-        await self.send(m.Prepared(attempt.id, self._runner.bytes_offline))
+        signature = side.sign_attempt()
+        await self.send(m.Prepared(attempt.id, self._runner.bytes_offline, signature=signature))
         return delta
 
     async def _park(self, delta: Fraction) -> None:
@@ -202,13 +206,16 @@ class StudyRun(CoordinatorStream):
             log.info("study %s of %s goes on as it was prepared", self.label, self.coordinator)
             await self.send(m.Accepted(study.hash, parked.side.accept()))
             agree = await self.expect(m.Agree)
-            await self.send(m.Opened(parked.agree(agree.members)))
+            side = parked.side
+            await self.send(m.Opened(parked.agree(agree.members), side.sign_members()))
             begin = await self.expect(m.Begin)
-            attempt = parked.begin(begin.openings)
             self.step = "prepare"
+            await self._runner.in_thread(side.check_agreed, begin.signatures)
+            attempt = parked.begin(begin.openings)
             failpoint("before-resume")
             await self._runner.resume(parked, study)
-            await self.send(m.Prepared(attempt.id, parked.bytes_offline, ahead=True))
+            signature = side.sign_attempt()
+            await self.send(m.Prepared(attempt.id, parked.bytes_offline, True, signature))
             await self._evaluate()
             await self._release(parked.side, parked.delta)
         finally:
@@ -220,10 +227,10 @@ class StudyRun(CoordinatorStream):
         self.site.ledger.cancel(self.study.hash)
 
     async def _evaluate(self) -> None:
-        await self.expect(m.Evaluate)
+        evaluate = await self.expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")
-        await self._runner.evaluate()
+        await self._runner.evaluate(evaluate.signatures)
         failpoint("before-ready")
         runner = self._runner
         await self.send(

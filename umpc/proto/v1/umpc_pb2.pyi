@@ -93,14 +93,18 @@ class Agree(_message.Message):
     def __init__(self, members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ...) -> None: ...
 
 class Begin(_message.Message):
-    __slots__ = ("openings",)
+    __slots__ = ("openings", "signatures")
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, openings: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    signatures: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Evaluate(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("signatures",)
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    signatures: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Release(_message.Message):
     __slots__ = ()
@@ -147,18 +151,22 @@ class NodeMessage(_message.Message):
     def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("name", "records", "commitment", "public_key", "first_class")
+    __slots__ = ("name", "records", "commitment", "public_key", "first_class", "certificate", "signature")
     NAME_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     COMMITMENT_FIELD_NUMBER: _ClassVar[int]
     PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
     FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     name: str
     records: int
     commitment: bytes
     public_key: bytes
     first_class: int
-    def __init__(self, name: _Optional[str] = ..., records: _Optional[int] = ..., commitment: _Optional[bytes] = ..., public_key: _Optional[bytes] = ..., first_class: _Optional[int] = ...) -> None: ...
+    certificate: bytes
+    signature: bytes
+    def __init__(self, name: _Optional[str] = ..., records: _Optional[int] = ..., commitment: _Optional[bytes] = ..., public_key: _Optional[bytes] = ..., first_class: _Optional[int] = ..., certificate: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class Accepted(_message.Message):
     __slots__ = ("study_hash", "member")
@@ -189,20 +197,24 @@ class Answer(_message.Message):
     def __init__(self, answer: _Optional[bytes] = ...) -> None: ...
 
 class Opened(_message.Message):
-    __slots__ = ("opening",)
+    __slots__ = ("opening", "signature")
     OPENING_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     opening: bytes
-    def __init__(self, opening: _Optional[bytes] = ...) -> None: ...
+    signature: bytes
+    def __init__(self, opening: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class Prepared(_message.Message):
-    __slots__ = ("attempt", "bytes_received", "ahead")
+    __slots__ = ("attempt", "bytes_received", "ahead", "signature")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     BYTES_RECEIVED_FIELD_NUMBER: _ClassVar[int]
     AHEAD_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     bytes_received: int
     ahead: bool
-    def __init__(self, attempt: _Optional[bytes] = ..., bytes_received: _Optional[int] = ..., ahead: _Optional[bool] = ...) -> None: ...
+    signature: bytes
+    def __init__(self, attempt: _Optional[bytes] = ..., bytes_received: _Optional[int] = ..., ahead: _Optional[bool] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class Parked(_message.Message):
     __slots__ = ("bytes", "seconds")
@@ -269,14 +281,16 @@ class PeerHello(_message.Message):
     def __init__(self, attempt: _Optional[bytes] = ...) -> None: ...
 
 class DealRequest(_message.Message):
-    __slots__ = ("study", "members", "openings")
+    __slots__ = ("study", "members", "openings", "signatures")
     STUDY_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
     study: bytes
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    signatures: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ShuffleRequest(_message.Message):
     __slots__ = ("begin", "frame")
@@ -327,18 +341,20 @@ class CollectReply(_message.Message):
     def __init__(self, run: _Optional[bytes] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
 
 class Delivery(_message.Message):
-    __slots__ = ("attempt", "members", "openings", "masked", "seed")
+    __slots__ = ("attempt", "members", "openings", "masked", "seed", "signatures")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
     MASKED_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
     masked: bytes
     seed: bytes
-    def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ...) -> None: ...
+    signatures: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Frame(_message.Message):
     __slots__ = ("step", "round", "owners", "chunk", "count", "width", "payload")

@@ -3,12 +3,14 @@
     side.propose()                    propose
     agree = side.agree(answers)       agree: everybody's members, or None for a replay
     begin = side.begin(opened)        prepare: everybody's openings
-    side.check_prepared(prepared)     all nodes derived the same attempt
+    side.check_prepared(prepared)     all nodes derived the same attempt, and signed it
+    evaluate = side.evaluate()        evaluate: everybody's signatures of the attempt
     ask = side.ask(released)          a question after the release, in protocols that have one
     side.hear(answers)
     report = side.finish(released, measured)      or side.replay(...)
 
-A coordinator holds no secret. Lists are in the study's order of nodes.
+A coordinator holds no secret. Lists are in the study's order of nodes. It checks each signature
+where it comes from, so it names the node that sent a wrong one.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+from umpc.crypto.signing import Verify
 from umpc.errors import (
     AlreadyReleased,
     LocalProtocolError,
@@ -26,6 +29,12 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.frames import Frame
+from umpc.study.members import (
+    attempt_statement,
+    check_member,
+    check_signatures,
+    members_statement,
+)
 from umpc.study.report import Measured, Report
 from umpc.study.sizes import ClassCounts, Member
 
@@ -52,10 +61,13 @@ class HeapSide(Protocol):
 
 
 class CoordinatorSide(ABC):
-    """One study, one attempt. Args: study: checked."""
+    """One study, one attempt. Args: study: checked. verify: checks the nodes' certificates."""
 
-    def __init__(self, study: Study):
+    def __init__(self, study: Study, verify: Verify):
         self.study = study
+        self._verify = verify
+        self._keys: list[bytes] = []
+        self._signatures: tuple[bytes, ...] = ()
         self.names = [node.name for node in study.nodes]
         self._members: tuple[Member, ...] | None = None
         self._attempt: Attempt | None = None
@@ -72,7 +84,8 @@ class CoordinatorSide(ABC):
     def agree(self, answers: Sequence[m.Accepted | m.Released]) -> m.Agree | None:
         """Everybody's members to everybody; None where every node released this study before.
 
-        Raises: TooFewRecords, StudyError, RangeError where it cannot run over so many records.
+        Raises: TooFewRecords, StudyError, RangeError where it cannot run over so many records;
+            RemoteProtocolError, CertificateError naming a node whose member is not its own.
         """
         released = [
             name
@@ -96,6 +109,10 @@ class CoordinatorSide(ABC):
                     step="propose",
                 )
         members = tuple(answer.member for answer in accepted)
+        self._keys = [
+            check_member(self.study.hash, each, self._verify, each.name, "propose")
+            for each in members
+        ]
         self.check_sizes(members)
         self._members = members
         return m.Agree(members)
@@ -105,12 +122,15 @@ class CoordinatorSide(ABC):
         """Whether the study can run over so many records. Raises: as `agree`."""
 
     def begin(self, answers: Sequence[m.Opened]) -> m.Begin:
-        """Everybody's openings to everybody."""
+        """Everybody's openings and signatures to everybody. Raises: RemoteProtocolError."""
         if self._members is None or self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
+        statement = members_statement(self.study.hash, self._members)
+        signatures = tuple(answer.signature for answer in answers)
+        self._check_signed("all members", statement, signatures, "agree")
         openings = tuple(answer.opening for answer in answers)
         self._attempt = self._make_attempt(self._members, openings)
-        return m.Begin(openings)
+        return m.Begin(openings, signatures)
 
     def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
         return Attempt(self.study, members, openings)
@@ -122,7 +142,7 @@ class CoordinatorSide(ABC):
         return self._attempt
 
     def check_prepared(self, answers: Sequence[m.Prepared]) -> None:
-        """All nodes must have derived the same attempt. Raises: RemoteProtocolError."""
+        """All nodes must have derived and signed the same attempt. Raises: RemoteProtocolError."""
         for name, answer in zip(self.names, answers, strict=True):
             if answer.attempt != self.attempt.id:
                 raise RemoteProtocolError(
@@ -131,6 +151,26 @@ class CoordinatorSide(ABC):
                     culprit=name,
                     step="prepare",
                 )
+        statement = attempt_statement(self.attempt.id)
+        signatures = tuple(answer.signature for answer in answers)
+        self._check_signed("the attempt", statement, signatures, "prepare")
+        self._signatures = signatures
+
+    def _check_signed(
+        self, what: str, statement: bytes, signatures: Sequence[bytes], step: str
+    ) -> None:
+        """Each node must have signed the statement. Raises: RemoteProtocolError naming it."""
+        for number, member in enumerate(self._members or ()):
+            one = slice(number, number + 1)
+            check_signatures(
+                what, statement, [member], self._keys[one], signatures[one], member.name, step
+            )
+
+    def evaluate(self) -> m.Evaluate:
+        """The order to go on, once all nodes are prepared, with everybody's signatures."""
+        if not self._signatures:
+            raise LocalProtocolError("evaluate comes after prepare")
+        return m.Evaluate(self._signatures)
 
     def ask(self, answers: Sequence[m.Released]) -> m.Ask | None:
         """The question that follows from what all nodes released; None for no question."""

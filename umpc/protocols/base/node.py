@@ -1,8 +1,12 @@
 """The node's side of a protocol: one node, one study, one attempt; no network, disk or clock.
 
-    member = side.accept()             propose: number of records, commitment, key
+    member = side.accept()             propose: number of records, commitment, key, signed
     opening = side.agree(members)      agree: the node's part of the joint seed
-    attempt = side.begin(openings)     prepare: noise is drawn before the records are looked at
+    side.sign_members()                … and its signature of all members
+    side.check_agreed(signatures)      prepare: all nodes have signed the same members
+    attempt = side.begin(openings)     noise is drawn before the records are looked at
+    side.sign_attempt()                the node has prepared the attempt
+    side.check_prepared(signatures)    evaluate: so has every other node
     side.mesh                          the part that talks to other nodes, if there is one
     for _ in side.own_steps(): ...     evaluate: the work on the node's own records
     message = side.release()           release: all that leaves the node, once
@@ -29,6 +33,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
+from umpc.study.members import attempt_statement
 
 
 class MeshSide(Protocol):
@@ -110,6 +115,18 @@ class NodeSide(SeedAgreement, ABC):
 
     def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
         return Attempt(self.study, self._agreed(openings), openings)
+
+    def sign_attempt(self) -> bytes:
+        """The node's signature of the attempt, which it has prepared."""
+        return self._own.sign(attempt_statement(self.attempt.id))
+
+    def check_prepared(self, signatures: Sequence[bytes]) -> None:
+        """Check that all nodes have prepared this attempt. Nothing uses data before.
+
+        Raises: RemoteProtocolError where another node has signed another attempt, or none.
+        """
+        statement = attempt_statement(self.attempt.id)
+        self._check_signatures("this attempt", statement, signatures, "evaluate")
 
     @property
     @abstractmethod

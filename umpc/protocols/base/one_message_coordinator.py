@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from umpc.crypto.signing import Verify
 from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
 from umpc.protocols.base.coordinator import CoordinatorSide, counts_of
 from umpc.protocols.base.one_message import MessageEstimate, OneMessage, check_size
@@ -22,8 +23,8 @@ from umpc.study.sizes import ClassCounts, Member, Sizes
 class OneMessageCoordinator(CoordinatorSide):
     """One study, one attempt. Args: messages: the protocol's messages."""
 
-    def __init__(self, study: Study, messages: OneMessage):
-        super().__init__(study)
+    def __init__(self, study: Study, verify: Verify, messages: OneMessage):
+        super().__init__(study, verify)
         self._messages = messages
 
     def check_sizes(self, members: Sequence[Member]) -> None:

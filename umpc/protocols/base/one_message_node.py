@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import OneMessage, check_size
@@ -29,16 +30,16 @@ class OneMessageNode(NodeSide):
 
     def __init__(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Columns,
         records: int,
         entropy: Entropy,
         messages: OneMessage,
     ):
-        super().__init__(name, study, columns, records, entropy)
+        super().__init__(own, study, columns, records, entropy)
         self._messages = messages
-        check_size(messages, name, self._member.classes)
+        check_size(messages, own.name, self._member.classes)
         self._message: bytes | None = None
         self._is_released = False
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials, Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
@@ -33,16 +34,16 @@ class OneMessageProtocol(StudyProtocol):
 
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return OneMessageNode(name, study, columns, records, entropy, self.messages(study))
+        return OneMessageNode(own, study, columns, records, entropy, self.messages(study))
 
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        return OneMessageCoordinator(study, self.messages(study))
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return OneMessageCoordinator(study, verify, self.messages(study))
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of_messages(self.messages(attempt.study), attempt.counts)

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials, Verify
 from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -194,7 +195,7 @@ class StudyProtocol(ABC):
     @abstractmethod
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
@@ -203,8 +204,11 @@ class StudyProtocol(ABC):
         """One node's part. Args: as of SeedAgreement."""
 
     @abstractmethod
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        """The coordinator's part of a checked study."""
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        """The coordinator's part of a checked study.
+
+        Args: verify: checks the nodes' certificates.
+        """
 
     # --- cost and error ------------------------------------------------------------------------
 

@@ -1,4 +1,13 @@
-"""The steps by which a node joins an attempt: commit, hear everybody, open, check all."""
+"""The steps by which a node joins an attempt: commit, hear everybody, open, check all.
+
+member = side.accept()                signed by this node
+opening = side.agree(members)         all members are signed by their nodes
+signature = side.sign_members()       this node agrees to these members, and to no others
+side.check_agreed(signatures)         all nodes have agreed to the same members
+side.begin(openings)
+signature = side.sign_attempt()       this node has prepared this attempt
+side.check_prepared(signatures)       all nodes have; only now data may be used
+"""
 
 from __future__ import annotations
 
@@ -7,10 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.study.attempt import commit
+from umpc.study.attempt import check_openings, commit
 from umpc.study.document import Study
+from umpc.study.members import check_members, check_signatures, members_statement, sign_member
 from umpc.study.sizes import Member
 from umpc.ustat.clear import Columns
 
@@ -22,22 +33,30 @@ class SeedAgreement:
     """The beginning of every node's part.
 
     Args:
+        own: the node's name, what it signs with, and how it checks others.
         columns: field → (records,) int64 in steps of the resolution.
         records: how many records the columns have.
         entropy: the node's randomness, for its opening, its key and its noise.
     """
 
-    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
+    def __init__(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ):
         self.study = study
+        self.signatures: tuple[bytes, ...] = ()
+        """Every node's signature of all members, once they are checked."""
+        self._own = own
         self.records = records
         self.columns, first_class = by_class(study, columns)
-        self.index = study.index_of(name)
+        self.index = study.index_of(own.name)
         self._entropy = entropy
         self._opening = entropy(SEED_BYTES)
         self._key = KeyAgreement(entropy(SEED_BYTES))
-        commitment = commit(study.hash, name, self._opening)
-        self._member = Member(name, records, commitment, self._key.public_key, first_class)
+        commitment = commit(study.hash, own.name, self._opening)
+        member = Member(own.name, records, commitment, self._key.public_key, first_class)
+        self._member = sign_member(study.hash, member, own)
         self._members: tuple[Member, ...] | None = None
+        self._keys: tuple[bytes, ...] = ()
 
     def __repr__(self) -> str:
         study = self.study.hash.hex()[:8]
@@ -50,9 +69,9 @@ class SeedAgreement:
     def agree(self, members: Sequence[Member]) -> bytes:
         """Take everybody's commitment and give one's own opening.
 
-        A node does so once, and only if its own entry is intact.
+        A node does so once, and only if its own entry is intact and all others are signed.
 
-        Raises: RemoteProtocolError where the coordinator changed the members.
+        Raises: RemoteProtocolError where the coordinator changed the members; CertificateError.
         """
         if self._members is not None:
             raise LocalProtocolError("the members were agreed on before")
@@ -64,11 +83,37 @@ class SeedAgreement:
                 culprit=self.study.coordinator,
                 step="agree",
             )
+        relay = self.study.coordinator
+        self._keys = check_members(self.study, members, self._own.verify, relay, "agree")
         self._members = tuple(members)
         return self._opening
 
+    def sign_members(self) -> bytes:
+        """The node's signature of all members, after `agree`."""
+        if self._members is None:
+            raise LocalProtocolError("members are signed after they were agreed on")
+        return self._own.sign(members_statement(self.study.hash, self._members))
+
+    def check_agreed(self, signatures: Sequence[bytes]) -> None:
+        """Check that all nodes signed the same members.
+
+        Raises: RemoteProtocolError where the coordinator told two nodes different members.
+        """
+        if self._members is None:
+            raise LocalProtocolError("signatures of the members come after agree")
+        statement = members_statement(self.study.hash, self._members)
+        self._check_signatures("these members", statement, signatures, "prepare")
+        self.signatures = tuple(signatures)
+
+    def _check_signatures(
+        self, what: str, statement: bytes, signatures: Sequence[bytes], step: str
+    ) -> None:
+        members = self._members or ()
+        relay = self.study.coordinator
+        check_signatures(what, statement, members, self._keys, signatures, relay, step)
+
     def _agreed(self, openings: Sequence[bytes]) -> tuple[Member, ...]:
-        """The members, if this node's opening is intact. Raises: RemoteProtocolError."""
+        """The members, if all openings fit. Raises: RemoteProtocolError."""
         if self._members is None:
             raise LocalProtocolError("begin comes once, after agree")
         if len(openings) != len(self._members) or openings[self.index] != self._opening:
@@ -77,6 +122,7 @@ class SeedAgreement:
                 culprit=self.study.coordinator,
                 step="prepare",
             )
+        check_openings(self.study, self._members, openings, self.study.coordinator)
         return self._members
 
     def _random_bits(self, count: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.garbled.pair_noise import apply_all, words_of
@@ -22,8 +23,10 @@ from umpc.ustat.hypergraph import Owners
 class BellNode(UMpcNode):
     """One node, one study, one attempt. Args: as of SeedAgreement."""
 
-    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
-        super().__init__(name, study, columns, records, entropy)
+    def __init__(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ):
+        super().__init__(own, study, columns, records, entropy)
         self._values: dict[tuple[Owners, int], np.ndarray] = {}
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials, Verify
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Variant
@@ -61,16 +62,16 @@ class BellTwoPc(UMpc):
 
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return BellNode(name, study, columns, records, entropy)
+        return BellNode(own, study, columns, records, entropy)
 
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        return BellCoordinator(study)
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return BellCoordinator(study, verify)
 
     def trial_over_edges(self, study: Study, edges: int) -> Study:
         return study.replaced(edges=str(edges), delta="", max_colluding=0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import comb
 from typing import Any
 
+from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
@@ -82,8 +83,8 @@ class CentralProtocol(OneMessageProtocol):
     def messages(self, study: Study) -> CuratorMessages:
         return CuratorMessages(study)
 
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        return CuratorCoordinator(study, self.messages(study))
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return CuratorCoordinator(study, verify, self.messages(study))
 
     def _noise_beforehand(self, attempt: Attempt) -> float:
         messages = self.messages(attempt.study)

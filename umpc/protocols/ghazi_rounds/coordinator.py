@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from umpc.crypto.signing import Verify
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.coordinator import counts_of
 from umpc.protocols.base.one_message import MessageEstimate
@@ -25,8 +26,8 @@ class RoundsCoordinator(OneMessageCoordinator):
 
     _messages: RoundsMessages
 
-    def __init__(self, study: Study, messages: RoundsMessages):
-        super().__init__(study, messages)
+    def __init__(self, study: Study, verify: Verify, messages: RoundsMessages):
+        super().__init__(study, verify, messages)
         self._question = b""
         self._answers: list[bytes] = []
 

@@ -10,6 +10,7 @@ same records would answer twice.
 
 from __future__ import annotations
 
+from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.base.seed_agreement import Entropy
@@ -25,14 +26,14 @@ class RoundsNode(OneMessageNode):
 
     def __init__(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Columns,
         records: int,
         entropy: Entropy,
         messages: RoundsMessages,
     ):
-        super().__init__(name, study, columns, records, entropy, messages)
+        super().__init__(own, study, columns, records, entropy, messages)
         self._answered = False
 
     def answer(self, question: bytes) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials, Verify
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message_protocol import describe_sets
@@ -36,16 +37,16 @@ class GhaziRoundsProtocol(CellProtocol):
 
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return RoundsNode(name, study, columns, records, entropy, self.messages(study))
+        return RoundsNode(own, study, columns, records, entropy, self.messages(study))
 
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        return RoundsCoordinator(study, self.messages(study))
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return RoundsCoordinator(study, verify, self.messages(study))
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of_rounds(self.messages(attempt.study), attempt.counts)

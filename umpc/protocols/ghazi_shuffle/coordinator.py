@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from umpc.crypto.signing import Verify
 from umpc.errors import AlreadyReleased, EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide, counts_of
 from umpc.protocols.base.one_message_coordinator import sum_report
@@ -27,8 +28,8 @@ from umpc.study.sizes import ClassCounts, Member, Sizes
 class ShuffleCoordinator(CoordinatorSide):
     """One study, one attempt. Lists are in the study's order of nodes, or of shufflers."""
 
-    def __init__(self, study: Study):
-        super().__init__(study)
+    def __init__(self, study: Study, verify: Verify):
+        super().__init__(study, verify)
         self._messages: ShuffleMessages | None = None
         self._inboxes: list[Inbox] = []
 

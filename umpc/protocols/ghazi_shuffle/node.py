@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
@@ -26,8 +27,10 @@ from umpc.ustat.clear import Columns
 class ShuffleNode(NodeSide):
     """One node, one study, one attempt. Args: as of SeedAgreement."""
 
-    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
-        super().__init__(name, study, columns, records, entropy)
+    def __init__(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ):
+        super().__init__(own, study, columns, records, entropy)
         self._messages: ShuffleMessages | None = None
         self._sealed: Sealed | None = None
         self._is_released = False
@@ -61,7 +64,12 @@ class ShuffleNode(NodeSide):
         self._is_released = True
         attempt = self.attempt
         return m.Delivery(
-            attempt.id, attempt.members, attempt.openings, self._sealed.masked, self._sealed.seed
+            attempt.id,
+            attempt.members,
+            attempt.openings,
+            self._sealed.masked,
+            self._sealed.seed,
+            self.signatures,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials, Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
@@ -75,16 +76,16 @@ class GhaziShuffleProtocol(StudyProtocol):
 
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return ShuffleNode(name, study, columns, records, entropy)
+        return ShuffleNode(own, study, columns, records, entropy)
 
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        return ShuffleCoordinator(study)
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return ShuffleCoordinator(study, verify)
 
     def messages(self, attempt: Attempt) -> ShuffleMessages:
         """The messages of an attempt, whose noise depends on all nodes' records."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
 from umpc.protocols.base.seed_agreement import Entropy
@@ -37,13 +38,13 @@ class GopaProtocol(OneMessageProtocol):
 
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return GopaNode(name, study, columns, records, entropy, self.messages(study))
+        return GopaNode(own, study, columns, records, entropy, self.messages(study))
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {"delta": USUAL_DELTA}

@@ -24,6 +24,7 @@ import numpy as np
 from umpc.crypto.mesh import Mesh
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
 from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
@@ -51,8 +52,10 @@ class UMpcNode(NodeSide):
 
     _attempt: SharedAttempt | None = None
 
-    def __init__(self, name: str, study: Study, columns: Columns, records: int, entropy: Entropy):
-        super().__init__(name, study, columns, records, entropy)
+    def __init__(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ):
+        super().__init__(own, study, columns, records, entropy)
         self._cells: Cells | None = None
         self._begun: set[Chunk] = set()
         self._parts: list[Sequence[int]] = []

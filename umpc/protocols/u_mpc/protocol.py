@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from umpc.crypto.signing import Credentials, Verify
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
@@ -96,16 +97,16 @@ class UMpc(StudyProtocol):
 
     def node(
         self,
-        name: str,
+        own: Credentials,
         study: Study,
         columns: Mapping[str, np.ndarray],
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return UMpcNode(name, study, columns, records, entropy)
+        return UMpcNode(own, study, columns, records, entropy)
 
-    def coordinator(self, study: Study) -> CoordinatorSide:
-        return UMpcCoordinator(study)
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return UMpcCoordinator(study, verify)
 
     def cost(self, attempt: Attempt) -> Cost:
         return predict(shared(attempt))

@@ -1,0 +1,123 @@
+"""Signatures of processes: ECDSA on P-256 with SHA-256, by the key of a certificate.
+
+Protocol code gets `Credentials`, or `Verify` where it only checks others. Both are calls that a
+shell, a test or `MemoryAuthority` makes, so protocol code reads no file, no list and no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import (
+    decode_dss_signature,
+    encode_dss_signature,
+)
+
+from umpc.crypto.prg import digest
+from umpc.errors import CertificateError, LocalProtocolError
+
+SIGNATURE_BYTES = 64
+"""r and s of ECDSA, 32 bytes each, big-endian."""
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The order of P-256."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that a certificate names. key: its public key, an uncompressed point."""
+
+    name: str
+    role: str
+    key: bytes = field(repr=False)
+
+
+Sign = Callable[[bytes], bytes]
+"""Statement → signature."""
+Verify = Callable[[bytes], Holder]
+"""Certificate → its holder.
+
+Raises: CertificateError. Its culprit is the holder if the certificate is genuine and no longer
+counts. Otherwise it has no culprit: anybody may have made such a certificate.
+"""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The means by which a process signs, and checks what others signed.
+
+    certificate: its own, in DER.
+    """
+
+    name: str
+    certificate: bytes = field(repr=False)
+    sign: Sign = field(repr=False)
+    verify: Verify = field(repr=False)
+
+
+def signer(key: ec.EllipticCurvePrivateKey) -> Sign:
+    """The signing call of a key."""
+
+    def sign(statement: bytes) -> bytes:
+        r, s = decode_dss_signature(key.sign(statement, ec.ECDSA(hashes.SHA256())))
+        return r.to_bytes(32, "big") + s.to_bytes(32, "big")
+
+    return sign
+
+
+def point_of(key: ec.EllipticCurvePublicKey) -> bytes:
+    """A public key as an uncompressed point, as `Holder` has it."""
+    return key.public_bytes(form.Encoding.X962, form.PublicFormat.UncompressedPoint)
+
+
+@lru_cache(maxsize=1 << 14)  # one process may play all nodes, and each of them checks the same
+def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
+    """Whether the holder of a key signed the statement."""
+    if len(signature) != SIGNATURE_BYTES:
+        return False
+    r = int.from_bytes(signature[:32], "big")
+    s = int.from_bytes(signature[32:], "big")
+    public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
+    try:
+        public.verify(encode_dss_signature(r, s), statement, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+def verify_nobody(certificate: bytes) -> Holder:
+    """The `Verify` of estimates, in which no process takes part."""
+    raise LocalProtocolError("a certificate came up in an estimate, which has none")
+
+
+class MemoryAuthority:
+    """An authority for processes in one memory: simulations and tests. It protects nothing.
+
+    Its certificates are texts, and each key follows from the label, the name and the role.
+    """
+
+    def __init__(self, label: str):
+        self._label = label
+        self._holders: dict[bytes, Holder] = {}
+        self._issued: dict[tuple[str, str], Credentials] = {}
+
+    def credentials(self, name: str, role: str = "node") -> Credentials:
+        """The credentials of a process, the same at every call."""
+        if (name, role) not in self._issued:
+            certificate = f"{self._label}: {role} {name}".encode()
+            secret = int.from_bytes(digest(b"umpc key in memory 1", certificate), "big")
+            key = ec.derive_private_key(secret % (ORDER - 1) + 1, ec.SECP256R1())
+            self._holders[certificate] = Holder(name, role, point_of(key.public_key()))
+            self._issued[name, role] = Credentials(name, certificate, signer(key), self.verify)
+        return self._issued[name, role]
+
+    def verify(self, certificate: bytes) -> Holder:
+        """The holder of a certificate. Raises: CertificateError for one of another authority."""
+        if certificate not in self._holders:
+            raise CertificateError("a certificate of another authority came")
+        return self._holders[certificate]

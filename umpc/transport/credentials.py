@@ -1,0 +1,86 @@
+"""What protocol code signs with, and how it checks the certificates of others.
+
+    credentials_of(identity)      a node signs, and checks what all nodes signed
+    verifier_of(identity)            coordinator and dealer only check
+    verifier_of_members(identity)         shufflers: also certificates that have ended since
+
+Each call reads the clock, and the list of revoked certificates if there is one. Protocol code does
+neither.
+"""
+
+from __future__ import annotations
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization as form
+
+from umpc.crypto.signing import Credentials, Holder, Verify, point_of, signer
+from umpc.errors import CertificateError
+from umpc.transport.certificates import (
+    clock,
+    parse_certificate,
+    parse_key,
+    public_key_of,
+    refusing,
+    verify_certificate,
+)
+from umpc.transport.identity import Identity
+
+
+def credentials_of(identity: Identity) -> Credentials:
+    """The credentials of a process, by the certificate and key that its folder holds now.
+
+    Raises: CertificateError where they are damaged.
+    """
+    identity = identity.latest()
+    certificate = parse_certificate(identity.cert_pem, "the own cert.pem")
+    key = parse_key(identity.key_pem, "the own key.pem")
+    der = certificate.public_bytes(form.Encoding.DER)
+    return Credentials(identity.name, der, signer(key), verifier_of(identity))
+
+
+def verifier_of(identity: Identity) -> Verify:
+    """The check of a certificate: it is of the identity's authority, and counts now.
+
+    The list of revoked certificates is the one that the identity's folder holds at each call.
+
+    The error for another certificate names its holder as the culprit if it did count before.
+    """
+
+    def verify(der: bytes) -> Holder:
+        try:
+            revoked = identity.latest().revoked
+            names = verify_certificate(der, identity.ca_pem, now=clock(), revoked=revoked)
+        except CertificateError as error:
+            error.culprit = error.culprit or _former_holder(der, identity.ca_pem)
+            raise
+        return Holder(*names, point_of(public_key_of(der)))
+
+    return verify
+
+
+def verifier_of_members(identity: Identity) -> Verify:
+    """The check in members of an earlier run: of the identity's authority, whatever the date.
+
+    A release is sent to shufflers again, maybe after a member's certificate has ended. Each node
+    that calls then shows the certificate that it has now.
+    """
+    return lambda der: _holder(der, identity.ca_pem)
+
+
+def _holder(der: bytes, ca_pem: bytes) -> Holder:
+    """The holder of a certificate of the authority, as of the day of its issue.
+
+    Raises: CertificateError.
+    """
+    with refusing("the bytes shown as a certificate are none in DER"):
+        issued = x509.load_der_x509_certificate(der).not_valid_before_utc
+    authority = parse_certificate(ca_pem, "the authority's ca.pem")
+    name, role = verify_certificate(der, ca_pem, now=max(issued, authority.not_valid_before_utc))
+    return Holder(name, role, point_of(public_key_of(der)))
+
+
+def _former_holder(der: bytes, ca_pem: bytes) -> str | None:
+    try:
+        return _holder(der, ca_pem).name
+    except CertificateError:
+        return None
