@@ -79,4 +79,4 @@ def test_the_hash_is_the_same_in_every_version_that_can_run_together():
     assert computation_hash(TAU) == GOLDEN
 
 
-GOLDEN = "ac80b11219b0afa450bd10d6090b6ae10f3842b27a6d354bd7c4c2ec3dfed1ae"
+GOLDEN = "3a4800b389881fbe4c3ecb7d16b0446b7b8b6e7b3eefbb4a9de1f7eafa99e3a1"
