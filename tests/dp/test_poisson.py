@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from tests.support.statistical import N, SeededBits, accept, accept_only
+from tests.support.statistical import N_TRIALS, N, SeededBits, accept, accept_only
 from umpc.dp.balls import ball
 from umpc.dp.poisson import MOST_MEAN, LargePoisson, _table, acceptance, sample_poisson
 from umpc.dp.trials import TRIALS
@@ -29,7 +29,7 @@ def poisson_law(mean: Fraction):
 )
 def test_the_law_is_poisson(mean):
     bits = SeededBits(f"poisson {mean}")
-    drawn = [sample_poisson(mean, bits) for _ in range(N if mean > 256 else 6 * N)]
+    drawn = [sample_poisson(mean, bits) for _ in range(N_TRIALS if mean > 256 else 6 * N)]
     accept_only(drawn, poisson_law(mean), 0, int(3 * mean) + 60, bits)
 
 
@@ -40,7 +40,7 @@ def test_a_large_mean_is_normal_around_it(mean):
     """x - mean in units of sqrt(mean); the skewness, 1/sqrt(mean), is far below what the draws can
     show."""
     bits, unit = SeededBits(f"large poisson {mean}"), math.isqrt(int(mean))
-    drawn = [math.floor(1000 * (sample_poisson(mean, bits) - mean) / unit) for _ in range(N)]
+    drawn = [math.floor(1000 * (sample_poisson(mean, bits) - mean) / unit) for _ in range(N_TRIALS)]
     accept_only(drawn, lambda wrong: stats.norm(0, 1000 * wrong).cdf, -8000, 8000, bits)
 
 

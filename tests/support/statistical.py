@@ -22,6 +22,9 @@ ALPHA = 1e-6
 N = 5_000
 """Draws per test: few, for speed, but enough for the power checks to reject a wrong scale."""
 
+N_TRIALS = 2_000
+"""Draws per test of a sampler that makes all its trials in every draw: 1 to 3 ms each."""
+
 N_MOSTLY_ZERO = 40_000
 """Draws per test of a law with most mass at 0 (shape 1/16), where a draw tells less."""
 
