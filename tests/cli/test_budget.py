@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.ledgers import pay
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
 from umpc.node.budget.anchor import read_anchor
@@ -45,13 +46,13 @@ def worked(ledger: Ledger) -> None:
     """A study in every state."""
     ledger.reserve(A, Fraction(1, 3), name="kendall [bold]")
     ledger.reserve_delta(A, Fraction(1, 10**12))
-    ledger.charge(A, b"attempt", b"the share itself")
+    pay(ledger, A, b"attempt", b"the share itself")
     ledger.record_release(A)
     ledger.reserve(B, Fraction(1), Fraction(0), name="given-up")
     ledger.cancel(B)
     ledger.reserve(B, Fraction(2), name="given-up")
     ledger.reserve(C, Fraction(1, 2), Fraction(1, 10**10), name="charged")
-    ledger.charge(C, b"", b"")
+    pay(ledger, C, b"", b"")
 
 
 def run(config: Path, *arguments: str) -> str:

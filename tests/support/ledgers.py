@@ -36,7 +36,12 @@ def charged(ledger: Ledger, *studies: bytes, epsilon: Fraction = Fraction(1)) ->
     """Reserve and charge each study."""
     for study in studies:
         ledger.reserve(study, epsilon, D)
-        ledger.charge(study, b"attempt", b"share")
+        pay(ledger, study, b"attempt", b"share")
+
+
+def pay(ledger: Ledger, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> None:
+    """Hold the share of a reserved study, and charge it."""
+    ledger.charge(study, ledger.hold(study, attempt, share, table).attempt)
 
 
 def refused(path: Path, match: str, **options) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import A, B, C, D, opened
+from tests.support.ledgers import A, B, C, D, opened, pay
 from umpc.errors import LedgerError
 from umpc.node.budget.budget_account import FIRST_HASH, VERSION, row_hash
 
@@ -22,7 +22,7 @@ def tampered(path: Path, *statements: str) -> str:
     with opened(path) as ledger:
         for study in (A, B, C):
             ledger.reserve(study, Fraction(1, 2), D)
-            ledger.charge(study, b"attempt", b"share")
+            pay(ledger, study, b"attempt", b"share")
         ledger.verify()
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             for statement in statements:
@@ -156,7 +156,7 @@ def test_rows_with_right_hashes_still_have_to_make_sense(path, kind, study):
     """Who has the key can rewrite history, but not into an impossible one."""
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1), D)
-        ledger.charge(A, b"", b"")
+        pay(ledger, A, b"", b"")
         ledger._append(kind, study, Fraction(1), D)
         with pytest.raises(LedgerError, match=f"row 5 is wrong: '{kind}' cannot follow"):
             ledger.verify()
@@ -183,7 +183,7 @@ def test_a_history_rewritten_whole_without_the_key(path):
     """All hashes and the head are computed anew without the charge: the first row shows it."""
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1), D)
-        ledger.charge(A, b"", b"share")
+        pay(ledger, A, b"", b"share")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         rows, last = (
             other.execute("SELECT * FROM ledger WHERE kind != 'charge' ORDER BY seq").fetchall(),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import A, B, charged, copies, kinds, opened, refused
+from tests.support.ledgers import A, B, charged, copies, kinds, opened, pay, refused
 from umpc.errors import LedgerError
 from umpc.node.budget import anchor as anchors
 from umpc.node.budget.anchor import START, Mark, disagreement, read_anchor
@@ -57,7 +57,7 @@ def test_the_anchor_follows_every_row(path):
         for step in (
             lambda: ledger.reserve(A, Fraction(1)),
             lambda: ledger.reserve_delta(A, Fraction(0)),
-            lambda: ledger.charge(A, b"", b""),
+            lambda: pay(ledger, A, b"", b""),
             lambda: ledger.record_release(A),
             lambda: ledger.reserve(B, Fraction(1)),
             lambda: ledger.cancel(B),
@@ -92,7 +92,7 @@ def test_a_crash_after_the_row_and_before_the_anchor(path, monkeypatch):
         ledger.reserve(A, Fraction(1), Fraction(0))
         monkeypatch.setattr(anchors, "write_durably", disk_full)
         with pytest.raises(LedgerError, match="the system refused"):
-            ledger.charge(A, b"1", b"share")
+            pay(ledger, A, b"1", b"share")
         with pytest.raises(LedgerError, match="Start the node again"):
             ledger.released(A)
         monkeypatch.undo()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.ledgers import TOTAL, A, B, D, balance, charged, kinds, opened
+from tests.support.ledgers import TOTAL, A, B, D, balance, charged, kinds, opened, pay
 from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.budget.budget_account import VERSION, Account
 from umpc.node.budget.ledger import StoredAnswer
@@ -60,7 +60,7 @@ def test_an_answer_without_a_charge_or_a_digest_is_refused(path):
         ledger.reserve(A, TOTAL, D)
         with pytest.raises(LedgerError, match="a charge was expected before an answer"):
             ledger.answer(A, b"", ASKED, b"")
-        ledger.charge(A, b"", b"")
+        pay(ledger, A, b"", b"")
         with pytest.raises(LedgerError, match="a digest of 32 bytes"):
             ledger.answer(A, b"", b"short", b"")
         assert ledger.answered(A) is None

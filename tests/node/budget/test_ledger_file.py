@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import TOTAL, A, B, D, balance, kinds, opened
+from tests.support.ledgers import TOTAL, A, B, D, balance, kinds, opened, pay
 from umpc.errors import InsufficientBudget, LedgerError
 from umpc.node.budget.ledger import Ledger, StoredRelease
 
@@ -25,7 +25,7 @@ def test_a_commit_is_visible_to_others_when_the_call_returns(path):
         assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert ledger._db.execute("PRAGMA synchronous").fetchone() == (2,)
         ledger.reserve(A, Fraction(1), D)
-        ledger.charge(A, b"attempt", b"share")
+        pay(ledger, A, b"attempt", b"share")
         found = other.execute(
             "SELECT kind, epsilon, share FROM ledger ORDER BY seq DESC LIMIT 1"
         ).fetchone()
@@ -40,7 +40,7 @@ def test_only_its_owner_may_read_the_file(path):
 def test_a_changed_total_is_a_row(path):
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(4), D)
-        ledger.charge(A, b"", b"")
+        pay(ledger, A, b"", b"")
     with opened(path, Fraction(15, 2)) as ledger:
         assert ledger.balance() == balance("15/2", 4, 0, "7/2")
     with opened(path, Fraction(3)) as ledger:  # lowered below what is spent
@@ -125,7 +125,7 @@ def test_after_a_failed_write_the_disk_alone_counts(path):
             "BEGIN SELECT RAISE(FAIL, 'full'); END"
         )
         with pytest.raises(LedgerError, match="the system refused") as caught:
-            ledger.charge(A, b"", b"share")
+            pay(ledger, A, b"", b"share")
         assert "full" in caught.value.detail and "full" not in caught.value.message
         with pytest.raises(LedgerError, match="Start the node again"):
             ledger.released(A)
@@ -177,7 +177,7 @@ def test_killed_after_reserve(path):
 def test_killed_after_charge(path):
     body = """
 ledger.reserve(b'A', Fraction(2), D)
-ledger.charge(b'A', b'1', b'share')
+pay(ledger, b'A', b'1', b'share')
 ledger.reserve(b'B', Fraction(1), D)
 """
     assert killed(path, body) == ["done"]
@@ -191,7 +191,7 @@ def test_killed_while_writing(path):
 for i in range(100000):
     study = i.to_bytes(4, "big")
     ledger.reserve(study, Fraction(1, 100000), D)
-    ledger.charge(study, b"1", study)
+    pay(ledger, study, b"1", study)
     print(i, flush=True)
 """
     said = killed(path, body, lines=20)

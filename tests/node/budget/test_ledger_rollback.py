@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ledgers import A, B, C, charged, copies, kinds, opened, refused
+from tests.support.ledgers import A, B, C, charged, copies, kinds, opened, pay, refused
 from umpc.errors import LedgerError
 from umpc.node.budget.anchor import Mark, read_anchor
 
@@ -46,7 +46,7 @@ def test_a_ledger_without_its_last_row(path):
             closing(sqlite3.connect(f"{path}.copy")) as copy,
         ):
             live.backup(copy)
-        ledger.charge(A, b"", b"")
+        pay(ledger, A, b"", b"")
     for suffix in ("-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     os.replace(f"{path}.copy", path)

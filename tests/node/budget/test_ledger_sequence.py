@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.support.ledgers import balance, opened
+from tests.support.ledgers import balance, opened, pay
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError, UmpcError
 from umpc.node.budget.budget_account import Balance
 from umpc.node.budget.ledger import StoredAnswer
@@ -39,7 +39,7 @@ def test_threads(path, scarce):
             refusals.append(error)
             ledger.cancel(bytes([number]))
         else:
-            ledger.charge(bytes([number]), b"", bytes([number]))
+            pay(ledger, bytes([number]), b"", bytes([number]))
 
     totals = (Fraction(5), Fraction(2)) if scarce == "epsilon" else (Fraction(50), Fraction(1))
     with opened(path, *totals) as ledger:
@@ -83,7 +83,7 @@ def test_threads_that_do_anything(seed, total, delta):
                     case 3 if choose.random() < 0.5:
                         ledger.cancel(study)
                     case _:
-                        ledger.charge(study, b"", study)
+                        pay(ledger, study, b"", study)
             except UmpcError:
                 pass
             for left in (ledger.balance(), ledger.delta()):
@@ -174,9 +174,9 @@ class AnySequence(RuleBasedStateMachine):
     def charge(self, study, share):
         if study not in self.open_ or self.open_[study][1] is None:
             with pytest.raises(LedgerError):
-                self.ledger.charge(study, b"attempt", share)
+                self.pay(ledger, study, b"attempt", share)
             return
-        self.ledger.charge(study, b"attempt", share)
+        self.pay(ledger, study, b"attempt", share)
         epsilon, delta = self.open_.pop(study)
         self.spent, self.spent_delta = self.spent + epsilon, self.spent_delta + delta
         self.charged[study] = share
