@@ -44,6 +44,17 @@ def pay(ledger: Ledger, study: bytes, attempt: bytes, share: bytes, table: bytes
     ledger.charge(study, ledger.hold(study, attempt, share, table).attempt)
 
 
+def former(ledger: Ledger, study: bytes, epsilon: Fraction, delta: Fraction | None) -> None:
+    """Write the row of a reservation, as earlier versions did."""
+    ledger._append("reserve", study, epsilon, delta)
+
+
+def former_charge(ledger: Ledger, study: bytes) -> None:
+    """Write the row of a charge after that of its reservation, as earlier versions did."""
+    cost = ledger._account.open[study]
+    ledger._append("charge", study, cost.epsilon, cost.delta, attempt=b"attempt", share=b"share")
+
+
 def refused(path: Path, match: str, **options) -> str:
     """Return the refusal. It is asked for twice, since looking must not change anything."""
     before = contents(path.parent)

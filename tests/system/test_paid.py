@@ -14,7 +14,7 @@ import pytest
 
 from tests.system.conftest import Lab, Outcome
 from tests.system.test_ledger_crash import beside, share_of, start_again
-from umpc.errors import AlreadyReleased, PeerLost
+from umpc.errors import PeerLost
 
 EPSILON = Fraction(1, 10)
 AT_A_NODE = [
