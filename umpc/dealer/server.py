@@ -148,7 +148,7 @@ class DealerServer(rpc.DealerServicer):
         self._running.pop(attempt.id, None)
         self._dealt[attempt.id] = error
         ended = [key for key in self._dealt if key not in self._running]
-        for key in ended[: len(ended) - REMEMBERED]:
+        for key in ended[: max(0, len(ended) - REMEMBERED)]:
             del self._dealt[key]
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
         if error is None:
