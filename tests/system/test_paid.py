@@ -15,7 +15,7 @@ import pytest
 from tests.system.conftest import SHUFFLERS, Lab, Outcome
 from tests.system.test_ledger_crash import beside, held_by, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
-from umpc.errors import PeerLost
+from umpc.errors import AlreadyReleased, PeerLost
 
 EPSILON = Fraction(1, 10)
 AT_A_NODE = [

@@ -8,6 +8,7 @@ a study.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -57,9 +58,10 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
     """Return the sizes of unnamed files that the node has open beside its ledger."""
     folder, sizes = Path(f"/proc/{lab.served[name].process.pid}/fd"), []
     for link in folder.iterdir():
-        target = os.readlink(link)
-        if target.startswith(str(lab.folder)) and target.endswith("(deleted)"):
-            sizes.append(link.stat().st_size)
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            target = os.readlink(link)
+            if target.startswith(str(lab.folder)) and target.endswith("(deleted)"):
+                sizes.append(link.stat().st_size)
     return sizes
 
 
