@@ -333,7 +333,7 @@ def test_a_write_that_fails_at_any_step_is_read_again_from_the_disk(path, step, 
 
     with opened(path) as ledger:
         held(ledger, A)
-        monkeypatch.setattr("umpc.node.budget.ledger.failpoint", fails)
+        monkeypatch.setattr("umpc.node.budget.ledger_store.failpoint", fails)
         with pytest.raises(LedgerError, match="the system refused"):
             ledger.charge(A, b"attempt")
         monkeypatch.undo()
