@@ -9,7 +9,7 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test compose-test audit bench pictures figures profile native oracles lint docs architecture \
+.PHONY: help demo test compose-test audit crash bench pictures figures profile native oracles lint docs architecture \
         settings proto install clean
 
 help:  ## print this list
@@ -44,6 +44,9 @@ compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a doc
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit
+
+crash: $(VENV)/.dev  ## kill processes at 200 moments after the first charge, and finish each study
+	$(BIN)/python -m tests.system.crash --moments 200
 
 bench: $(VENV)/.dev  ## print every figure next to its target; compile the sign gate first if there is a compiler
 	@if command -v cc > /dev/null; then $(MAKE) --no-print-directory native; fi

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.ledgers import pay
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
 from umpc.node.budget.anchor import read_anchor
@@ -45,13 +46,13 @@ def worked(ledger: Ledger) -> None:
     """A study in every state."""
     ledger.reserve(A, Fraction(1, 3), name="kendall [bold]")
     ledger.reserve_delta(A, Fraction(1, 10**12))
-    ledger.charge(A, b"attempt", b"the share itself")
-    ledger.record_release(A)
-    ledger.reserve(B, Fraction(1), Fraction(0), name="given-up")
+    pay(ledger, A, b"attempt", b"the share itself")
+    ledger.reserve(B, Fraction(1), Fraction(0), name="held")
     ledger.cancel(B)
-    ledger.reserve(B, Fraction(2), name="given-up")
+    ledger.reserve(B, Fraction(2), Fraction(0), name="held")
+    ledger.hold(B, b"attempt", b"the share itself")
     ledger.reserve(C, Fraction(1, 2), Fraction(1, 10**10), name="charged")
-    ledger.charge(C, b"", b"")
+    pay(ledger, C, b"", b"")
 
 
 def run(config: Path, *arguments: str) -> str:
@@ -82,9 +83,9 @@ def test_show_as_json_while_the_node_runs(config):
         (s["hash"], s["name"], s["epsilon"], s["delta"], s["state"]) for s in shown["studies"]
     ]
     assert states == [
-        (A.hex(), "kendall [bold]", "1/3", "1/1000000000000", "released"),
-        (B.hex(), "given-up", "2", None, "reserved"),
+        (A.hex(), "kendall [bold]", "1/3", "1/1000000000000", "charged"),
         (C.hex(), "charged", "1/2", "1/10000000000", "charged"),
+        (B.hex(), "held", "2", "0", "held until then"),
     ]
 
 
@@ -93,7 +94,7 @@ def test_a_study_that_was_asked_and_answered_keeps_its_name_and_cost(config):
         worked(ledger)
         ledger.answer(C, b"", b"q" * 32, b"the answer itself")
         shown = run(config, "show", "--format", "json")
-    last = json.loads(shown)["studies"][-1]
+    last = json.loads(shown)["studies"][1]
     assert (last["name"], last["epsilon"], last["state"]) == ("charged", "1/2", "answered")
     assert "the answer itself" not in shown
 
@@ -110,14 +111,40 @@ def test_show_as_a_table(config):
         "kendall [bold]",
         "a1a1a1a1a1a1a1a1",
         "5/6",
-        "released",
-        "given back",
-        "not yet known",
+        "charged",
+        "held until then",
         "agrees",
     ):
-        assert (text in shown) == (text not in ("given back",)), shown
+        assert text in shown, shown
+    with node(config) as ledger:
+        ledger.drop(B)
+    assert "held until" not in run(config, "show")
+
+
+def test_a_ledger_of_an_earlier_version_is_shown_with_its_reservations(config):
+    with node(config) as ledger:
+        ledger._append("reserve", B, Fraction(2), note="cut off")
+        ledger._append("reserve", C, Fraction(1), Fraction(0), note="former")
+        ledger._append("charge", C, Fraction(1), Fraction(0))
+        ledger._append("release", C)
+        shown = json.loads(run(config, "show", "--format", "json"))
+    states = [(s["name"], s["epsilon"], s["delta"], s["state"]) for s in shown["studies"]]
+    assert states == [("cut off", "2", None, "reserved"), ("former", "1", "0", "released")]
     node(config).close()
     assert "given back" in run(config, "show")  # the next start returned it
+
+
+def test_a_held_attempt_that_was_edited_is_shown_and_does_not_verify(config):
+    import sqlite3
+
+    with node(config) as ledger:
+        worked(ledger)
+        with sqlite3.connect(config.parent / "ledger") as other:
+            other.execute("UPDATE held SET epsilon = '1/4'")
+        other.close()
+        assert f"the held attempt of {B.hex()} is wrong" in run(config, "show")
+        with pytest.raises(LedgerError, match="the held attempt of b2b2b2b2b2b2b2b2 is wrong"):
+            run(config, "verify")
 
 
 def test_no_output_holds_a_share(config):
@@ -162,7 +189,7 @@ def test_verify_fails_where_the_ledger_is_edited(config):
             other.execute("UPDATE ledger SET epsilon = '1/4' WHERE kind = 'charge'")
         other.close()
         for command in ("show", "verify", "anchor"):
-            with pytest.raises(LedgerError, match="row 5 is wrong"):
+            with pytest.raises(LedgerError, match="row 3 is wrong"):
                 run(config, command)
 
 

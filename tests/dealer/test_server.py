@@ -86,6 +86,19 @@ def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(deriv
     asyncio.run(scenario())
 
 
+def test_its_memory_does_not_grow_with_attempts_that_have_ended(monkeypatch):
+    """It remembers the last few, and every one that still runs."""
+    monkeypatch.setattr(server, "REMEMBERED", 5)
+    here = dealer()
+    here._running[b"runs"] = here._dealt[b"runs"] = None
+    for number in range(20):
+        attempt = SimpleNamespace(id=bytes([number]), study=STUDY)
+        here._dealt[attempt.id] = None
+        here._ended(attempt, None)
+        assert list(here._dealt)[1:] == [bytes([n]) for n in range(number + 1)][-5:]
+    assert b"runs" in here._dealt
+
+
 def test_a_node_that_goes_away_meanwhile_takes_nothing_from_the_others(derived):
     async def scenario() -> None:
         here = dealer()

@@ -36,7 +36,23 @@ def charged(ledger: Ledger, *studies: bytes, epsilon: Fraction = Fraction(1)) ->
     """Reserve and charge each study."""
     for study in studies:
         ledger.reserve(study, epsilon, D)
-        ledger.charge(study, b"attempt", b"share")
+        pay(ledger, study, b"attempt", b"share")
+
+
+def pay(ledger: Ledger, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> None:
+    """Hold the share of a reserved study, and charge it."""
+    ledger.charge(study, ledger.hold(study, attempt, share, table).attempt)
+
+
+def former(ledger: Ledger, study: bytes, epsilon: Fraction, delta: Fraction | None) -> None:
+    """Write the row of a reservation, as earlier versions did."""
+    ledger._append("reserve", study, epsilon, delta)
+
+
+def former_charge(ledger: Ledger, study: bytes) -> None:
+    """Write the row of a charge after that of its reservation, as earlier versions did."""
+    cost = ledger._account.open[study]
+    ledger._append("charge", study, cost.epsilon, cost.delta, attempt=b"attempt", share=b"share")
 
 
 def refused(path: Path, match: str, **options) -> str:

@@ -18,6 +18,7 @@ from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import field_entry, write_study_file
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledgerfile import Place, read_beside
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
@@ -206,14 +207,9 @@ class Lab:
             ledger.close()
 
     def reserved_by_the_living(self, name: str) -> int:
-        """Return the number of open reservations in a running node's ledger."""
-        import sqlite3
-
-        with sqlite3.connect(
-            f"file:{self.folder / f'{name}-ledger.sqlite'}?mode=ro", uri=True
-        ) as db:
-            kinds = [kind for (kind,) in db.execute("SELECT kind FROM ledger ORDER BY seq")]
-        return kinds.count("reserve") - kinds.count("cancel") - kinds.count("charge")
+        """Return the number of attempts that a running node holds, and reserves for, on disk."""
+        place = Place.of(self.folder / f"{name}-ledger.sqlite")
+        return len(read_beside(place).account.open)
 
 
 @pytest.fixture

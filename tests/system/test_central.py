@@ -69,7 +69,7 @@ def test_no_site_does_it_unless_its_administrator_says_so(lab):
         "show all records of these fields to the coordinator 'coordinator': 'age', 'balance'"
         in outcome.last_line
     )
-    assert outcome.last_line.endswith("no epsilon was charged.")
+    assert outcome.last_line.endswith("no epsilon was charged in this run.")
     rules(here, "node-1", "trusted_curator = true")
     outcome = here.run(**STUDY)
     assert outcome.code == PolicyRefused.exit_code and "node-2 allows no" in outcome.last_line

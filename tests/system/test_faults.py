@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -90,16 +92,20 @@ def test_a_node_that_dies_at_the_release_leaves_no_result(lab, point):
     assert here.spent("node-2") == (0 if point == "before-charge" else 1)
 
 
-def test_a_study_that_only_some_released_is_not_run_again(lab):
+def test_a_study_that_only_some_released_and_another_lost_is_not_run_again(lab):
+    """node-2 comes back without what it held: its ledger's table of held attempts is emptied."""
     here = lab(2, {"node-2": {"UMPC_FAILPOINT": "before-charge:kill"}}).start()
     assert here.run().code == PeerLost.exit_code
     here.wait_for_log("node-1", "charged, the share leaves")
     here.disarm()
+    with closing(sqlite3.connect(here.folder / "node-2-ledger.sqlite")) as ledger, ledger:
+        assert ledger.execute("DELETE FROM held").rowcount == 1
     here.deployment.start_node("node-2", here.table("node-2"), "10")
     here.served.update(here.deployment.wait_until_ready())
     outcome = here.run()
     assert outcome.code == AlreadyReleased.exit_code, outcome.error
-    assert "node-1" in outcome.last_line and "new name" in outcome.last_line
+    assert "released before by node-1" in outcome.last_line and "new name" in outcome.last_line
+    assert "node-2 no longer has its part" in outcome.last_line
     assert here.run(name="lab-2").code == 0
 
 

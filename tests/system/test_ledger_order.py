@@ -117,9 +117,10 @@ def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
         moved = one(calls, "rename", f'"{path}.anchor"', synced.ended)
         return written, one(calls, "fsync", f"<{path.parent}>", moved.ended)
 
-    _, prepared = anchored(rows["delta"])
+    _, prepared = anchored(rows["total"])
     written, durable = anchored(rows["charge"])
-    committed = one(calls, "fdatasync", f"{path}-wal>", prepared.ended)
+    held = one(calls, "fdatasync", f"{path}-wal>", prepared.ended)
+    committed = one(calls, "fdatasync", f"{path}-wal>", held.ended)
     # The kernel cannot always tell strace which socket it is, so every socket counts.
     sent = [
         call for call in calls if call.name in ("sendmsg", "sendto") and call.began > durable.ended
@@ -127,7 +128,8 @@ def the_charge_is_on_disk_before_the_share_is_sent(lab, tmp_path):
     after = [call for call in sent if call.result >= SHARE_BYTES]
     assert after, f"nothing as long as the share was sent after the charge was on disk, only {sent}"
     share = after[0]
-    assert prepared.ended < committed.ended < written.began < durable.ended < share.began
+    assert prepared.ended < held.ended < committed.began
+    assert committed.ended < written.began < durable.ended < share.began
     wal = [call for call in calls if call.name == "fdatasync" and f"{path}-wal>" in call.text]
     assert not [call for call in wal if written.began < call.began < share.began], (
         "the anchor came before the row"

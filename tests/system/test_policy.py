@@ -34,7 +34,9 @@ def approve(here: Lab, name: str, what: str, *arguments: str) -> str:
 def refused(outcome: Outcome, error: type, *words: str) -> None:
     assert outcome.code == error.exit_code, outcome.error
     assert [word for word in words if word not in outcome.last_line] == [], outcome.last_line
-    assert outcome.last_line.endswith("Nothing was released and no epsilon was charged.")
+    assert outcome.last_line.endswith(
+        "Nothing was released and no epsilon was charged in this run."
+    )
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from umpc.node.budget.budget_account import Account, Balance, Row
+    from umpc.node.budget.held_attempts import HeldAttempt
     from umpc.node.budget.ledgerfile import Place, Snapshot
     from umpc.node.config import NodeConfig
 
@@ -39,16 +41,26 @@ STATES = {
     "answer": "answered",
     "release": "released",
 }
-"""Kind of a ledger's row → state of its study after that row."""
+"""Kind of a ledger's row → state of its study after that row. Reservations are rows only in ledgers
+of earlier versions.
+"""
+
+
+NAMING = ("reserve", "charge")
+"""The kinds of rows whose note is the study's name."""
 
 
 @click.group()
 def budget() -> None:
     """Show a site's privacy budget, and verify its ledger.
 
-    The ledger is a file with one row for every reservation, charge and release. Each row's hash
-    covers all rows before it. The anchor is a second file, best on another disk, with the hash of
-    the last row. It shows if somebody has put an older copy of the ledger back.
+    The ledger is a file with one row for every charge and answer. Each row's hash covers all rows
+    before it. The anchor is a second file, best on another disk, with the hash of the last row. It
+    shows if somebody has put an older copy of the ledger back.
+
+    A held attempt is finished and not yet released. It reserves its cost until it is charged or
+    dropped, or the time of hold_hours in node.toml is up. A study that is still running, or that is
+    prepared ahead, reserves in the node's memory, and no command shows that.
 
     \b
     umpc budget show --config node.toml
@@ -68,7 +80,7 @@ def budget() -> None:
     help="A table for people, or one JSON object for programs.",
 )
 def show(config: Path, style: str) -> None:
-    """Show how much budget is spent, reserved and left, and each study."""
+    """Show how much budget is spent, held and left, and each study."""
     from umpc.node.budget.ledgerfile import read_beside
 
     _, place = _place(config)
@@ -92,6 +104,8 @@ def verify(config: Path) -> None:
     snapshot = read_beside(place)
     if snapshot.fault:
         raise place.astray(snapshot.fault)
+    for study in snapshot.damaged:
+        raise place.damaged(f"the held attempt of {study.hex()[:DIGITS]} is wrong")
     click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
     click.echo(str(snapshot.head))
 
@@ -148,17 +162,30 @@ class StudyEntry(TypedDict):
     state: str
 
 
-def studies(rows: list[Row]) -> list[StudyEntry]:
+def studies(rows: list[Row], held: list[HeldAttempt]) -> list[StudyEntry]:
     """One entry for each study: its cost, or what it would have cost, and its state.
 
-    The order is that of each study's last row.
+    The order is that of each study's last row; held attempts follow.
     """
     found: dict[bytes, StudyEntry] = {}
     for row in rows:
         if row.kind in STATES:
             before = found.pop(row.study, None)
             found[row.study] = _entry(row, before if row.kind != "reserve" else None)
-    return list(found.values())
+    return [*found.values(), *map(_held_entry, held)]
+
+
+def _held_entry(held: HeldAttempt) -> StudyEntry:
+    """The entry of an attempt that is held; it shows until when."""
+    until = datetime.fromtimestamp(held.until, UTC).isoformat(timespec="seconds")
+    return {
+        "when": until,
+        "hash": held.study.hex(),
+        "name": held.name,
+        "epsilon": held.epsilon,
+        "delta": held.delta,
+        "state": "held until then",
+    }
 
 
 def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
@@ -169,7 +196,7 @@ def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
     return {
         "when": row.at,
         "hash": row.study.hex(),
-        "name": row.note if row.kind == "reserve" else name,
+        "name": row.note if row.kind in NAMING and row.note else name,
         "epsilon": row.epsilon or epsilon,
         "delta": delta if row.delta is None else row.delta,
         "state": STATES[row.kind],
@@ -191,7 +218,7 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
         "row_hash": snapshot.head.hash.hex(),
         "epsilon": _amounts(account.epsilon()),
         "delta": _amounts(account.delta()),
-        "studies": [_exact(study) for study in studies(snapshot.rows)],
+        "studies": [_exact(study) for study in studies(snapshot.rows, snapshot.held)],
     }
 
 
@@ -220,10 +247,11 @@ def _print(snapshot: Snapshot, place: Place) -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 110)
     console.print(_sums(snapshot.account))
-    table = _studies(snapshot.rows)
+    table = _studies(snapshot)
     console.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
-    for line in (f"ledger {place.ledger}, {snapshot.head}", state):
+    damaged = [f"the held attempt of {study.hex()} is wrong" for study in snapshot.damaged]
+    for line in (f"ledger {place.ledger}, {snapshot.head}", state, *damaged):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
@@ -241,7 +269,7 @@ def _sums(account: Account) -> Table:
     return table
 
 
-def _studies(rows: list[Row]) -> Table:
+def _studies(snapshot: Snapshot) -> Table:
     """One line for each study."""
     from rich.markup import escape
     from rich.table import Table
@@ -249,7 +277,7 @@ def _studies(rows: list[Row]) -> Table:
     table = Table(title="studies", title_justify="left")
     for head in ("when", "hash", "name", "epsilon", "delta", "state"):
         table.add_column(head)
-    for study in studies(rows):
+    for study in studies(snapshot.rows, snapshot.held):
         table.add_row(
             study["when"],
             study["hash"][:DIGITS],

@@ -81,11 +81,13 @@ async def _lead(
     links = [NodeLink(node, tell) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
+    conductor = Conductor(side, links, tell, started, shufflers)
     try:
         await each(parties, "connect", lambda link: link.open(identity))
-        return await lead(Conductor(side, links, tell, started, shufflers))
+        return await lead(conductor)
     except UmpcError as error:
-        await asyncio.gather(*(link.abort(error) for link in links))
+        keep = conductor.may_be_charged
+        await asyncio.gather(*(link.abort(error, keep=keep) for link in links))
         raise
     finally:
         await asyncio.gather(*(link.close() for link in parties))

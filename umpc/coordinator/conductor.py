@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from umpc.coordinator.links import NodeLink, Tell, each
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased
 from umpc.failpoints import failpoint
-from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
 from umpc.study import messages as m
 from umpc.study.report import Measured, Moment, Report, count_online
 
@@ -20,7 +20,7 @@ ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
 
 Expected = TypeVar("Expected")
-PROPOSED: tuple[type[m.Accepted | m.Released], ...] = (m.Accepted, m.Released)
+PROPOSED: tuple[type[Proposed], ...] = (m.Accepted, m.Held, m.Released)
 """The answers to a proposal."""
 Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 """The part of a step that each shuffler does while the nodes do theirs."""
@@ -52,20 +52,24 @@ class Conductor:
         self.shufflers = shufflers
         self.seconds = side.study.seconds_per_step
         self.moments: list[Moment] = []
+        self.may_be_charged = False
+        """Whether some node may have charged for an attempt that another node holds."""
 
     async def conduct(self) -> Report:
-        """A run, from the start or from what was prepared: the nodes know which."""
-        proposal = self.side.propose()
-        answers = await self._ask("propose", proposal, PROPOSED)
+        """A run, from the start or from what was prepared or held: the nodes know which."""
+        answers = await self._ask("propose", self.side.propose(), PROPOSED)
+        answers = await self._take_up(answers)
         agree = self.side.agree(answers)
         if agree is None:
-            return await self._replay([a for a in answers if isinstance(a, m.Released)])
+            return await self._complete([a for a in answers if not isinstance(a, m.Accepted)])
         opened = await self._ask("agree", agree, (m.Opened,))
         offline = time.perf_counter()
         prepared = await self._prepare(opened)
         online = time.perf_counter()
         ready = await self._ask("evaluate", self.side.evaluate(), (m.Ready,))
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
+        self.may_be_charged = True
+        failpoint("before-release")
         released = await self._ask("release", m.Release(), (m.Released,), self._collect)
         asked, answered = await self._question(released)
         revealed = [
@@ -89,11 +93,18 @@ class Conductor:
         """All steps before the data. What they made then waits at the nodes."""
         proposal = self.side.propose(ahead=True)
         answers = await self._ask("propose", proposal, PROPOSED)
-        agree = self.side.agree(answers)
-        if agree is None:
+        self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
+        standing = self.side.standing(answers)
+        if standing is Standing.REPLAY:
             raise AlreadyReleased(
                 f"the study {self.side.study.name!r} was released before, so there is nothing to "
                 f"prepare; `umpc study run` shows its stored result at no cost"
+            )
+        agree = self.side.agree(answers) if standing is Standing.ANEW else None
+        if agree is None:
+            raise AlreadyReleased(
+                f"nodes hold an attempt of the study {self.side.study.name!r} that was finished "
+                f"before, so there is nothing to prepare; `umpc study run` finishes it"
             )
         await self._prepare(await self._ask("agree", agree, (m.Opened,)))
         parked = await self._ask("park", m.Park(), (m.Parked,))
@@ -124,16 +135,47 @@ class Conductor:
         self.side.check_prepared(prepared)
         return prepared
 
-    async def _replay(self, answers: list[m.Released]) -> Report:
-        """The report of an earlier release; shufflers get the messages once more, at no cost."""
+    async def _take_up(self, answers: list[Proposed]) -> list[Proposed]:
+        """The answers with which the study goes on.
+
+        Nodes that hold an attempt which cannot be finished drop it, since nobody has charged.
+        """
+        self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
+        if self.side.standing(answers) is not Standing.DROP:
+            return answers
+        holders = [
+            link for link, a in zip(self.links, answers, strict=True) if isinstance(a, m.Held)
+        ]
+        again = iter(await self._ask("propose", m.Drop(), (m.Accepted,), links=holders))
+        self.may_be_charged = False
+        return [next(again) if isinstance(answer, m.Held) else answer for answer in answers]
+
+    async def _complete(self, answers: list[Finished]) -> Report:
+        """The report of an attempt that every node has finished in an earlier run.
+
+        Nodes that hold it charge for it and release it now. All others send what they released
+        before, at no cost; shufflers get it once more from all.
+        """
         heaps = self.side.heaps
+        links = self.links
+        beside: Beside | None = None
         if heaps is not None:
             begin = self._begin_shuffling(heaps.recall(answers))
             await each(self.shufflers, "prepare", begin)
-            answers = await self._ask("release", m.Release(), (m.Released,), self._collect)
-        await self._question(answers)
+            beside = self._collect
+        else:
+            links = [link for link, a in zip(links, answers, strict=True) if isinstance(a, m.Held)]
+        fresh: Iterator[m.Released] = iter(())
+        if links:
+            asked = await self._ask("release", m.Release(), (m.Released,), beside, links)
+            fresh = iter(asked)
+        released = [
+            answer if isinstance(answer, m.Released) and heaps is None else next(fresh)
+            for answer in answers
+        ]
+        await self._question(released)
         measured = Measured(replayed=True, seconds_total=self._elapsed(self.started))
-        return await asyncio.to_thread(self.side.replay, answers, measured)
+        return await asyncio.to_thread(self.side.replay, released, measured)
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:
         """A job for each shuffler: its run begins, and the last one compares all runs."""
@@ -156,9 +198,14 @@ class Conductor:
         message: m.CoordinatorMessage,
         kinds: tuple[type[Expected], ...],
         beside: Beside | None = None,
+        links: list[NodeLink] | None = None,
     ) -> list[Expected]:
-        """Send to all nodes, and wait for everybody's answer of one of these kinds."""
-        self.tell(step, 0, len(self.links))
+        """Send to all nodes, and wait for everybody's answer of one of these kinds.
+
+        Args: links: where not all nodes are asked.
+        """
+        asked_links = self.links if links is None else links
+        self.tell(step, 0, len(asked_links))
         found: dict[str, Expected] = {}
 
         async def ask(link: NodeLink | ShufflerLink) -> None:
@@ -170,13 +217,14 @@ class Conductor:
             answer = await link.ask(step, message, kinds, self.seconds + ANSWER_SECONDS)
             self.moments.append(Moment(step, link.node.name, asked, self._elapsed(self.started)))
             found[link.node.name] = answer
-            self.tell(step, len(found), len(self.links))
+            failpoint(f"answered-{step}")
+            self.tell(step, len(found), len(asked_links))
 
-        parties: Sequence[NodeLink | ShufflerLink] = self.links
+        parties: Sequence[NodeLink | ShufflerLink] = asked_links
         if beside is not None:
-            parties = [*self.links, *self.shufflers]
+            parties = [*asked_links, *self.shufflers]
         await each(parties, step, ask)
-        return [found[link.node.name] for link in self.links]
+        return [found[link.node.name] for link in asked_links]
 
     def _timeline(self) -> tuple[Moment, ...]:
         """All moments, node after node in the study's order."""

@@ -30,10 +30,14 @@ The failure of the process that died is better than that of a peer that misses i
 ABORT_SECONDS = 1
 """Seconds that a node may take to hang up after it was told that the study has ended."""
 
-UNCHARGED = "Nothing was released and no epsilon was charged"
+UNCHARGED = "Nothing was released and no epsilon was charged in this run"
+AGAIN = "Run the study again under its name: it then finishes, and no node charges twice"
 WHAT_HOLDS = {
-    "release": "Nothing was released and some nodes may have charged epsilon",
-    "ask": "There is no result, and all nodes have charged epsilon for their first message",
+    "release": f"There is no result yet, and some nodes may have charged epsilon. {AGAIN}",
+    "ask": (
+        "There is no result yet, and all nodes have charged epsilon for their first message. "
+        f"{AGAIN}"
+    ),
 }
 """The state that a failure in a step leaves behind."""
 
@@ -80,11 +84,14 @@ class NodeLink:
                 case _:
                     raise self._stream.violation(f"sent {type(answer).__name__}")
 
-    async def abort(self, error: UmpcError) -> None:
-        """Tell the node why the study ends. A node that is gone gets no message."""
+    async def abort(self, error: UmpcError, *, keep: bool) -> None:
+        """Tell the node why the study ends. A node that is gone gets no message.
+
+        Args: keep: some node may have charged, so the node keeps an attempt that it holds.
+        """
         if not self._stream.is_open:
             return
-        reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}")
+        reason = m.Abort(error.culprit or "", f"the study was ended: {error.message}", keep)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ABORT_SECONDS):
                 await self._stream.write(codec.encode_coordinator(reason))

@@ -52,6 +52,12 @@ The nodes wait for the whole step. So the dealer can tell them which node is mis
 """
 QUEUE_BYTES = 8 << 20
 """Largest amount of material that waits for one node."""
+REMEMBERED = 1024
+"""Number of ended attempts that the dealer remembers, so that proposals do not fill its memory.
+
+An attempt that it has forgotten would be dealt anew, with material that is independent of the
+former. An honest node asks once, so that shows nobody anything.
+"""
 
 
 class DealerServer(rpc.DealerServicer):
@@ -73,7 +79,7 @@ class DealerServer(rpc.DealerServicer):
         self.verify = verify or verifier_of(identity)
         self._running: dict[bytes, AttemptRun] = {}
         self._dealt: dict[bytes, UmpcError | None] = {}
-        """The error that ended an attempt early, or None, by the attempt's id."""
+        """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
 
@@ -173,6 +179,9 @@ class DealerServer(rpc.DealerServicer):
     def _ended(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
         self._running.pop(attempt.id, None)
         self._dealt[attempt.id] = error
+        ended = [key for key in self._dealt if key not in self._running]
+        for key in ended[: max(0, len(ended) - REMEMBERED)]:
+            del self._dealt[key]
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
         if error is None:
             log.info("%s is dealt", label)

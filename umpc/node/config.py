@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from umpc.errors import ConfigError
-from umpc.node.budget.budget_limits import DEFAULT_DELTA
+from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
 from umpc.protocols.registry import possible_values
@@ -27,7 +27,7 @@ from umpc.ustat.statistics import LIBRARY
 KEYS = {
     "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "policy"),
     "data": ("path", "delimiter", "missing", "clip", "name"),
-    "budget": ("epsilon", "delta", "anchor"),
+    "budget": ("epsilon", "delta", "anchor", "hold_hours"),
     "prepare": ("most", "hours"),
     "policy": tuple(field.name for field in fields(Policy)),
 }
@@ -58,7 +58,8 @@ class NodeConfig:
 
     Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
-    were prepared ahead, each for `prepared_seconds`.
+    were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
+    reserve budget for `hold_seconds`.
     """
 
     file: Path
@@ -74,6 +75,7 @@ class NodeConfig:
     anchor: Path | None = None
     most_prepared: int = 4
     prepared_seconds: float = 86_400
+    hold_seconds: float = DEFAULT_HOLD_SECONDS
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -88,6 +90,7 @@ SECTIONS |= {
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
+SECTIONS |= {"hold_seconds": "budget.hold_hours"}
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
@@ -119,6 +122,7 @@ def load_node_config(path: Path) -> NodeConfig:
         anchor=budget.anchor(),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
+        hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
     )
 
 

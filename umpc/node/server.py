@@ -161,10 +161,21 @@ class NodeServer(rpc.NodeServicer):
         """Drop, log and report at the end of a run."""
         if run.parked is not None and run.aborted:
             self.parking.drop(run.parked, "was given up by the coordinator")
+        if run.aborted and not run.keeps:
+            self._give_up(run)
         if error is not None:
             self._log_failure(run, error)
         if run.proposed is not None and (run.parked is None or run.aborted):
             self.finished(error)
+
+    def _give_up(self, run: StudyRun) -> None:
+        """Drop what the run held: the coordinator says that no node has charged for it."""
+        if run.proposed is None:
+            return
+        try:
+            self.site.ledger.drop(run.proposed.hash)
+        except LedgerError as error:
+            log.warning("what the study held stays until its time is up: %s", error.message)
 
     async def Peer(self, requests: object, context: PeerContext) -> None:
         """Serve a link to a peer."""
@@ -273,6 +284,8 @@ class NodeServer(rpc.NodeServicer):
         )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
+        if run.proposed is not None and self.site.ledger.holds(run.proposed.hash):
+            log.info("its finished attempt is held here, and another run of it can finish it")
 
 
 Listener = asyncio.Task[UmpcError | None]
@@ -294,6 +307,7 @@ async def _listen(
             message = await receive()
             if isinstance(message, m.Abort):
                 run.aborted = True
+                run.keeps = message.keep
                 raise StudyAborted(
                     message.reason or "the coordinator ended the study",
                     culprit=message.culprit or None,

@@ -42,6 +42,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 #                                  # shares costs a little of it
 # anchor = "@name@-ledger.anchor"  # holds the place of the ledger's last row; best on another
 #                                  # disk, see `umpc budget`
+# hold_hours = 24                  # how long a run may reserve epsilon, and then how long its
+#                                  # finished attempt waits to be released
 
 [prepare]                          # for `umpc study prepare`: its material is encrypted on the
 #                                  # ledger's disk

@@ -166,8 +166,10 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
             return pb.CoordinatorMessage(release=pb.Release())
         case m.Ask(question):
             return pb.CoordinatorMessage(ask=pb.Ask(question=question))
-        case m.Abort(culprit, reason):
-            return pb.CoordinatorMessage(abort=pb.Abort(culprit=culprit, reason=reason))
+        case m.Drop():
+            return pb.CoordinatorMessage(drop=pb.Drop())
+        case m.Abort(culprit, reason, keep):
+            return pb.CoordinatorMessage(abort=pb.Abort(culprit=culprit, reason=reason, keep=keep))
 
 
 def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
@@ -188,7 +190,10 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
         case "ask":
             return m.Ask(_at_most(message.ask.question, MAX_QUESTION, "a question has"))
         case "abort":
-            return m.Abort(_line(message.abort.culprit), _line(message.abort.reason))
+            body = message.abort
+            return m.Abort(_line(body.culprit), _line(body.reason), body.keep)
+        case "drop":
+            return m.Drop()
     raise EncodingError("an empty or unknown message came from the coordinator")
 
 
@@ -217,6 +222,9 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             )
             released.sent.extend(_encode_sent(sent))
             return pb.NodeMessage(released=released)
+        case m.Held(attempt, records, first_class):
+            held = pb.Held(attempt=attempt, records=records, first_class=first_class)
+            return pb.NodeMessage(held=held)
         case m.Answer(answer):
             return pb.NodeMessage(answer=pb.Answer(answer=answer))
         case m.Progress(step, done, total):
@@ -241,6 +249,8 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
             return _decode_ready(message.ready)
         case "released":
             return _decode_released(message.released)
+        case "held":
+            return _decode_held(message.held)
         case "answer":
             return m.Answer(_at_most(message.answer.answer, MAX_PAYLOAD, "a node answers"))
         case "progress":
@@ -287,6 +297,11 @@ def _decode_released(body: pb.Released) -> m.Released:
     return m.Released(attempt, share, body.records, body.first_class, sent)
 
 
+def _decode_held(body: pb.Held) -> m.Held:
+    _check_records(body.records, body.first_class)
+    return m.Held(_sized(body.attempt, 32, "attempt"), body.records, body.first_class)
+
+
 def _decode_progress(body: pb.Progress) -> m.Progress:
     return m.Progress(_line(body.step), body.done, body.total)
 
@@ -300,6 +315,16 @@ def encode_kept(kept: m.Released | m.Delivery) -> bytes:
     if isinstance(kept, m.Delivery):
         return encode_delivery(kept)
     return encode_node(kept).SerializeToString()
+
+
+def decode_kept(data: bytes, *, shuffled: bool) -> m.Released | m.Delivery:
+    """What `encode_kept` wrote. Args: shuffled: whether the study has shufflers."""
+    if shuffled:
+        return decode_delivery(data)
+    message = decode_node(parse(pb.NodeMessage, data))
+    if not isinstance(message, m.Released):
+        raise EncodingError(f"a kept share was expected, {type(message).__name__} came")
+    return message
 
 
 def encode_delivery(delivery: m.Delivery) -> bytes:

@@ -2,12 +2,13 @@
 
 | coordinator | node | step |
 |---|---|---|
-| Propose | Accepted, or Released where the study was released before | propose |
+| Propose | Accepted; Released, or Held, where an attempt was finished before | propose |
+| Drop, after Held | Accepted | propose |
 | Agree | Opened | agree |
 | Begin | Prepared | prepare |
 | Evaluate | Ready | evaluate |
 | Park, in place of Evaluate | Parked | park |
-| Release | Released | release |
+| Release, also after Held | Released | release |
 | Ask, where the protocol asks | Answer | ask |
 
 In a replay with shufflers, Released answers Propose, and once more Release: the stored message has
@@ -82,10 +83,19 @@ class Park:
 
 @dataclass(frozen=True)
 class Abort:
-    """The study ends; culprit: the process at fault, if it is known."""
+    """The study ends; culprit: the process at fault, if it is known.
+
+    keep: a node that holds a finished attempt keeps it, because another node may have charged.
+    """
 
     culprit: str
     reason: str
+    keep: bool = False
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Give up the held attempt and take part in a new one: no node has charged for it."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +179,18 @@ class Released:
 
 
 @dataclass(frozen=True)
+class Held:
+    """The node has a finished attempt of the proposed study, and has not charged for it.
+
+    records, first_class: as Released will say.
+    """
+
+    attempt: bytes
+    records: int
+    first_class: int = 0
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to the first question. Another question has no answer."""
 
@@ -215,5 +237,7 @@ class Failure:
     step: str
 
 
-CoordinatorMessage = Propose | Agree | Begin | Evaluate | Park | Release | Ask | Abort
-NodeMessage = Accepted | Opened | Prepared | Parked | Ready | Released | Answer | Progress | Failure
+CoordinatorMessage = Propose | Drop | Agree | Begin | Evaluate | Park | Release | Ask | Abort
+NodeMessage = (
+    Accepted | Held | Opened | Prepared | Parked | Ready | Released | Answer | Progress | Failure
+)

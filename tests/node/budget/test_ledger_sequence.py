@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.support.ledgers import balance, opened
+from tests.support.ledgers import balance, opened, pay
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError, UmpcError
 from umpc.node.budget.budget_account import Balance
 from umpc.node.budget.ledger import StoredAnswer
@@ -39,7 +39,7 @@ def test_threads(path, scarce):
             refusals.append(error)
             ledger.cancel(bytes([number]))
         else:
-            ledger.charge(bytes([number]), b"", bytes([number]))
+            pay(ledger, bytes([number]), b"", bytes([number]))
 
     totals = (Fraction(5), Fraction(2)) if scarce == "epsilon" else (Fraction(50), Fraction(1))
     with opened(path, *totals) as ledger:
@@ -83,7 +83,7 @@ def test_threads_that_do_anything(seed, total, delta):
                     case 3 if choose.random() < 0.5:
                         ledger.cancel(study)
                     case _:
-                        ledger.charge(study, b"", study)
+                        pay(ledger, study, b"", study)
             except UmpcError:
                 pass
             for left in (ledger.balance(), ledger.delta()):
@@ -128,7 +128,7 @@ class AnySequence(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory(dir=MEMORY)
         self.path, self.total, self.total_delta = Path(self.folder.name) / "ledger", total, delta
         self.ledger = opened(self.path, total, delta)
-        self.open_, self.charged, self.answers = {}, {}, {}
+        self.open_, self.charged, self.answers, self.held = {}, {}, {}, {}
         self.spent, self.spent_delta = Fraction(0), Fraction(0)
 
     def left(self) -> tuple[Fraction, Fraction]:
@@ -168,15 +168,35 @@ class AnySequence(RuleBasedStateMachine):
     @rule(study=studies)
     def cancel(self, study):
         self.ledger.cancel(study)
-        self.open_.pop(study, None)
+        if study not in self.held:
+            self.open_.pop(study, None)
+
+    @rule(study=studies, share=st.binary(max_size=9))
+    def hold(self, study, share):
+        if study in self.held or study not in self.open_ or self.open_[study][1] is None:
+            with pytest.raises(LedgerError):
+                self.ledger.hold(study, b"attempt", share)
+            return
+        self.ledger.hold(study, b"attempt", share)
+        self.held[study] = share
+
+    @rule(study=studies)
+    def drop(self, study):
+        self.ledger.drop(study)
+        if self.held.pop(study, None) is not None:
+            del self.open_[study]
 
     @rule(study=studies, share=st.binary(max_size=9))
     def charge(self, study, share):
-        if study not in self.open_ or self.open_[study][1] is None:
+        if study in self.held:
+            share = self.held.pop(study)
+            self.ledger.charge(study, b"attempt")
+        elif study not in self.open_ or self.open_[study][1] is None:
             with pytest.raises(LedgerError):
-                self.ledger.charge(study, b"attempt", share)
+                pay(self.ledger, study, b"attempt", share)
             return
-        self.ledger.charge(study, b"attempt", share)
+        else:
+            pay(self.ledger, study, b"attempt", share)
         epsilon, delta = self.open_.pop(study)
         self.spent, self.spent_delta = self.spent + epsilon, self.spent_delta + delta
         self.charged[study] = share
@@ -186,7 +206,7 @@ class AnySequence(RuleBasedStateMachine):
         stored = self.ledger.released(study)
         assert (stored and stored.share) == self.charged.get(study)
         if study in self.charged:
-            self.ledger.record_release(study)
+            assert self.ledger.charge(study, b"attempt") == stored
 
     @rule(
         study=studies,
@@ -208,7 +228,7 @@ class AnySequence(RuleBasedStateMachine):
         self.ledger.close()
         self.total += more
         self.ledger = opened(self.path, self.total, self.total_delta)
-        self.open_.clear()
+        self.open_ = {study: self.open_[study] for study in self.held}
 
     @invariant()
     def agrees(self):
@@ -222,6 +242,9 @@ class AnySequence(RuleBasedStateMachine):
             self.total_delta, self.spent_delta, reserved[1], left_delta
         )
         assert left_delta >= 0
+        for study in range(5):
+            held = self.ledger.held(bytes([study]))
+            assert (held and held.share) == self.held.get(bytes([study]))
         self.ledger.verify()
 
     def teardown(self):

@@ -125,6 +125,7 @@ def test_the_cost_is_both_messages_and_the_question():
 def test_a_failure_after_the_release_says_what_is_charged():
     gone = most_telling({"node-1": PeerLost("node-1 is gone", culprit="node-1")}, "ask")
     assert gone.message == (
-        "node-1 is gone. There is no result, and all nodes have charged epsilon for their first "
-        "message."
+        "node-1 is gone. There is no result yet, and all nodes have charged epsilon for their "
+        "first message. Run the study again under its name: it then finishes, and no node charges "
+        "twice."
     )

@@ -9,7 +9,7 @@ from tests.support.local import local_study, local_tables
 from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
-from umpc.node.attempts.replay import question_digest, stored_answer
+from umpc.node.attempts.questions import question_digest, stored_answer
 from umpc.node.budget.ledger import StoredAnswer
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc.protocols.ghazi_rounds.node import RoundsNode
@@ -60,7 +60,7 @@ def test_a_malformed_question_names_the_coordinator_and_is_not_followed_by_anoth
     node = randomised()
     node.release()
     with pytest.raises(
-        RemoteProtocolError, match=f"malformed question: .*{reason}.*charged and incomplete"
+        RemoteProtocolError, match=f"malformed question: .*{reason}.*nothing was answered"
     ) as caught:
         node.answer(question)
     assert (caught.value.culprit, caught.value.step) == ("coordinator", "ask")

@@ -6,6 +6,9 @@
 | `coordinator_stream.py` | the messages with the study's coordinator |
 | `attempt_runner.py` | an attempt's links, material and rounds |
 | `prepared_attempts.py` | attempts that are prepared and wait for their run |
+| `release.py` | the end of an attempt: held, charged, sent |
+| `held_run.py` | a study whose finished attempt is held here: released or dropped |
+| `questions.py` | the one answer after a release, in protocols that ask |
 | `replay.py` | a study that was released before: the stored bytes are sent again |
 | `rounds.py` | the protocols' rounds, driven over links with the dealer's material |
 | `links.py` | links between nodes: dialling and waiting |

@@ -56,8 +56,12 @@ class CoordinatorStream:
             raise LocalProtocolError("no study is proposed yet", step=self.step)
         return self.proposed
 
-    async def expect(self, kind: type[Expected], seconds: float | None = None) -> Expected:
-        """The coordinator's next message, which must be of this kind.
+    async def expect(
+        self,
+        kind: type[Expected] | tuple[type[Expected], ...],
+        seconds: float | None = None,
+    ) -> Expected:
+        """The coordinator's next message, which must be of this kind, or of one of these.
 
         Raises: StepTimeout, RemoteProtocolError.
         """
@@ -73,8 +77,10 @@ class CoordinatorStream:
                 step=self.step,
             ) from error
         if not isinstance(message, kind):
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            due = " or ".join(each.__name__ for each in kinds)
             raise RemoteProtocolError(
-                f"{self.coordinator} sent {type(message).__name__} where {kind.__name__} was due",
+                f"{self.coordinator} sent {type(message).__name__} where {due} was due",
                 culprit=self.coordinator,
                 step=self.step,
             )

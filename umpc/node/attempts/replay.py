@@ -6,11 +6,12 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 
-from umpc.crypto.prg import digest
 from umpc.errors import AlreadyReleased
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
-from umpc.node.budget.ledger import StoredAnswer, StoredRelease
+from umpc.node.attempts.questions import Questions
+from umpc.node.attempts.release import announced
+from umpc.node.budget.ledger import StoredRelease
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import protocol_of
@@ -53,18 +54,12 @@ class Replay:
             await asyncio.to_thread(self.site.permit, study, message.records)
             self.stream.log_disclosure(message.records)
         await self.stream.send(message)
-        for _ in range(protocol.questions):
-            ask = await self.stream.expect(m.Ask)
-            self.stream.step = "ask"
-            asked = question_digest(study, stored.attempt, ask.question)
-            answer = await asyncio.to_thread(self.site.ledger.answered, study.hash)
-            await self.stream.send(m.Answer(stored_answer(answer, asked, study, self.site.name)))
+        await Questions(self.site, self.stream, self.runner).answer_later(stored)
 
     async def _deliver(self, kept: m.Delivery) -> None:
         """Send the same messages to the shufflers, which put them into a new order."""
         study = self.stream.study
-        own = kept.members[study.index_of(self.site.name)]
-        message = m.Released(kept.attempt, b"", own.records, own.first_class)
+        message = announced(kept, study, self.site.name)
         await self.stream.send(message)
         await self.stream.expect(m.Release)
         await self.runner.reach_shufflers(
@@ -87,28 +82,3 @@ def refuse_former(site: Site, study: Study) -> None:
             culprit=site.name,
             step="propose",
         )
-
-
-def question_digest(study: Study, attempt: bytes, question: bytes) -> bytes:
-    """32 bytes that stand for a question of this attempt."""
-    return digest(b"umpc question 1", study.hash, attempt, question)
-
-
-def stored_answer(stored: StoredAnswer | None, asked: bytes, study: Study, node: str) -> bytes:
-    """The answer that was given to the same question.
-
-    Args: asked: the question's digest.
-
-    Raises: AlreadyReleased where there was no answer, or another question.
-    """
-    if stored is not None and stored.question == asked:
-        return stored.answer
-    why = "it never answered, because that run ended before"
-    if stored is not None:
-        why = "it answered another question then"
-    raise AlreadyReleased(
-        f"{node} released the study {study.name!r} before, and {why}: the study is charged and "
-        f"incomplete; give it a new name to run it anew",
-        culprit=node,
-        step="ask",
-    )

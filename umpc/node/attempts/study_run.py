@@ -1,10 +1,15 @@
 """One study at one node, from proposal to release: the protocol's side with network and ledger.
 
-The order that matters (docs/protocol.md): reserve before the table is read; charge, on disk, before
-the first byte of the noisy share leaves; give a reservation back on every failure before the
-charge, never after; where the protocol asks, store the one answer before it leaves. A study that is
-prepared ahead ends before the data, and its reservation waits with it (`prepared_attempts.py`); its
-run takes both, once. A study that was released before is in `replay.py`.
+The order that matters (docs/protocol.md): reserve before the table is read; hold the finished
+share, on disk, before the node says *ready*; charge, on disk, before the first byte of the noisy
+share leaves; where the protocol asks, store the one answer before it leaves. A failure before
+*ready* gives the reservation back. From then on the attempt is held, and a later run finishes it
+(`held_run.py`), unless the coordinator says that nobody has charged. Nothing is given back after
+the charge.
+
+A study that is prepared ahead ends before the data, and its reservation waits with it
+(`prepared_attempts.py`); its run takes both, once. A study that was released before is in
+`replay.py`.
 """
 
 from __future__ import annotations
@@ -13,17 +18,18 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from fractions import Fraction
 
 from umpc.errors import LocalProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.attempts.held_run import HeldRun
 from umpc.node.attempts.prepared_attempts import PreparedAttempt
-from umpc.node.attempts.replay import Replay, question_digest, refuse_former
+from umpc.node.attempts.questions import Questions
+from umpc.node.attempts.release import Ending
+from umpc.node.attempts.replay import Replay, refuse_former
 from umpc.node.budget.budget_limits import exact_delta
-from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study import messages as m
@@ -50,16 +56,20 @@ class StudyRun(CoordinatorStream):
         """The attempt that waits for another run: this run ended, the study did not."""
         self.aborted = False
         """The coordinator said that the study ends, even if it is parked."""
+        self.keeps = False
+        """The coordinator said that a held attempt stays."""
 
     async def run(self) -> None:
-        """All steps. Whatever happens, a reservation that is not charged is given back.
+        """All steps. A reservation that is neither held nor charged at the end is given back.
 
         Raises: UmpcError.
         """
+        longest = self.site.ledger.hold_seconds
         try:
-            await self._steps()
+            async with asyncio.timeout(longest) as whole:
+                await self._steps()
         except TimeoutError as error:
-            raise self._timeout() from error
+            raise self._reserved_too_long() if whole.expired() else self._timeout() from error
         except UmpcError:
             raise
         except Exception as error:
@@ -83,6 +93,16 @@ class StudyRun(CoordinatorStream):
             step=self.step,
         )
 
+    def _reserved_too_long(self) -> StepTimeout:
+        hours = self.site.ledger.hold_seconds / 3600
+        return StepTimeout(
+            f"the site reserves epsilon for one run for at most {hours:g} h, and step {self.step} "
+            f"had not ended by then; run the study again, with less work, or have the site's "
+            f"administrator raise hold_hours under [budget]",
+            culprit=self.coordinator,
+            step=self.step,
+        )
+
     async def _steps(self) -> None:
         propose = await self.expect(m.Propose, PROPOSE_SECONDS)
         self.proposed = await asyncio.to_thread(decode_study, propose.study)
@@ -98,6 +118,9 @@ class StudyRun(CoordinatorStream):
             log.info("study %s is prepared anew: the earlier preparation is dropped", self.label)
         if released is not None:
             await Replay(self.site, self, self._runner).release(released)
+            return
+        held = await asyncio.to_thread(self.site.ledger.held, study.hash)
+        if held is not None and not await HeldRun(self.site, self, self._runner).offer(held):
             return
         await asyncio.to_thread(refuse_former, self.site, study)
         await self._run_attempt(propose.ahead)
@@ -129,8 +152,7 @@ class StudyRun(CoordinatorStream):
             if ahead:
                 await self._park(delta)
             else:
-                await self._evaluate()
-                await self._release(side, delta)
+                await self._finish(side)
         finally:
             if self.parked is None:
                 ledger.cancel(study.hash)
@@ -216,77 +238,32 @@ class StudyRun(CoordinatorStream):
             await self._runner.resume(parked, study)
             signature = side.sign_attempt()
             await self.send(m.Prepared(attempt.id, parked.bytes_offline, True, signature))
-            await self._evaluate()
-            await self._release(parked.side, parked.delta)
+            await self._finish(parked.side)
         finally:
             self._settle(parked)
 
     def _settle(self, parked: PreparedAttempt) -> None:
-        """End a parked attempt that was taken: its material, and its reservation if not charged."""
+        """End a parked attempt that was taken: its material, and its reservation if not held."""
         parked.close()
         self.site.ledger.cancel(self.study.hash)
 
-    async def _evaluate(self) -> None:
+    async def _finish(self, side: NodeSide) -> None:
+        """The steps on the data: evaluate, release, and the protocol's questions."""
         evaluate = await self.expect(m.Evaluate)
         self.step = "evaluate"
         failpoint("before-evaluate")
-        await self._runner.evaluate(evaluate.signatures)
-        failpoint("before-ready")
         runner = self._runner
+        await runner.evaluate(evaluate.signatures)
+        failpoint("before-ready")
+        ending = Ending(self.site, self, runner)
+        held = await ending.hold(side)
+        failpoint("after-hold")
         await self.send(
             m.Ready(runner.bytes_online_by_round, runner.bytes_offline, runner.rounds_used)
         )
         failpoint("after-ready")
-
-    async def _release(self, side: NodeSide, delta: Fraction) -> None:
-        """Charge, then let the share leave; then answer the protocol's questions."""
         await self.expect(m.Release)
         self.step = "release"
         failpoint("release-asked")
-        study = self.study
-        questions = protocol_of(study).questions
-        kept = side.release()
-        stored = codec.encode_kept(kept)
-        self._runner.check_delivery(kept)
-        failpoint("before-charge")
-        ledger = self.site.ledger
-        await asyncio.to_thread(ledger.charge, study.hash, side.attempt.id, stored)
-        failpoint("after-charge")
-        log.info(
-            "study %s: epsilon %s, delta %.3g charged, the share leaves",
-            self.label,
-            study.epsilon,
-            delta,
-        )
-        self.log_disclosure(side.records)
-        await self.send(await self._delivered(side, kept))
-        self.answered = questions == 0
-        failpoint("after-send")
-        await asyncio.shield(asyncio.to_thread(ledger.record_release, study.hash))
-        failpoint("after-record-release")
-        for number in range(questions):
-            await self._answer(side, is_last=number + 1 == questions)
-
-    async def _delivered(self, side: NodeSide, kept: m.Released | m.Delivery) -> m.Released:
-        """The message for the coordinator, once shufflers have what goes to them."""
-        if isinstance(kept, m.Released):
-            return kept
-        own = side.accept()
-        message = m.Released(kept.attempt, b"", own.records, own.first_class)
-        return replace(message, sent=await self._runner.deliver(self.study, kept))
-
-    async def _answer(self, side: NodeSide, *, is_last: bool) -> None:
-        """The answer to a question: on disk before it leaves; the release has paid for it."""
-        ask = await self.expect(m.Ask)
-        self.step = "ask"
-        failpoint("before-answer")
-        async with asyncio.timeout(self.study.seconds_per_step):
-            answer = await self._runner.in_thread(side.answer, ask.question)
-        attempt = side.attempt.id
-        asked = question_digest(self.study, attempt, ask.question)
-        await asyncio.to_thread(self.site.ledger.answer, self.study.hash, attempt, asked, answer)
-        failpoint("after-answer")
-        await self.send(m.Answer(answer))
-        self.answered = is_last
-        log.info("study %s: the question is answered", self.label)
-        failpoint("after-told")
+        await ending.release(held)
+        await Questions(self.site, self, runner).answer(side)

@@ -49,7 +49,8 @@ class BudgetCost:
 class Row:
     """One line of the history.
 
-    `kind` is genesis, total, reserve, delta, cancel, charge, answer, release or accept.
+    `kind` is genesis, total, charge, answer or accept. Earlier versions also wrote reserve, delta,
+    cancel and release.
     """
 
     seq: int
@@ -75,7 +76,11 @@ class Account:
     def __init__(self) -> None:
         self.dataset = ""
         self.open: dict[bytes, BudgetCost] = {}
-        """Cost of each study that is reserved and neither charged nor cancelled."""
+        """Cost of each study that is reserved and neither charged nor cancelled.
+
+        Rows reserve only in ledgers of earlier versions. Now a running node reserves here in
+        memory, and a held attempt on disk (`held_attempts.py`).
+        """
         self.charged: dict[bytes, int] = {}
         """Number of the row that charged a study."""
         self.answered: dict[bytes, int] = {}
@@ -150,9 +155,11 @@ class Account:
         return True
 
     def _charge(self, row: Row) -> bool:
-        if self.open.get(row.study) != row.cost or row.delta is None:
+        """A reservation is a row only in ledgers of earlier versions; then the amounts agree."""
+        if row.study in self.charged or row.cost.epsilon <= 0 or row.delta is None:
             return False
-        del self.open[row.study]
+        if self.open.pop(row.study, row.cost) != row.cost:
+            return False
         self._spent_epsilon += row.cost.epsilon
         self._spent_delta += row.delta
         self.charged[row.study] = row.seq

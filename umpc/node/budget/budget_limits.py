@@ -18,6 +18,8 @@ DELTA_BITS = 120
 """A study's δ is rounded up to a multiple of 2^-DELTA_BITS."""
 DEFAULT_DELTA = Fraction(1, 10**9)
 """Total δ for all studies of a data set, if [budget] names none."""
+DEFAULT_HOLD_SECONDS = 86_400.0
+"""How long a run, and then its finished attempt, may reserve budget, if [budget] says nothing."""
 INSTEAD = {
     "epsilon": "Ask for less, wait until open studies end,",
     "delta": 'Ask with noise = "distributed" (of noisy pairs "randomised_response"), which costs '

@@ -10,13 +10,15 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from umpc.errors import LedgerError
+from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import (
     START,
     Mark,
@@ -37,6 +39,7 @@ from umpc.node.budget.budget_account import (
     row_of,
     sealed,
 )
+from umpc.node.budget.held_attempts import HeldAttempt
 
 COLUMNS = "seq, at, kind, study, epsilon, delta, attempt, share, note, hash"
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -108,13 +111,16 @@ class Content:
 class Snapshot:
     """A ledger that was read while its node ran.
 
-    `fault` says why its anchor does not agree, and is "" if it agrees.
+    `fault` says why its anchor does not agree, and is "" if it agrees. `held` are the attempts that
+    wait to be released; `damaged` are studies with an entry there whose seal is wrong.
     """
 
     account: Account
     rows: list[Row]
     head: Mark
     fault: str
+    held: list[HeldAttempt]
+    damaged: list[bytes]
 
 
 def read_beside(place: Place) -> Snapshot:
@@ -132,15 +138,35 @@ def read_beside(place: Place) -> Snapshot:
             mark = read_anchor(place.anchor)
             db.execute("BEGIN")
             check_version(db, place)
-            content = replay(db, place, existing_key(place))
+            key = existing_key(place)
+            content = replay(db, place, key)
             rows = history(db)
+            entries = list(held_attempts.read_held(db, key))
             db.execute("COMMIT")
             if read_anchor(place.anchor) == mark:
                 reason = disagreement(mark, content.hashes)
-                return Snapshot(content.account, rows, content.head, reason)
+                held = waiting(content.account, entries, time.time())
+                damaged = [study for study, entry in entries if entry is None]
+                return Snapshot(content.account, rows, content.head, reason, held, damaged)
     raise LedgerError(
         f"ledger {place.ledger}: a moment without writes was expected, and none came. Ask again"
     )
+
+
+def waiting(
+    account: Account, entries: Iterable[tuple[bytes, HeldAttempt | None]], now: float
+) -> list[HeldAttempt]:
+    """Return the held attempts that can still be released, and reserve their cost in the account.
+
+    An attempt whose study is charged, whose time is up or whose seal is wrong cannot.
+    """
+    held = [
+        entry
+        for _, entry in entries
+        if entry is not None and entry.study not in account.charged and now < entry.until
+    ]
+    account.open.update({entry.study: entry.cost for entry in held})
+    return held
 
 
 def replay(db: sqlite3.Connection, place: Place, key: bytes) -> Content:
@@ -266,7 +292,7 @@ def append(
 ) -> Mark:
     """Write a row and the new head in one transaction, then the anchor, and return the new head.
 
-    All is on disk when this returns.
+    All is on disk when this returns. The study's held attempt goes with the same transaction.
 
     Args:
         last: the head before.
@@ -274,6 +300,7 @@ def append(
     """
     db.execute("BEGIN IMMEDIATE")
     db.execute(INSERT, row)
+    db.execute(held_attempts.DELETE, (row[3],))
     head = Mark(row[0], row[-1])
     moved = db.execute(
         "UPDATE head SET seq = ?, hash = ? WHERE seq = ? AND hash = ?",
@@ -290,6 +317,36 @@ def append(
     write_anchor(place.anchor, head, lambda: at_step("anchor-drafted"))
     at_step("anchored")
     return head
+
+
+def change_held(
+    db: sqlite3.Connection,
+    statement: str,
+    values: StoredRow,
+    at_step: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Change the table of held attempts. The change is on disk when this returns."""
+    db.execute("BEGIN IMMEDIATE")
+    db.execute(statement, values)
+    at_step("before-commit")
+    db.execute("COMMIT")
+    at_step("after-commit")
+
+
+def settle(db: sqlite3.Connection, place: Place) -> None:
+    """Copy all rows from the -wal file into the ledger itself, on disk when this returns.
+
+    A disk that failed to sync may have kept rows in memory only. Reading them again would not show
+    that, and syncing them again need not write them.
+
+    Raises: LedgerError if somebody reads the ledger meanwhile.
+    """
+    busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise LedgerError(
+            f"ledger {place.ledger}: a moment without readers was expected, and none came. End "
+            "`umpc budget` and try again"
+        )
 
 
 # --- the system -------------------------------------------------------------------------------
@@ -312,8 +369,8 @@ def system_refuses(place: Place) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
             f"ledger {place.ledger}: a readable and writable ledger was expected, and the system "
-            "refused. Check the disk, the permissions and the node's own log, then start the node "
-            "again",
+            "refused. Check the disk, the permissions and the node's own log. A running node reads "
+            "the ledger again at its next study",
             detail=f"{type(error).__name__}: {error}",
         ) from error
 

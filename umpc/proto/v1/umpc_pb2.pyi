@@ -59,7 +59,7 @@ class HelloReply(_message.Message):
     def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class CoordinatorMessage(_message.Message):
-    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask")
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -68,6 +68,7 @@ class CoordinatorMessage(_message.Message):
     ABORT_FIELD_NUMBER: _ClassVar[int]
     PARK_FIELD_NUMBER: _ClassVar[int]
     ASK_FIELD_NUMBER: _ClassVar[int]
+    DROP_FIELD_NUMBER: _ClassVar[int]
     propose: Propose
     agree: Agree
     begin: Begin
@@ -76,7 +77,8 @@ class CoordinatorMessage(_message.Message):
     abort: Abort
     park: Park
     ask: Ask
-    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ...) -> None: ...
+    drop: Drop
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ...) -> None: ...
 
 class Propose(_message.Message):
     __slots__ = ("study", "ahead")
@@ -120,16 +122,22 @@ class Ask(_message.Message):
     question: bytes
     def __init__(self, question: _Optional[bytes] = ...) -> None: ...
 
+class Drop(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class Abort(_message.Message):
-    __slots__ = ("culprit", "reason")
+    __slots__ = ("culprit", "reason", "keep")
     CULPRIT_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
     culprit: str
     reason: str
-    def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    keep: bool
+    def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ..., keep: _Optional[bool] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -139,6 +147,7 @@ class NodeMessage(_message.Message):
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     PARKED_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -148,7 +157,8 @@ class NodeMessage(_message.Message):
     failure: Failure
     parked: Parked
     answer: Answer
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ...) -> None: ...
+    held: Held
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class", "certificate", "signature")
@@ -189,6 +199,16 @@ class Released(_message.Message):
     first_class: int
     sent: _containers.RepeatedCompositeFieldContainer[Sent]
     def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ...) -> None: ...
+
+class Held(_message.Message):
+    __slots__ = ("attempt", "records", "first_class")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    records: int
+    first_class: int
+    def __init__(self, attempt: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ...) -> None: ...
 
 class Answer(_message.Message):
     __slots__ = ("answer",)

@@ -1,6 +1,7 @@
 """The coordinator's side of a protocol: one study, one attempt; no network, disk or clock.
 
     side.propose()                    propose
+    side.standing(answers)            is there an attempt to finish, to drop, or to show again?
     agree = side.agree(answers)       agree: everybody's members, or None for a replay
     begin = side.begin(opened)        prepare: everybody's openings
     side.check_prepared(prepared)     all nodes derived the same attempt, and signed it
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from enum import Enum
 from typing import Protocol, cast
 
 from umpc.crypto.signing import Verify
@@ -38,12 +40,26 @@ from umpc.study.members import (
 from umpc.study.report import Measured, Report
 from umpc.study.sizes import ClassCounts, Member
 
+Finished = m.Released | m.Held
+"""A node's answer to a proposal whose attempt it has finished: it has charged, or it holds it."""
+Proposed = m.Accepted | Finished
+"""A node's answer to a proposal."""
+
+
+class Standing(Enum):
+    """The state of a proposed study at its nodes."""
+
+    ANEW = "no node has finished an attempt"
+    DROP = "some nodes hold an attempt that cannot be finished, and none has charged"
+    FINISH = "every node has finished the same attempt, and some have not charged"
+    REPLAY = "every node has charged"
+
 
 class HeapSide(Protocol):
     """The part of a coordinator's side that collects the heaps of shufflers."""
 
-    def recall(self, answers: Sequence[m.Released]) -> bytes:
-        """The attempt in which all nodes released the study. Raises: AlreadyReleased."""
+    def recall(self, answers: Sequence[Finished]) -> bytes:
+        """The attempt that all nodes have finished. Raises: AlreadyReleased."""
         ...
 
     def check_runs(self, runs: Sequence[bytes]) -> None:
@@ -81,25 +97,45 @@ class CoordinatorSide(ABC):
         """ahead: to prepare the study now, and to run it later."""
         return m.Propose(self.study.encode(), ahead)
 
-    def agree(self, answers: Sequence[m.Accepted | m.Released]) -> m.Agree | None:
-        """Everybody's members to everybody; None where every node released this study before.
+    def standing(self, answers: Sequence[Proposed]) -> Standing:
+        """The state of the study at its nodes.
+
+        Raises: AlreadyReleased where some nodes have charged for an attempt that another node has
+        not: the study cannot be finished under its name.
+        """
+        named = list(zip(self.names, answers, strict=True))
+        released = {name: a.attempt for name, a in named if isinstance(a, m.Released)}
+        held = {name: a.attempt for name, a in named if isinstance(a, m.Held)}
+        if len(released) == len(named):
+            return Standing.REPLAY
+        attempts = {*released.values(), *held.values()}
+        if len(released) + len(held) == len(named) and len(attempts) == 1:
+            return Standing.FINISH
+        if not released:
+            return Standing.DROP if held else Standing.ANEW
+        rest = [name for name in self.names if name not in released]
+        without = [name for name in rest if held.get(name) not in released.values()] or rest
+        raise AlreadyReleased(
+            f"the study {self.study.name!r} was released before by {', '.join(released)}, but "
+            f"not by all nodes: {', '.join(without)} no longer has its part of that attempt (its "
+            f"time was up, or its file was lost), so the shares do not add up; its epsilon is "
+            f"charged at {', '.join(released)}; give the study a new name to run it anew",
+            culprit=without[0],
+            step="propose",
+        )
+
+    def agree(self, answers: Sequence[Proposed]) -> m.Agree | None:
+        """Everybody's members to everybody; None where every node finished this study before.
 
         Raises: TooFewRecords, StudyError, RangeError where it cannot run over so many records;
-            RemoteProtocolError, CertificateError naming a node whose member is not its own.
+            RemoteProtocolError, CertificateError naming a node whose member is not its own; as
+            `standing`.
         """
-        released = [
-            name
-            for name, answer in zip(self.names, answers, strict=True)
-            if isinstance(answer, m.Released)
-        ]
-        if len(released) == len(answers):
+        standing = self.standing(answers)
+        if standing in (Standing.FINISH, Standing.REPLAY):
             return None
-        if released:
-            raise AlreadyReleased(
-                f"the study {self.study.name!r} was released before by {', '.join(released)}, but "
-                f"not by all nodes, so its shares do not add up; its epsilon is charged there; "
-                f"give the study a new name to run it anew"
-            )
+        if standing is Standing.DROP:
+            raise LocalProtocolError("held attempts are dropped before the members agree")
         accepted = cast(Sequence[m.Accepted], answers)
         for name, answer in zip(self.names, accepted, strict=True):
             if answer.study_hash != self.study.hash or answer.member.name != name:
@@ -189,6 +225,6 @@ class CoordinatorSide(ABC):
         """The report of a study that was released before: the stored messages, nothing charged."""
 
 
-def counts_of(answers: Sequence[m.Released]) -> list[ClassCounts]:
-    """Each node's records, as it released them: of the first class, and all others."""
+def counts_of(answers: Sequence[Finished]) -> list[ClassCounts]:
+    """Each node's records, as it releases them: of the first class, and all others."""
     return [(answer.first_class, answer.records - answer.first_class) for answer in answers]

@@ -145,6 +145,13 @@ class NodeSide(SeedAgreement, ABC):
         """The answer to a question after the release. Raises: LocalProtocolError without one."""
         raise LocalProtocolError("this protocol asks no question")
 
+    def recall(self, share: bytes) -> None:
+        """Take up the attempt that released this share, to answer its question later.
+
+        The records must be those of that attempt. Raises: LocalProtocolError without a question.
+        """
+        raise LocalProtocolError("this protocol asks no question")
+
     def _released(self, share: bytes) -> m.Released:
         """The message that releases a share."""
         member = self._member

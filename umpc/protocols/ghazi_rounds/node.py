@@ -36,6 +36,13 @@ class RoundsNode(OneMessageNode):
         super().__init__(own, study, columns, records, entropy, messages)
         self._answered = False
 
+    def recall(self, share: bytes) -> None:
+        """The first message as it left, from the same records. Only the answer is still due."""
+        if self._message is not None:
+            raise LocalProtocolError("a side that made its own message recalls none")
+        self._message = share
+        self._is_released = True
+
     def answer(self, question: bytes) -> bytes:
         """The second message, once. Raises: RemoteProtocolError for a malformed question."""
         if self._message is None or not self._is_released or self._answered:
@@ -48,8 +55,8 @@ class RoundsNode(OneMessageNode):
             )
         except EncodingError as error:
             raise RemoteProtocolError(
-                f"the coordinator asked a malformed question: {error.message}; the study is "
-                f"charged and incomplete, give it a new name to run it anew",
+                f"the coordinator asked a malformed question: {error.message}; nothing was "
+                f"answered, run the study again",
                 culprit=self.study.coordinator,
                 step="ask",
             ) from error

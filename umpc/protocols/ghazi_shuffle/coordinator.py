@@ -12,7 +12,7 @@ import numpy as np
 
 from umpc.crypto.signing import Verify
 from umpc.errors import AlreadyReleased, EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide, counts_of
+from umpc.protocols.base.coordinator import CoordinatorSide, Finished, HeapSide, counts_of
 from umpc.protocols.base.one_message_coordinator import sum_report
 from umpc.protocols.ghazi_shuffle.messages import Inbox, ShuffleMessages, shuffle_messages
 from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
@@ -48,8 +48,8 @@ class ShuffleCoordinator(CoordinatorSide):
         places = range(len(self.study.shufflers))
         self._inboxes = [self._messages.heap_inbox(place) for place in places]
 
-    def recall(self, answers: Sequence[m.Released]) -> bytes:
-        """The attempt in which all nodes released the study. Raises: AlreadyReleased."""
+    def recall(self, answers: Sequence[Finished]) -> bytes:
+        """The attempt that all nodes have finished. Raises: AlreadyReleased."""
         for name, answer in zip(self.names, answers, strict=True):
             if answer.attempt != answers[0].attempt:
                 raise AlreadyReleased(

@@ -1,0 +1,140 @@
+"""The questions after a release, in protocols that have one: one answer, on disk before it leaves.
+
+The run of an attempt answers from its memory. A later run of the same study sends the stored
+answer. If there is none, because a process ended in between, the node reads its table again and
+answers then. It does so only if the table's records are those of the attempt, bit by bit: another
+record in a place could answer twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import os
+from dataclasses import dataclass
+
+from umpc.crypto.prg import digest
+from umpc.errors import AlreadyReleased
+from umpc.failpoints import failpoint
+from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
+from umpc.proto import codec
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.registry import protocol_of
+from umpc.study import messages as m
+from umpc.study.document import Study
+
+log = logging.getLogger("umpc.node")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """stream: to the coordinator. runner: of this run."""
+
+    site: Site
+    stream: CoordinatorStream
+    runner: AttemptRunner
+
+    async def answer(self, side: NodeSide) -> None:
+        """Answer the questions of the attempt's own run."""
+        questions = protocol_of(self.stream.study).questions
+        for number in range(questions):
+            question = await self._asked()
+            answer = await self._first_answer(side, side.attempt.id, question)
+            await self._tell(answer, is_last=number + 1 == questions)
+
+    async def answer_later(self, stored: StoredRelease) -> None:
+        """Answer the questions of a later run: as before, or for the first time.
+
+        Raises: AlreadyReleased where another question was answered, or the table has changed.
+        """
+        study = self.stream.study
+        questions = protocol_of(study).questions
+        for number in range(questions):
+            question = await self._asked()
+            asked = question_digest(study, stored.attempt, question)
+            told = await asyncio.to_thread(self.site.ledger.answered, study.hash)
+            if told is None and stored.table:
+                side = await self._recalled(stored)
+                answer = await self._first_answer(side, stored.attempt, question)
+            else:
+                answer = stored_answer(told, asked, study, self.site.name)
+            await self._tell(answer, is_last=number + 1 == questions)
+
+    async def _asked(self) -> bytes:
+        ask = await self.stream.expect(m.Ask)
+        self.stream.step = "ask"
+        failpoint("before-answer")
+        return ask.question
+
+    async def _first_answer(self, side: NodeSide, attempt: bytes, question: bytes) -> bytes:
+        """Make the answer and store it; the release has paid for it."""
+        study = self.stream.study
+        async with asyncio.timeout(study.seconds_per_step):
+            answer = await self.runner.in_thread(side.answer, question)
+        asked = question_digest(study, attempt, question)
+        await asyncio.to_thread(self.site.ledger.answer, study.hash, attempt, asked, answer)
+        failpoint("after-answer")
+        return answer
+
+    async def _tell(self, answer: bytes, *, is_last: bool) -> None:
+        await self.stream.send(m.Answer(answer))
+        self.stream.answered = is_last
+        log.info("study %s: the question is answered", self.stream.label)
+        failpoint("after-told")
+
+    async def _recalled(self, stored: StoredRelease) -> NodeSide:
+        """Make the side of the attempt again, from the table and the share that left.
+
+        Raises: AlreadyReleased where the table has changed; as `Site.load`.
+        """
+        study = self.stream.study
+        records = await asyncio.to_thread(self.site.load, study)
+        node = protocol_of(study).node
+        side = node(self.site.name, study, records.columns, records.count, os.urandom)
+        found = await self.runner.in_thread(fingerprint, self.site.ledger, side)
+        if not hmac.compare_digest(found, stored.table):
+            raise AlreadyReleased(
+                f"{self.site.name} released the study {study.name!r} before, it never answered, "
+                f"and its table has changed since: the study is charged and incomplete; give it a "
+                f"new name to run it anew",
+                culprit=self.site.name,
+                step="ask",
+            )
+        kept = codec.decode_kept(stored.share, shuffled=False)
+        if isinstance(kept, m.Released):
+            side.recall(kept.share)
+        return side
+
+
+def fingerprint(ledger: Ledger, side: NodeSide) -> bytes:
+    """Return 32 bytes that stand for the records of a side, for this ledger's own use."""
+    parts = [(name.encode(), side.columns[name].tobytes()) for name in sorted(side.columns)]
+    return ledger.fingerprint(digest(*(part for pair in parts for part in pair)))
+
+
+def question_digest(study: Study, attempt: bytes, question: bytes) -> bytes:
+    """32 bytes that stand for a question of this attempt."""
+    return digest(b"umpc question 1", study.hash, attempt, question)
+
+
+def stored_answer(stored: StoredAnswer | None, asked: bytes, study: Study, node: str) -> bytes:
+    """The answer that was given to the same question.
+
+    Args: asked: the question's digest.
+
+    Raises: AlreadyReleased where there was no answer, or another question.
+    """
+    if stored is not None and stored.question == asked:
+        return stored.answer
+    why = "it never answered, because that run ended before"
+    if stored is not None:
+        why = "it answered another question then"
+    raise AlreadyReleased(
+        f"{node} released the study {study.name!r} before, and {why}: the study is charged and "
+        f"incomplete; give it a new name to run it anew",
+        culprit=node,
+        step="ask",
+    )

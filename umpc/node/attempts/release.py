@@ -1,0 +1,82 @@
+"""The end of an attempt at a node: its share is held, charged, and leaves, in this order.
+
+    hold(side)        evaluate: all that will leave is on disk before the node says *ready*
+    release(held)     release: ε and δ are charged on disk before the first byte leaves
+
+Both steps work on the bytes on disk. So it makes no difference whether the run that held a share
+releases it, or a later run of the same study (`held_run.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from umpc.failpoints import failpoint
+from umpc.node.attempts.attempt_runner import AttemptRunner, Site
+from umpc.node.attempts.coordinator_stream import CoordinatorStream
+from umpc.node.attempts.questions import fingerprint
+from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.proto import codec
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.registry import protocol_of
+from umpc.study import messages as m
+from umpc.study.document import Study
+
+log = logging.getLogger("umpc.node")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """stream: to the coordinator. runner: of this run, for shufflers."""
+
+    site: Site
+    stream: CoordinatorStream
+    runner: AttemptRunner
+
+    async def hold(self, side: NodeSide) -> HeldAttempt:
+        """Put all that will leave on disk, once. Raises: LedgerError; then nothing is ready."""
+        study = self.stream.study
+        ledger = self.site.ledger
+        share = codec.encode_kept(side.release())
+        table = b""
+        if protocol_of(study).questions:
+            table = await self.runner.in_thread(fingerprint, ledger, side)
+        return await asyncio.to_thread(ledger.hold, study.hash, side.attempt.id, share, table)
+
+    async def release(self, held: HeldAttempt) -> None:
+        """Charge, then let the share leave."""
+        study = self.stream.study
+        kept = kept_of(held, study)
+        self.runner.check_delivery(kept)
+        failpoint("before-charge")
+        await asyncio.to_thread(self.site.ledger.charge, study.hash, held.attempt)
+        failpoint("after-charge")
+        log.info(
+            "study %s: epsilon %s, delta %.3g charged, the share leaves",
+            self.stream.label,
+            study.epsilon,
+            held.delta,
+        )
+        message = announced(kept, study, self.site.name)
+        self.stream.log_disclosure(message.records)
+        if isinstance(kept, m.Delivery):
+            message = replace(message, sent=await self.runner.deliver(study, kept))
+        failpoint("before-send")
+        await self.stream.send(message)
+        self.stream.answered = protocol_of(study).questions == 0
+        failpoint("after-send")
+
+
+def kept_of(held: HeldAttempt, study: Study) -> m.Released | m.Delivery:
+    """Return what a held attempt will release. Raises: EncodingError."""
+    return codec.decode_kept(held.share, shuffled=bool(study.shufflers))
+
+
+def announced(kept: m.Released | m.Delivery, study: Study, node: str) -> m.Released:
+    """Return the message for the coordinator: it is without a share where shufflers get that."""
+    if isinstance(kept, m.Released):
+        return kept
+    own = kept.members[study.index_of(node)]
+    return m.Released(kept.attempt, b"", own.records, own.first_class)

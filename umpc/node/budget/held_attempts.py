@@ -1,0 +1,92 @@
+"""Held attempts: what a node computed and has not yet been asked to release, kept on disk.
+
+A node holds its finished share from *ready* on. So a node or a coordinator that comes back can
+finish the same attempt with the same bytes. The table `held` is in the ledger's file and outside
+its chain of rows: it changes without a row, and it has at most MOST_HELD entries. Each entry has a
+seal, an HMAC with the ledger's key. A held attempt reserves its ε and δ until its time is up.
+
+Nothing here can make a node release twice. The charge is a row of the chain, and a study with such
+a row ignores every entry. An entry that was put back from a copy can only offer a share that never
+left; an entry that is lost only means that the study runs anew.
+"""
+
+from __future__ import annotations
+
+import hmac
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from umpc.node.budget.budget_account import BudgetCost, StoredRow, exact_text, row_hash
+
+MOST_HELD = 64
+"""Largest number of studies that a data set reserves for at once, whether running or held."""
+TAG = b"umpc held attempt 1"
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS held (study BLOB PRIMARY KEY, name TEXT NOT NULL,"
+    " epsilon TEXT NOT NULL, delta TEXT NOT NULL, attempt BLOB NOT NULL, share BLOB NOT NULL,"
+    " until INTEGER NOT NULL, seal BLOB NOT NULL)"
+)
+COLUMNS = "study, name, epsilon, delta, attempt, share, until, seal"
+INSERT = f"INSERT INTO held ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+DELETE = "DELETE FROM held WHERE study = ?"
+
+
+@dataclass(frozen=True)
+class HeldAttempt:
+    """The finished attempt of one study.
+
+    attempt: the attempt's id, and in protocols that ask later 32 bytes for the table's records.
+    share: all that will leave. until: when the site's patience ends, in seconds since 1970.
+    """
+
+    study: bytes
+    name: str
+    epsilon: Fraction
+    delta: Fraction
+    attempt: bytes
+    share: bytes = field(repr=False)
+    until: int
+
+    @property
+    def cost(self) -> BudgetCost:
+        return BudgetCost(self.epsilon, self.delta)
+
+    def sealed(self, key: bytes) -> StoredRow:
+        """Return the entry as it is stored, with its seal at the end."""
+        values = (
+            self.study,
+            self.name,
+            exact_text(self.epsilon),
+            exact_text(self.delta),
+            self.attempt,
+            self.share,
+            self.until,
+        )
+        return (*values, row_hash(key, TAG, values))
+
+
+def read_held(
+    db: sqlite3.Connection, key: bytes, study: bytes | None = None
+) -> Iterator[tuple[bytes, HeldAttempt | None]]:
+    """Yield (study, held attempt) of every entry, or of one study's.
+
+    The attempt is None where the seal does not agree with the entry. A ledger of an earlier version
+    has no such table, and so no entry.
+    """
+    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'held'")
+    if tables.fetchone() is None:
+        return
+    where, values = ("", ()) if study is None else (" WHERE study = ?", (study,))
+    for row in db.execute(f"SELECT {COLUMNS} FROM held{where}", values):
+        yield row[0], _opened(key, row)
+
+
+def _opened(key: bytes, row: StoredRow) -> HeldAttempt | None:
+    """Return the entry of a stored row, or None if its seal is wrong. The seal covers all types."""
+    *values, seal = row
+    if not isinstance(seal, bytes) or not hmac.compare_digest(seal, row_hash(key, TAG, values)):
+        return None
+    study, name, epsilon, delta, attempt, share, until = values
+    return HeldAttempt(study, name, Fraction(epsilon), Fraction(delta), attempt, share, until)
