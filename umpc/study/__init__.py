@@ -9,6 +9,7 @@
 | `former.py` | the identity that a study had under the former tag |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
+| `possible.py` | the sums that a study can release, and the refusal of others |
 | `cost.py` | predicted rounds and bytes |
 | `messages.py` | what coordinator and node say to each other |
 | `frames.py` | one message between nodes, as it travels |

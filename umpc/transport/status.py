@@ -1,7 +1,8 @@
 """Errors as gRPC statuses, and gRPC statuses as errors.
 
-The text of a status is "ClassName: sentence", so the other side raises the same class. The `detail`
-of an error is never sent.
+The text of a status is "ClassName: sentence", or "ClassName [culprit]: sentence", so the other side
+raises the same class. The `detail` of an error is never sent. A node may accuse anybody, so its
+word about a culprit is not believed; that of a dealer or a shuffler is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from umpc.errors import (
     DataError,
     DpError,
     EncodingError,
+    ImpossibleResult,
     LocalProtocolError,
     PeerLost,
     PeerUnavailable,
@@ -32,6 +34,7 @@ _STATUS = {
     StudyError: grpc.StatusCode.INVALID_ARGUMENT,
     EncodingError: grpc.StatusCode.INVALID_ARGUMENT,
     RemoteProtocolError: grpc.StatusCode.ABORTED,
+    ImpossibleResult: grpc.StatusCode.DATA_LOSS,
     StudyAborted: grpc.StatusCode.ABORTED,
     PreparationError: grpc.StatusCode.FAILED_PRECONDITION,
     StepTimeout: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -44,18 +47,27 @@ _STATUS = {
 
 def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
     """Return the status and the public text of an error."""
+    culprit = f" [{error.culprit}]" if error.culprit else ""
+    text = f"{type(error).__name__}{culprit}: {error.message}"
     for cls in type(error).__mro__:
         if cls in _STATUS:
-            return _STATUS[cls], f"{type(error).__name__}: {error.message}"
-    return grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error.message}"
+            return _STATUS[cls], text
+    return grpc.StatusCode.UNKNOWN, text
 
 
-def error_of(failure: grpc.aio.AioRpcError, peer: str, step: str) -> UmpcError:
-    """Return the error that a failed call stands for, with the peer as its culprit."""
-    name, _, text = (failure.details() or "").partition(": ")
+def error_of(
+    failure: grpc.aio.AioRpcError, peer: str, step: str, *, believed: bool = False
+) -> UmpcError:
+    """Return the error that a failed call stands for.
+
+    Args: believed: whether the peer's word about the culprit counts; else the culprit is the peer.
+    """
+    head, _, text = (failure.details() or "").partition(": ")
+    name, _, named = head.partition(" [")
     cls = error_classes().get(name)
     if cls is not None:
-        return cls(f"{peer}: {text}", culprit=peer, step=step)
+        culprit = named.removesuffix("]") if believed and named else peer
+        return cls(f"{peer}: {text}", culprit=culprit, step=step)
     broken = (
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.CANCELLED,

@@ -5,7 +5,8 @@ cancels the whole call, and a cancelled call can no longer say why it failed. Th
 run in a task of their own, and a caller that stops waiting cancels no read.
 
 The reader puts messages into an inbox. When the stream ends, the reader keeps the reason, and
-every later `next` raises it. The reason is one of these:
+every later `next` raises it: after a violation at once, else when the inbox is empty. The reason is
+one of these:
 
 | the stream ended because | error |
 |---|---|
@@ -27,6 +28,7 @@ from typing import Any, Generic, TypeVar
 from umpc.errors import (
     EncodingError,
     LocalProtocolError,
+    MpcError,
     RemoteProtocolError,
     StepTimeout,
     UmpcError,
@@ -44,6 +46,9 @@ CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 """The exceptions that gRPC raises at a write or a half-close on a broken stream."""
+
+BELIEVED = ("dealer", "shuffler")
+"""The roles whose word about a culprit counts."""
 
 
 def as_received(message: Message) -> Message:
@@ -81,6 +86,7 @@ class RpcStream(Generic[Request, Reply]):
         self._decode = decode
         self._ahead = ahead
         self._early_end = early_end
+        self._is_believed = False
         self._channel: Channel | None = None
         self._call: Call[Request, Any] | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -96,6 +102,7 @@ class RpcStream(Generic[Request, Reply]):
 
     async def connect(self, identity: Identity, role: str, address: str) -> None:
         """Open the channel to the peer. Raises: PeerUnavailable, CertificateError, ConfigError."""
+        self._is_believed = role in BELIEVED
         self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS)
 
     @property
@@ -124,8 +131,8 @@ class RpcStream(Generic[Request, Reply]):
     async def next(self, step: str, seconds: float | None = None) -> Reply:
         """Return the peer's next message.
 
-        Raises: StepTimeout after `seconds`; the reason why the stream ended, when the inbox is
-        empty (see the table above).
+        Raises: StepTimeout after `seconds`; the reason why the stream ended (see the table above):
+        a violation at once, any other reason when the inbox is empty.
         """
         if seconds is not None:
             async with self.deadline(step, seconds):
@@ -138,10 +145,10 @@ class RpcStream(Generic[Request, Reply]):
         self._wanted.set()
         try:
             while not self._inbox:
-                if self._failure is not None:
-                    raise self._failure
+                self._raise_failure()
                 self._arrived.clear()
                 await self._arrived.wait()
+            self._raise_violation()
             self._wanted.set()
             return self._inbox.popleft()
         finally:
@@ -166,11 +173,20 @@ class RpcStream(Generic[Request, Reply]):
 
         Raises: the reason why the stream ended.
         """
+        self._raise_violation()
         if self._inbox:
             return self._inbox.popleft()
+        self._raise_failure()
+        return None
+
+    def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
-        return None
+
+    def _raise_violation(self) -> None:
+        """A peer that broke the protocol is not heard, whatever of its messages still waits."""
+        if isinstance(self._failure, MpcError):
+            raise self._failure
 
     async def _read(self, call: Call[Request, Any]) -> None:
         """Read messages into the inbox until the stream ends, and keep the reason."""
@@ -184,7 +200,7 @@ class RpcStream(Generic[Request, Reply]):
             if self._early_end:
                 failure = self.violation(self._early_end)
         except grpc.aio.AioRpcError as error:
-            failure = error_of(error, self.peer, self.step)
+            failure = error_of(error, self.peer, self.step, believed=self._is_believed)
         except EncodingError as error:
             failure = self.violation(error.message)
         except grpc.aio.BaseError as error:

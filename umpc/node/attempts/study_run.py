@@ -57,7 +57,7 @@ class StudyRun(CoordinatorStream):
         Raises: UmpcError.
         """
         try:
-            await self._steps()
+            await self._runner.guard(self._steps())
         except TimeoutError as error:
             raise self._timeout() from error
         except UmpcError:

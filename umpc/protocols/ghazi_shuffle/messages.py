@@ -129,9 +129,14 @@ class ShuffleMessages:
 
     def aggregate(self, first: np.ndarray, second: np.ndarray) -> LocalEstimate:
         """From both shufflers' heaps."""
-        return self.protocol.estimate(
-            ((first + second) & self._mask).reshape(self.protocol.dimension, -1)
-        )
+        return self.protocol.estimate(self._mixed(first, second))
+
+    def is_possible(self, first: np.ndarray, second: np.ndarray) -> bool:
+        """Whether both heaps add up to counts that records and noise can give."""
+        return self.protocol.is_possible(self._mixed(first, second))
+
+    def _mixed(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        return ((first + second) & self._mask).reshape(self.protocol.dimension, -1)
 
     # --- sizes ---------------------------------------------------------------------------------
 
