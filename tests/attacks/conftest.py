@@ -17,14 +17,16 @@ from typing import Any
 import pytest
 
 from tests.attacks.parties import LyingLink, Tale
-from tests.system.conftest import Lab
+from tests.system.conftest import Lab, lab
 from umpc.cli.deployment import Deployment
 from umpc.coordinator import client
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import UmpcError
+from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study.report import Report
 from umpc.transport.authority import load_identity
 
+__all__ = ["lab"]
 ROOT = Path(__file__).parents[2]
 LIARS = (sys.executable, "-m", "tests.attacks.parties")
 SECONDS = 20
@@ -83,18 +85,14 @@ class AttackLab(Lab):
 
     def attempt(self, tale: Tale | None = None, **changes: Any) -> Report | UmpcError:
         """Run a study with the coordinator in this process: its report, or how it ended."""
-        file = load_study_file(self.study_file(seconds_per_step=SECONDS, **changes))
+        file = load_study_file(self.study_file(**{"seconds_per_step": SECONDS, **changes}))
         identity = load_identity(file.identity, "coordinator")
         study = file.study(identity.name)
         with pytest.MonkeyPatch.context() as patch:
             if tale is not None:
                 link = type("Link", (LyingLink,), {"tale": staticmethod(tale)})
                 patch.setattr(client, "NodeLink", link)
-                for side in ("check_prepared",):
-                    patch.setattr(
-                        "umpc.protocols.base.coordinator.CoordinatorSide." + side,
-                        lambda *arguments: None,
-                    )
+                patch.setattr(CoordinatorSide, "check_prepared", lambda *arguments: None)
             try:
                 return asyncio.run(client.run_study(study, identity))
             except UmpcError as error:

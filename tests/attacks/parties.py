@@ -6,6 +6,7 @@ The first word of a study's name says how the process lies; in any other study i
 |---|---|---|
 | `amplify` | node | adds 2^25 to the first masked value of a record in round 1 |
 | `flip` | node | flips the first bit of everything that it opens |
+| `coin` | node | flips a bit of everything that it opens while a committee draws noise |
 | `replay` | node | sends frames of a former study before its own |
 | `random` | dealer | deals random bytes |
 | `bit` | dealer | flips one high bit of one product of masks |
@@ -67,7 +68,11 @@ class LyingNode(UMpcNode):
 
     def protocol(self, chunk: Chunk, *rest: Any) -> Any:
         honest = super().protocol(chunk, *rest)
-        return flipping(honest) if self.now == "flip" and not chunk.noise else honest
+        return flipping(honest) if self.now == ("coin" if chunk.noise else "flip") else honest
+
+    def toss(self) -> Any:
+        honest = super().toss()
+        return flipping_all(honest) if self.now == "coin" and honest is not None else honest
 
 
 def flipping(protocol: Any) -> Any:
@@ -77,6 +82,20 @@ def flipping(protocol: Any) -> Any:
         try:
             theirs = yield replace(message, payload=flipped(message.payload, 0, 0))
             message = protocol.send(theirs)
+        except StopIteration as stop:
+            return stop.value
+
+
+def flipping_all(mesh: Any) -> Any:
+    """The same for a protocol between all members: a message to each in every round."""
+    messages = next(mesh)
+    while True:
+        lies = {
+            to: replace(message, payload=flipped(message.payload, 0, 0))
+            for to, message in messages.items()
+        }
+        try:
+            messages = mesh.send((yield lies))
         except StopIteration as stop:
             return stop.value
 

@@ -7,13 +7,17 @@ A search over all flips finds the liar's best strategy.
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from itertools import product
 from math import exp
 
 import pytest
 
-from tests.support.studies import GINI, KENDALL, make_study
+from tests.support.studies import GINI, KENDALL, Entropy, make_study, random_tables
+from tests.support.transfers import altered, flip
+from umpc import simulation
+from umpc.crypto import rounds
 from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
@@ -98,6 +102,20 @@ def test_the_garbled_backend_is_refused_where_nodes_lie():
     )  # fmt: skip
     with pytest.raises(UmpcError, match="garbled"):
         lying(study)
+
+
+@pytest.mark.attack("a garbler scales one edge's output", "honest", "outside the promise")
+def test_a_garbler_that_garbles_another_circuit_gives_a_possible_number_or_none(monkeypatch):
+    real = rounds.run_in_memory
+    monkeypatch.setattr(
+        simulation,
+        "run_in_memory",
+        lambda parties: real([altered(party, "garbled", flip(0, 1)) for party in parties]),
+    )
+    study = make_study(KENDALL, 2, backend="garbled", preprocessing="none", dealer=None)
+    with contextlib.suppress(ImpossibleResult):
+        found = simulation.simulate(study, random_tables([4, 4], "garbler"), Entropy("garbler"))
+        assert found.report.estimate is not None
 
 
 @pytest.mark.attack(LINE, "honest", "outside the promise; a sum out of range is noticed")

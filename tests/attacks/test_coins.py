@@ -7,7 +7,8 @@ import pytest
 from tests.attacks.parties import LyingDealer
 from tests.support.studies import Entropy, clear_sums, graph_of, make_study, random_tables
 from umpc import simulation
-from umpc.errors import UmpcError
+from umpc.errors import ImpossibleResult, RemoteProtocolError, UmpcError
+from umpc.study.report import Report
 
 LINE = "a dealer that follows nothing makes the in-MPC noise 0"
 RUNS = 6
@@ -39,6 +40,13 @@ def test_the_same_runs_with_an_honest_dealer_have_noise():
     """The power of the test above."""
     study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="honest-coins")
     assert any(noise_of(study, f"honest {run}") for run in range(RUNS))
+
+
+@pytest.mark.attack("a committee member flips one opened coin share", "honest", "outside the promise")
+def test_flipped_coins_give_a_possible_number_or_none(liars):
+    """The noise is then another one, so ε does not hold: the grade's sentence excludes it."""
+    ended = liars.attempt(name="coin-honest", noise="in_mpc", epsilon="1")
+    assert isinstance(ended, Report | ImpossibleResult | RemoteProtocolError), ended
 
 
 @pytest.mark.attack("a committee member flips one opened coin share", "lying_nodes", "refused")

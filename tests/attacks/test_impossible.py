@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.errors import ImpossibleResult, RemoteProtocolError, UmpcError
+from umpc.errors import ImpossibleResult
 from umpc.study.report import Report
 
 LINE = "random material or one flipped bit is released as ok"
@@ -13,7 +13,6 @@ LINE = "random material or one flipped bit is released as ok"
 @pytest.mark.attack(LINE, "honest", "noticed: impossible result")
 @pytest.mark.parametrize("lie", ["random", "bit"])
 def test_an_impossible_sum_is_no_result(liars, lie):
-    # `silent` noise would hide nothing here, so the sum alone is examined
     ended = liars.attempt(name=f"{lie}-material", epsilon="1000")
     assert isinstance(ended, ImpossibleResult), ended
     assert "No estimate is shown" in ended.message and ended.step == "release"
@@ -39,4 +38,4 @@ def test_honest_studies_of_the_same_processes_are_released(liars):
     """The power of the tests above: without a lie there is a result."""
     ended = liars.attempt(name="truth", epsilon="1000")
     assert isinstance(ended, Report), ended
-    assert not isinstance(ended, UmpcError | RemoteProtocolError)
+    assert all(liars.charged(name, "truth") for name in liars.names)

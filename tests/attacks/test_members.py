@@ -46,7 +46,7 @@ CHANGES = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_an_exchanged_entry_names_the_coordinator(liars, what):
     name = f"exchanged-{what}"
-    ended = liars.attempt(exchanged(**CHANGES[what]), name=name, dealer=None, **MEAN)
+    ended = liars.attempt(exchanged(**CHANGES[what]), name=name, **MEAN)
     assert isinstance(ended, RemoteProtocolError | CertificateError), ended
     assert ended.culprit == "coordinator", ended
     assert not any(liars.charged(node, name) for node in liars.names)

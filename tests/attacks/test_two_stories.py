@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.attacks.conftest import SECONDS
 from umpc.errors import StepTimeout, UmpcError
 from umpc.study import messages as m
+
+SECONDS = 5
 
 
 def two_stories(node: str, message):
@@ -23,7 +24,7 @@ def two_stories(node: str, message):
 @pytest.mark.attack("a coordinator tells two nodes two stories", "both", "noticed: coordinator named")
 def test_the_coordinator_is_named_and_not_the_dealer(liars):
     started = time.monotonic()
-    ended = liars.attempt(two_stories, name="two-stories")
+    ended = liars.attempt(two_stories, name="two-stories", seconds_per_step=SECONDS)
     assert isinstance(ended, UmpcError) and not isinstance(ended, StepTimeout), ended
     assert ended.culprit == "coordinator", ended
     assert time.monotonic() - started < SECONDS, "nobody waits for a step's end"
