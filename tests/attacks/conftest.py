@@ -1,8 +1,8 @@
 """A laboratory with liars, and the table of attacks that the run prints at its end.
 
 A test says with `@attack(line, grade, outcome)` which line of the list it attacks, in which grade,
-and what must come of it: *refused* before anything, *noticed* with an error and no result, *bounded*
-by an audited ε, or *outside* the promise of that grade.
+and what must come of it: *refused* before anything, *noticed* with an error and no result,
+*bounded* by an audited ε, or *outside* the promise of that grade.
 """
 
 from __future__ import annotations

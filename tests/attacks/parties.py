@@ -1,4 +1,4 @@
-"""Small liars, built around the real sides: `python -m tests.attacks.parties …` is `umpc` with them.
+"""Small liars around the real sides: `python -m tests.attacks.parties …` is `umpc` with them.
 
 The first word of a study's name says how the process lies; in any other study it is honest.
 
@@ -9,7 +9,7 @@ The first word of a study's name says how the process lies; in any other study i
 | `coin` | node | flips a bit of everything that it opens while a committee draws noise |
 | `replay` | node | sends frames of a former study before its own |
 | `random` | dealer | deals random bytes |
-| `bit` | dealer | flips one high bit of one product of masks |
+| `bit` | dealer | flips one high bit of a product of masks in every edge |
 | `silent` | dealer | deals one-hot rows of zeros for coins |
 
 A coordinator lies through `LyingLink`: it tells each node its own version of a message.
@@ -143,7 +143,7 @@ def random_material(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes
 
 
 def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
-    """One bit, 2^20, of the first product of the first edge."""
+    """One bit of the first product of every edge: 2^12 in the first, 2^13 in the next, …."""
     plan = dealer.attempt.plan(chunk)
     party = chunk.parties.index(node)
     if chunk.noise or party < plan.parties - 1 or chunk.number:
@@ -151,7 +151,8 @@ def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> byt
     part = DealtPart.decode(plan, payload, party, chunk.count)
     assert part.shares is not None
     changed = part.shares.elements.copy()
-    changed[:, 0] ^= changed.dtype.type(1 << 20)
+    for edge in range(chunk.count):
+        changed[0, edge] ^= changed.dtype.type(1 << 12 + edge % 16)
     return DealtPart(part.keys, Shares(changed, part.shares.bits)).encode()
 
 

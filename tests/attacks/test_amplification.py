@@ -79,7 +79,7 @@ def test_no_flips_exceed_epsilon_in_lying_nodes():
 
 @pytest.mark.attack(FLIPS, "honest", "outside the promise: up to 3 ε")
 def test_the_honest_grade_does_not_bound_flips():
-    """This is the mutant of the defence as well: noise at the honest sensitivity fails the audit."""
+    """This is a mutant of the defence too: noise at the honest sensitivity fails the audit."""
     study = checked(make_study(KENDALL, 3, noise="distributed", max_colluding=2, epsilon="1"))
     ratio = float(log_ratio(study))
     assert hockey_stick(ratio, 2, 1.0) < 1e-9

@@ -31,9 +31,7 @@ def test_no_changed_byte_of_a_certificate_raises_anything_else(tmp_path):
     authority = Authority.create(tmp_path / "authority")
     authority.issue("north", "node", tmp_path / "north")
     path = tmp_path / "north" / "cert.pem"
-    der = x509.load_pem_x509_certificate(path.read_bytes()).public_bytes(
-        serialization.Encoding.DER
-    )
+    der = x509.load_pem_x509_certificate(path.read_bytes()).public_bytes(serialization.Encoding.DER)
     for place in range(0, len(der), 2):
         changed = der[:place] + bytes([der[place] ^ 0x80]) + der[place + 1 :]
         path.write_bytes(as_pem(changed, "CERTIFICATE"))

@@ -42,7 +42,9 @@ def test_the_same_runs_with_an_honest_dealer_have_noise():
     assert any(noise_of(study, f"honest {run}") for run in range(RUNS))
 
 
-@pytest.mark.attack("a committee member flips one opened coin share", "honest", "outside the promise")
+@pytest.mark.attack(
+    "a committee member flips one opened coin share", "honest", "outside the promise"
+)
 def test_flipped_coins_give_a_possible_number_or_none(liars):
     """The noise is then another one, so ε does not hold: the grade's sentence excludes it."""
     ended = liars.attempt(name="coin-honest", noise="in_mpc", epsilon="1")

@@ -114,7 +114,9 @@ class ShuffleCoordinator(CoordinatorSide):
                 )
         first, second = (self._heap(self._messages, place) for place in (0, 1))
         if not self._messages.is_possible(first, second):
-            limit = f"a cell's count lies in 0 .. {self._messages.protocol.records}, but for its noise"
+            limit = (
+                f"a cell's count lies in 0 .. {self._messages.protocol.records}, but for its noise"
+            )
             raise impossible(self.study, limit)
         one = sum_report(self.study, self._messages.aggregate(first, second))
         delta = delta_of_mixing(self.study.exact_epsilon)
