@@ -10,6 +10,7 @@ The first word of a study's name says how the process lies; in any other study i
 | `replay` | node | sends frames of a former study before its own |
 | `random` | dealer | deals random bytes |
 | `bit` | dealer | flips one high bit of a product of masks in every edge |
+| `heap` | shuffler | flips the high bit of the first number of its heap |
 | `silent` | dealer | deals one-hot rows of zeros for coins |
 
 A coordinator lies through `LyingLink`: it tells each node its own version of a message.
@@ -28,6 +29,7 @@ from umpc.dealer.session import DealerSession
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import DealtPart, Shares
 from umpc.node.attempts import peers
+from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
 from umpc.protocols.u_mpc import protocol as u_mpc
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study.frames import Frame, Key
@@ -176,6 +178,18 @@ def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -
 LIES = {"random": random_material, "bit": one_bit, "silent": silent_coins}
 
 
+class LyingShuffler(ShufflerSession):
+    """A shuffler that changes its heap. The first number of a heap has its low bits first."""
+
+    def heap(self) -> Iterator[Frame]:
+        first, *others = super().heap()
+        if strategy(self.attempt.study.name) == "heap" and self.place == 0:
+            place, bit = divmod(first.width - 1, 8)
+            first = replace(first, payload=flipped(first.payload, place, bit))
+        yield first
+        yield from others
+
+
 class LyingLink(NodeLink):
     """A coordinator's stream to a node. `tale` says what this node is told."""
 
@@ -190,10 +204,12 @@ def lie() -> None:
     """Put the liars in the places of the honest sides of this process."""
     from umpc.dealer import server as dealer
     from umpc.node.attempts import links
+    from umpc.shuffler import run as shuffler
 
     u_mpc.UMpcNode = LyingNode  # type: ignore[misc]
     links.PeerLink = ReplayingLink  # type: ignore[misc]
     dealer.DealerSession = LyingDealer  # type: ignore[misc]
+    shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
 
 
 if __name__ == "__main__":
