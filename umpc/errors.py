@@ -26,7 +26,8 @@ UmpcError
 ├── MpcError                    a protocol between processes was broken
 │   ├── LocalProtocolError      this process broke it: a bug of umpc
 │   ├── RemoteProtocolError     a peer broke it; names culprit and step
-│   └── EncodingError           bytes that do not decode
+│   ├── EncodingError           bytes that do not decode
+│   └── ImpossibleResult        a result that no records and no noise can give
 ├── TransportError              the network or a certificate failed
 │   ├── CertificateError        wrong, expired, unknown or wrong-role certificate
 │   ├── AddressInUse            another process listens on the address
@@ -177,6 +178,12 @@ class RemoteProtocolError(MpcError):
 
 class EncodingError(MpcError):
     exit_code = 43
+
+
+class ImpossibleResult(MpcError):
+    """The message never holds the result: a liar may have put a record's value there."""
+
+    exit_code = 44
 
 
 class TransportError(UmpcError):

@@ -57,7 +57,7 @@ def test_all_is_well(site):
     assert (shown["name"], shown["role"], shown["address"]) == ("north", "node", "127.0.0.1:7100")
     assert "89 days left" in shown["certificate"] and shown["list"].startswith("no list")
     assert shown["epsilon"] == "5 left of 5 (0 spent, 0 reserved)"
-    assert (shown["reserved"], shown["waiting"]) == ("no study", "no study")
+    assert (shown["held"], shown["waiting"]) == ("no study", "no study")
 
 
 def test_before_the_first_start_there_is_no_ledger(site):
@@ -105,12 +105,13 @@ def test_a_study_that_waits_for_a_person_must_be_decided(site):
     assert "decide on 1 studies" in to_do[0]
 
 
-def test_a_reserved_study_is_shown(site):
+def test_a_held_study_is_shown(site):
     study = make_study(KENDALL, name="tau")
     with Ledger(site.ledger, "t", Fraction(5), Fraction(0)) as ledger:
         ledger.reserve(study.hash, Fraction(1), Fraction(0), name="tau")
+        ledger.hold(study.hash, b"attempt", b"share")
         code, shown, _ = site.status()
-    assert code == 0 and shown["reserved"].startswith("study 'tau'")
+    assert code == 0 and shown["held"].startswith("study 'tau'")
     assert shown["epsilon"] == "4 left of 5 (0 spent, 1 reserved)"
 
 

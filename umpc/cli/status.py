@@ -118,7 +118,6 @@ def _list(revoked: Revoked | None) -> str:
 
 
 def _budget(config: NodeConfig, show: Sheet) -> None:
-    from umpc.cli.budget import studies
     from umpc.node.budget.ledgerfile import Place, read_beside
 
     place = Place.of(config.ledger, config.anchor)
@@ -137,8 +136,9 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
             f"{balance.left} left of {balance.total} ({balance.spent} spent, "
             f"{balance.reserved} reserved)",
         )
-    reserved = [entry for entry in studies(snapshot.rows) if entry["state"] == "reserved"]
-    _some(show, "reserved", [(entry["hash"], entry["name"]) for entry in reserved])
+    _some(show, "held", [(each.study.hex(), each.name) for each in snapshot.held])
+    for study in snapshot.damaged:
+        show.must(f"ledger {place.ledger}: the held attempt of {study.hex()[:16]} is wrong")
     if snapshot.fault:
         show.must(place.astray(snapshot.fault).message)
 

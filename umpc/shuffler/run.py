@@ -106,16 +106,23 @@ class Run:
         self._end(error)
 
     async def until(self, awaited: Awaitable[T]) -> T:
-        """Return the awaited result, unless the run ends before. Raises: the run's error."""
+        """Return the awaited result, unless the run has ended. Raises: the run's error.
+
+        The end counts also where the result is there at the same moment.
+        """
         task: asyncio.Future[T] = asyncio.ensure_future(awaited)
         either: set[asyncio.Future[Any]] = {task, self._over}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise self._over.result() or StudyAborted("the run is over: the heap was given")
+            self.check()
             return await task
         finally:
             task.cancel()
+
+    def check(self) -> None:
+        """Raises: the error that ended the run, if it has ended."""
+        if self._over.done():
+            raise self._over.result() or StudyAborted("the run is over: the heap was given")
 
     def _end(self, error: UmpcError | None) -> None:
         if not self._over.done():

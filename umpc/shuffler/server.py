@@ -228,7 +228,9 @@ class ShufflerServer(rpc.ShufflerServicer):
             failpoint("before-heap")
             *frames, last = await asyncio.to_thread(lambda: list(session.heap()))
             for frame in frames:
+                run.check()
                 yield pb.CollectReply(frame=codec.encode_frame(frame))
+            run.check()
             run.finish()  # before the last frame: the coordinator hangs up as soon as it has it
             yield pb.CollectReply(frame=codec.encode_frame(last))
         except UmpcError as error:

@@ -1,7 +1,8 @@
 """Errors as gRPC statuses, and gRPC statuses as errors.
 
 The text of a status is "ClassName: sentence", so the other side raises the same class. The `detail`
-of an error is never sent.
+of an error is never sent. The culprit and the step go with it as metadata. A node may accuse
+anybody, so its word about a culprit is not believed; that of a dealer or a shuffler is.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from umpc.errors import (
     DataError,
     DpError,
     EncodingError,
+    ImpossibleResult,
     LocalProtocolError,
     PeerLost,
     PeerUnavailable,
@@ -34,6 +36,7 @@ _STATUS = {
     StudyError: grpc.StatusCode.INVALID_ARGUMENT,
     EncodingError: grpc.StatusCode.INVALID_ARGUMENT,
     RemoteProtocolError: grpc.StatusCode.ABORTED,
+    ImpossibleResult: grpc.StatusCode.DATA_LOSS,
     StudyAborted: grpc.StatusCode.ABORTED,
     PreparationError: grpc.StatusCode.FAILED_PRECONDITION,
     StepTimeout: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -48,10 +51,11 @@ CULPRIT, STEP = "umpc-culprit", "umpc-step"
 
 def status_of(error: UmpcError) -> tuple[grpc.StatusCode, str]:
     """Return the status and the public text of an error."""
+    text = f"{type(error).__name__}: {error.message}"
     for cls in type(error).__mro__:
         if cls in _STATUS:
-            return _STATUS[cls], f"{type(error).__name__}: {error.message}"
-    return grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error.message}"
+            return _STATUS[cls], text
+    return grpc.StatusCode.UNKNOWN, text
 
 
 def blame_of(error: UmpcError) -> tuple[tuple[str, str], ...]:

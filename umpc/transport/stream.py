@@ -5,7 +5,8 @@ cancels the whole call, and a cancelled call can no longer say why it failed. Th
 run in a task of their own, and a caller that stops waiting cancels no read.
 
 The reader puts messages into an inbox. When the stream ends, the reader keeps the reason, and
-every later `next` raises it. The reason is one of these:
+every later `next` raises it: after a violation at once, else when the inbox is empty. The reason is
+one of these:
 
 | the stream ended because | error |
 |---|---|
@@ -27,6 +28,7 @@ from typing import Any, Generic, TypeVar
 from umpc.errors import (
     EncodingError,
     LocalProtocolError,
+    MpcError,
     RemoteProtocolError,
     StepTimeout,
     UmpcError,
@@ -130,8 +132,8 @@ class RpcStream(Generic[Request, Reply]):
     async def next(self, step: str, seconds: float | None = None) -> Reply:
         """Return the peer's next message.
 
-        Raises: StepTimeout after `seconds`; the reason why the stream ended, when the inbox is
-        empty (see the table above).
+        Raises: StepTimeout after `seconds`; the reason why the stream ended (see the table above):
+        a violation at once, any other reason when the inbox is empty.
         """
         if seconds is not None:
             async with self.deadline(step, seconds):
@@ -144,10 +146,10 @@ class RpcStream(Generic[Request, Reply]):
         self._wanted.set()
         try:
             while not self._inbox:
-                if self._failure is not None:
-                    raise self._failure
+                self._raise_failure()
                 self._arrived.clear()
                 await self._arrived.wait()
+            self._raise_violation()
             self._wanted.set()
             return self._inbox.popleft()
         finally:
@@ -172,11 +174,20 @@ class RpcStream(Generic[Request, Reply]):
 
         Raises: the reason why the stream ended.
         """
+        self._raise_violation()
         if self._inbox:
             return self._inbox.popleft()
+        self._raise_failure()
+        return None
+
+    def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
-        return None
+
+    def _raise_violation(self) -> None:
+        """A peer that broke the protocol is not heard, whatever of its messages still waits."""
+        if isinstance(self._failure, MpcError):
+            raise self._failure
 
     async def _read(self, call: Call[Request, Any]) -> None:
         """Read messages into the inbox until the stream ends, and keep the reason."""

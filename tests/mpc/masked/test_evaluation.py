@@ -217,7 +217,7 @@ def test_a_message_of_a_wrong_length_is_refused_and_names_its_sender(sender, cha
 
     with pytest.raises(RemoteProtocolError, match=f"^node-{sender}: ") as caught:
         replayed(run, 1, EDGES, changed)
-    assert (caught.value.culprit, caught.value.step) == (f"node-{sender}", "evaluate")
+    assert (caught.value.culprit, caught.value.step) == (f"node-{sender}", "open")
 
 
 @pytest.mark.parametrize("sender", [0, 2])
@@ -238,7 +238,7 @@ def test_padding_that_is_set_is_refused_and_names_its_sender(sender, name, last)
 
     with pytest.raises(RemoteProtocolError, match="padding") as caught:
         replayed(run, 1, EDGES, changed)
-    assert (caught.value.culprit, caught.value.step) == (f"node-{sender}", "evaluate")
+    assert (caught.value.culprit, caught.value.step) == (f"node-{sender}", "open")
 
 
 def test_inputs_and_shares_show_nothing_of_themselves():

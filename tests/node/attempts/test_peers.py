@@ -225,3 +225,42 @@ def test_a_link_that_is_not_read_ends_when_it_fails():
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(scenario())
+
+
+def test_after_a_violation_no_frame_is_handed_out_and_the_study_hears_of_it():
+    """A frame of a former study waits, the true one follows: neither of them is used."""
+
+    async def scenario() -> None:
+        call = ScriptedCall([frame(1), frame(2), frame(1, b"\x07")])
+        link = link_over(call)
+        link.step = "evaluate"
+        heard = []
+        link.on_violation(heard.append)
+        await link.pump()
+        for number in (1, 2, 3):
+            with pytest.raises(RemoteProtocolError, match="came twice") as caught:
+                await link.receive(frame(number).key)
+            assert caught.value.culprit == "north"
+        assert heard == [caught.value]
+        late = []
+        link.on_violation(late.append)
+        assert late == heard
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("step", ["prepare", "evaluate"])
+def test_a_link_names_the_step_in_which_its_peer_was_lost(step):
+    async def scenario() -> None:
+        link = link_over(ScriptedCall([frame()]))
+        link.step = step
+        heard = []
+        link.on_violation(heard.append)
+        await link.pump()
+        assert await link.receive(frame().key), "what came before a loss is still good"
+        with pytest.raises(PeerLost) as caught:
+            await link.receive(frame(9).key)
+        assert caught.value.step == step
+        assert heard == [], "a loss is no violation"
+
+    asyncio.run(scenario())

@@ -144,7 +144,7 @@ def test_its_links_are_made_anew_at_the_addresses_of_the_run(parked):
 
     async def dial(study, peer, meeting):
         calls.append((study.nodes[peer].address, peer, meeting))
-        return SimpleNamespace(close=lambda: None)
+        return SimpleNamespace(close=lambda: None, on_violation=lambda alarm: None)
 
     study = parked.side.study
     moved = changed_addresses(study)

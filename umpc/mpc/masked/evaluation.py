@@ -173,7 +173,7 @@ class _Chunk:
             except EncodingError as error:
                 culprit = self.inputs.names[party]
                 raise RemoteProtocolError(
-                    f"{culprit}: {error.message}", culprit=culprit, step="evaluate"
+                    f"{culprit}: {error.message}", culprit=culprit, step=message.step
                 ) from error
         for number in self.plan.layers[layer].bits:
             bits = [part.bits[number] for part in parts if number in part.bits]

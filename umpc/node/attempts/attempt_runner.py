@@ -14,15 +14,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.crypto.signing import Credentials
-from umpc.errors import LocalProtocolError
+from umpc.errors import LocalProtocolError, MpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
@@ -100,6 +100,9 @@ class AttemptRunner:
         self._sent_before = 0
         self._received_before = 0
         self._is_parked = False
+        self._violation: MpcError | None = None
+        self._violated = asyncio.Event()
+        self._has_settled = False
 
     async def in_thread(
         self,
@@ -110,6 +113,36 @@ class AttemptRunner:
         """Computation off the event loop, one at a time, in order."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
+
+    async def guard(self, steps: Coroutine[Any, Any, None]) -> None:
+        """Run a study's steps; the violation of a peer or of the dealer ends them at once.
+
+        A violation counts also while nobody waits for that process, but not after `settle`: what
+        leaves the node is then made and may be paid.
+
+        Raises: the violation, or the failure of the steps.
+        """
+        work = asyncio.create_task(steps)
+        alarm = asyncio.create_task(self._violated.wait())
+        try:
+            await asyncio.wait({work, alarm}, return_when=asyncio.FIRST_COMPLETED)
+            if self._violation is not None and not work.done() and not self._has_settled:
+                raise self._violation
+            await work
+        finally:
+            alarm.cancel()
+            work.cancel()
+            await asyncio.gather(work, alarm, return_exceptions=True)
+
+    def settle(self) -> None:
+        """Look for a violation for the last time, before the charge. Raises: the violation."""
+        if self._violation is not None:
+            raise self._violation
+        self._has_settled = True
+
+    def _note_violation(self, error: MpcError) -> None:
+        self._violation = self._violation or error
+        self._violated.set()
 
     @property
     def side(self) -> NodeSide:
@@ -165,6 +198,7 @@ class AttemptRunner:
             attempt, self._openings, self.side.signatures, self._chunks
         )
         seed = await self._reader.seed()
+        self._reader.on_violation(self._note_violation)
         self._pump = asyncio.create_task(self._reader.pump())
         return seed
 
@@ -187,6 +221,7 @@ class AttemptRunner:
             connect = self.site.dial if mesh.index < peer else self.site.await_link
             self._links[peer] = await connect(study, peer, meeting)
             self._links[peer].window = window
+            self._links[peer].on_violation(self._note_violation)
 
         await together(link(peer) for peer in mesh.peers)
 
@@ -249,6 +284,7 @@ class AttemptRunner:
         async with asyncio.timeout(side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
+                rounds.begin_step("evaluate")
                 await together(rounds.exchange_fields(peer) for peer in side.mesh.peers)
                 failpoint("after-fields")
                 await rounds.evaluate(self._chunks)
@@ -271,10 +307,11 @@ class AttemptRunner:
         await self.site.open_delivery(self.delivery)
 
     def check_delivery(self, kept: m.Released | m.Delivery) -> None:
-        """Whether what goes to shufflers can go there, before it is charged.
+        """The last look before the charge: no violation, and shufflers that take what goes to them.
 
-        Raises: PeerLost where a shuffler is gone.
+        Raises: the violation; PeerLost where a shuffler is gone.
         """
+        self.settle()
         if isinstance(kept, m.Released):
             return
         if self.delivery is None:

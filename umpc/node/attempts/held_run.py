@@ -53,8 +53,9 @@ class HeldRun:
         self.stream.step = "release"
         failpoint("release-asked")
         if isinstance(kept, m.Delivery):
-            attempt = kept.attempt
-            await self.runner.reach_shufflers(study, attempt, kept.members, kept.openings)
+            await self.runner.reach_shufflers(
+                study, kept.attempt, kept.members, kept.openings, kept.signatures
+            )
         ending = Ending(self.site, self.stream, self.runner)
         await ending.release(held)
         table = held.attempt.removeprefix(kept.attempt)

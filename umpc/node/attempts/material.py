@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Never
 
-from umpc.errors import UmpcError
+from umpc.errors import MpcError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
@@ -53,6 +53,7 @@ class MaterialReader:
         self._held_bytes = 0
         self._came = 0
         self._failure: UmpcError | None = None
+        self._alarm: Callable[[MpcError], None] | None = None
         self._changed = asyncio.Condition()
         self._request = codec.deal_request(
             attempt.study.encode(), attempt.members, openings, signatures
@@ -94,6 +95,8 @@ class MaterialReader:
             async with self._changed:
                 self._failure = error
                 self._changed.notify_all()
+            if self._alarm is not None and self.violation is not None:
+                self._alarm(self.violation)
 
     def _check(self, frame: Frame, chunk: Chunk) -> None:
         """Raises: RemoteProtocolError if the frame is not the material of this chunk."""
@@ -118,15 +121,27 @@ class MaterialReader:
             self.is_awaited = True
             await self._changed.wait_for(lambda: self._held or self._failure is not None)
             self.is_awaited = False
-            if not self._held and self._failure is not None:
+            if self._failure is not None and (self.violation is not None or not self._held):
                 raise self._failure
             frame = self._held.popleft()
             self._held_bytes -= len(frame.payload)
             self._changed.notify_all()
         return frame.payload
 
+    @property
+    def violation(self) -> MpcError | None:
+        """The dealer's violation, if there was one. No material is handed out after it."""
+        return self._failure if isinstance(self._failure, MpcError) else None
+
+    def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
+        """Call `alarm` with the dealer's violation, now or as soon as there is one."""
+        self._alarm = alarm
+        if self.violation is not None:
+            alarm(self.violation)
+
     def close(self) -> None:
         """Hang up; the channel closes in the background."""
+        self._alarm = None
         self._stream.cancel()
 
     async def _read(self) -> Frame:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
-from umpc.errors import EncodingError, RemoteProtocolError, UmpcError
+from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key
@@ -35,6 +36,8 @@ class Mailbox:
     """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
 
     It takes a repeated frame if it equals the first copy, and blames the peer for a different one.
+    After a violation no frame is handed out, also none that came before. After a loss the frames
+    that came before are still good.
     """
 
     def __init__(self, peer: str):
@@ -71,6 +74,8 @@ class Mailbox:
 
     async def get(self, key: Key) -> Frame:
         """Return the frame of that place. Raises: the error that `fail` was given."""
+        if self.violation is not None:
+            raise self.violation
         if key in self._waiting:
             frame = self._waiting.pop(key)
             self._bytes -= len(frame.payload) + FRAME_BYTES
@@ -92,6 +97,11 @@ class Mailbox:
     def is_awaited(self) -> bool:
         """A caller waits for a frame of this peer."""
         return any(not wanted.done() for wanted in self._wanted.values())
+
+    @property
+    def violation(self) -> MpcError | None:
+        """The peer's violation, if there was one."""
+        return self._failure if isinstance(self._failure, MpcError) else None
 
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another error came first."""
@@ -125,6 +135,25 @@ class PeerLink:
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
         self._mailbox = Mailbox(stream.peer)
         self._stream = stream
+        self._alarm: Callable[[MpcError], None] | None = None
+
+    @property
+    def step(self) -> str:
+        """The study's step, which failures name."""
+        return self._stream.step
+
+    @step.setter
+    def step(self, step: str) -> None:
+        self._stream.step = step
+
+    def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
+        """Call `alarm` with the peer's violation, now or as soon as there is one.
+
+        Nobody may be waiting for this peer, and the study must end all the same.
+        """
+        self._alarm = alarm
+        if self._mailbox.violation is not None:
+            alarm(self._mailbox.violation)
 
     async def send(self, frame: Frame) -> None:
         """Send one message of a round. Raises: PeerLost."""
@@ -154,7 +183,8 @@ class PeerLink:
 
     def close(self) -> None:
         """End the link and its stream; the channel closes in the background."""
-        self.fail(lost(self.peer, "evaluate"))
+        self._alarm = None
+        self.fail(lost(self.peer, self.step))
         self._stream.cancel()
 
     async def pump(self) -> None:
@@ -162,12 +192,12 @@ class PeerLink:
 
         With a `window`, a message is read only once there is room: a faster peer has to wait.
         """
-        error: UmpcError = lost(self.peer, "evaluate")
+        error: UmpcError | None = None
         try:
             while True:
                 if self.window is not None:
                     await self._mailbox.has_room(self.window)
-                message = await self._stream.next("evaluate")
+                message = await self._stream.next(self.step)
                 if message.WhichOneof("body") != "frame":
                     raise EncodingError("something that is no frame came")
                 self._mailbox.put(codec.decode_frame(message.frame))
@@ -176,4 +206,6 @@ class PeerLink:
         except UmpcError as failure:
             error = failure
         finally:
-            self.fail(error)
+            self.fail(error or lost(self.peer, self.step))
+            if self._alarm is not None and self._mailbox.violation is not None:
+                self._alarm(self._mailbox.violation)

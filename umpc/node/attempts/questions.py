@@ -93,7 +93,8 @@ class Questions:
         study = self.stream.study
         records = await asyncio.to_thread(self.site.load, study)
         node = protocol_of(study).node
-        side = node(self.site.name, study, records.columns, records.count, os.urandom)
+        own = self.site.credentials()
+        side = node(own, study, records.columns, records.count, os.urandom)
         found = await self.runner.in_thread(fingerprint, self.site.ledger, side)
         if not hmac.compare_digest(found, stored.table):
             raise AlreadyReleased(

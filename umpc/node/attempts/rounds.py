@@ -52,7 +52,19 @@ class Rounds:
         self.material = material
         self.in_thread = in_thread
         self.tell = tell
+        self._step = "prepare"
         self._tree_hash = session.attempt.tree_hash()
+
+    @property
+    def step(self) -> str:
+        """The study's step, which failures name: noise is drawn in `prepare`."""
+        return self._step
+
+    def begin_step(self, step: str) -> None:
+        """Go on to another step of the study, on all links."""
+        self._step = step
+        for link in self.links.values():
+            link.step = step
 
     async def set_up(self, peer: int) -> None:
         """Do the rounds between this node and one peer that come before all data.
@@ -118,7 +130,7 @@ class Rounds:
             await sending
         finally:
             sending.cancel()
-        with blaming(link.peer, "evaluate"):
+        with blaming(link.peer, self.step):
             await self.in_thread(self.session.receive_fields, peer, replies)
 
     async def _receive_fields(self, peer: int, owners: tuple[int, int]) -> list[Message]:
@@ -156,7 +168,7 @@ class Rounds:
             for done, chunk in enumerate(chunks):
                 await room.acquire()
                 payload = await self.material.next() if self.material else b""
-                with blaming(self.material.dealer if self.material else own, "evaluate"):
+                with blaming(self.material.dealer if self.material else own, self.step):
                     protocol, message, result = await self.in_thread(self._start, chunk, payload)
                 group.create_task(finish(chunk, protocol, message, result))
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:

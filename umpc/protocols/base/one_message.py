@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -71,6 +72,13 @@ class OneMessage(ABC):
         self, messages: Sequence[bytes], counts: Sequence[ClassCounts]
     ) -> MessageEstimate:
         """The estimate from all nodes' messages."""
+
+    def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        """The least and the largest estimate that messages can give, but for 2^-64.
+
+        Everything is possible unless a protocol says otherwise.
+        """
+        return -inf, inf
 
     @abstractmethod
     def predicted_std(self, columns: Columns, first: int) -> float:

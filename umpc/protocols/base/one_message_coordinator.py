@@ -16,6 +16,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
+from umpc.study.possible import impossible, within
 from umpc.study.report import Measured, Report, SumReport, report_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
@@ -55,6 +56,10 @@ class OneMessageCoordinator(CoordinatorSide):
     ) -> Report:
         """The report, from messages that were checked."""
         estimate = self._estimate([answer.share for answer in answers], counts)
+        low, high = self._messages.possible(counts)
+        # also false for a value that is no number
+        if not low <= estimate.value <= high:
+            raise impossible(self.study, f"every possible estimate {within(low, high)}")
         one = sum_report(self.study, estimate)
         return report_of(self.study, [one], run, self.study.exact_delta, measured, cost)
 

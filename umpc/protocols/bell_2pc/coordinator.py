@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.ring import Ring
 from umpc.errors import RemoteProtocolError
@@ -18,6 +21,7 @@ from umpc.protocols.bell_2pc.noise_binding import (
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study import messages as m
+from umpc.study.possible import check_sums, impossible, sum_range, within
 from umpc.study.report import Measured, Report, SumReport
 from umpc.study.sizes import Member, Sizes
 
@@ -44,9 +48,29 @@ class BellCoordinator(UMpcCoordinator):
         shares = self._shares(answers, answers[0].attempt, [ring], values)
         return self._report(shares, sizes, measured)
 
+    def _report(
+        self, shares: Sequence[bytes], run: SharedAttempt | Sizes, measured: Measured
+    ) -> Report:
+        """A replay lacks E, so it checks the sums only; the run checked every pair."""
+        if isinstance(run, SharedAttempt):
+            self._check_pairs(shares, run)
+        return super()._report(shares, run, measured)
+
+    def _check_pairs(self, shares: Sequence[bytes], attempt: SharedAttempt) -> None:
+        """Whether every pair's noisy value is possible. Raises: ImpossibleResult."""
+        kernels = self.study.parsed_kernels
+        laws = noise_of_pairs(attempt.sizes)
+        for values in pair_values(shares, attempt):
+            for kernel, law, row in zip(kernels, laws, values, strict=True):
+                low, high = sum_range(self.study, kernel, 1, law.pair_tail_bound())
+                if row.size and not (low <= int(row.min()) and int(row.max()) <= high):
+                    limits = within(low * kernel.unit, high * kernel.unit)
+                    raise impossible(self.study, f"every possible value of a pair {limits}")
+
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
         laws = noise_of_pairs(sizes)
         noisy = noisy_sums(shares, len(self.study.kernels), pairs_ring(sizes))
+        check_sums(sizes, noisy, [law.tail_bound() for law in laws])
         totals = [law.unbiased(total) for law, total in zip(laws, noisy, strict=True)]
         return sum_reports(sizes, totals, laws)
 
@@ -63,3 +87,26 @@ class BellCoordinator(UMpcCoordinator):
                     culprit=name,
                     step="release",
                 )
+
+
+def pair_values(
+    shares: Sequence[bytes], attempt: SharedAttempt
+) -> Iterator[NDArray[np.signedinteger]]:
+    """The noisy values of each cell's pairs: (sums, pairs), signed, in units.
+
+    A node's share holds its cells in canonical order, and within them the edges in theirs.
+    """
+    ring = attempt.ring
+    sums = len(attempt.study.kernels)
+    rows = [
+        np.frombuffer(share, dtype=ring.dtype.newbyteorder("<")).reshape(sums, -1)
+        for share in shares
+    ]
+    signed = np.dtype(f"i{ring.bytes}")
+    starts = [0] * len(shares)
+    for owners, cell in sorted(attempt.hypergraph.cells.items()):
+        total = np.zeros((sums, cell.count), dtype=ring.dtype)
+        for node in set(owners):
+            total += rows[node][:, starts[node] : starts[node] + cell.count]
+            starts[node] += cell.count
+        yield total.view(signed)

@@ -80,7 +80,11 @@ class PairLaplace:
 
     def tail_bound(self) -> int:
         """An integer that the magnitude of the sum's noise never exceeds."""
-        return self.pairs * self.coins.tail_bound()
+        return self.pairs * self.pair_tail_bound()
+
+    def pair_tail_bound(self) -> int:
+        """An integer that the magnitude of one pair's noise never exceeds."""
+        return self.coins.tail_bound()
 
     def unbiased(self, total: int) -> Fraction:
         """The sum that a noisy total estimates."""
@@ -168,6 +172,10 @@ class PairResponse:
 
     def tail_bound(self) -> int:
         """0, because noisy values stay in the kernel's range."""
+        return 0
+
+    def pair_tail_bound(self) -> int:
+        """0, as for the sum."""
         return 0
 
     def unbiased(self, total: int) -> Fraction:

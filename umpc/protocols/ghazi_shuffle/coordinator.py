@@ -21,6 +21,7 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
 from umpc.study.frames import Frame
+from umpc.study.possible import impossible
 from umpc.study.report import Measured, Report, report_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
@@ -113,6 +114,11 @@ class ShuffleCoordinator(CoordinatorSide):
                     step="release",
                 )
         first, second = (self._heap(self._messages, place) for place in (0, 1))
+        if not self._messages.is_possible(first, second):
+            limit = (
+                f"a cell's count lies in 0 .. {self._messages.protocol.records}, but for its noise"
+            )
+            raise impossible(self.study, limit)
         one = sum_report(self.study, self._messages.aggregate(first, second))
         delta = delta_of_mixing(self.study.exact_epsilon)
         return report_of(self.study, [one], run, delta, measured, cost)

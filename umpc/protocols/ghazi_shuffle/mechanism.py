@@ -155,6 +155,11 @@ class GhaziShuffle:
         )
 
     @cached_property
+    def tail(self) -> int:
+        """A bound of each coordinate's noise; all keep it except with probability 2^-64."""
+        return self.noise.tail_bound(NOISE_FAILURE_BITS + self.dimension.bit_length())
+
+    @cached_property
     def width(self) -> int:
         """w: the sum and the noise fit w bits with a sign, except with probability 2^-64 in all.
 
@@ -162,8 +167,7 @@ class GhaziShuffle:
             RangeError: w exceeds 64.
         """
         largest = self.records * int(np.abs(self.embedding.vectors).max())
-        tail = self.noise.tail_bound(NOISE_FAILURE_BITS + self.dimension.bit_length())
-        width = (largest + tail).bit_length() + 1
+        width = (largest + self.tail).bit_length() + 1
         if width > 64:
             raise RangeError(
                 f"the sums need {width} bits, 64 are possible; "
@@ -248,6 +252,17 @@ class GhaziShuffle:
         value = total @ embedding.form @ total - noise
         value -= embedding.single @ total + n * embedding.constant
         return LocalEstimate(float(value) / (n * (n - 1)), sqrt(self._variance(total)), n)
+
+    def is_possible(self, heap: Words) -> bool:
+        """Whether n records and their noise can give these sums, except with probability 2^-64.
+
+        Args: heap: as for `estimate`.
+        """
+        total = add_up(heap, self.width)
+        vectors = self.embedding.vectors
+        low = self.records * vectors.min(axis=0) - self.tail
+        high = self.records * vectors.max(axis=0) + self.tail
+        return bool(np.all((low <= total) & (total <= high)))
 
     # --- theory --------------------------------------------------------------------------------
 

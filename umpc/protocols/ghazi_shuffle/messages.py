@@ -41,6 +41,7 @@ from umpc.crypto.packing import pack, unpack
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
+from umpc.protocols.arrays import Words
 from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
 from umpc.protocols.ghazi_shuffle.split_mix import LEAST_USERS, mix
 from umpc.protocols.local.estimate import LocalEstimate
@@ -129,9 +130,15 @@ class ShuffleMessages:
 
     def aggregate(self, first: np.ndarray, second: np.ndarray) -> LocalEstimate:
         """From both shufflers' heaps."""
-        return self.protocol.estimate(
-            ((first + second) & self._mask).reshape(self.protocol.dimension, -1)
-        )
+        return self.protocol.estimate(self._mixed(first, second))
+
+    def is_possible(self, first: np.ndarray, second: np.ndarray) -> bool:
+        """Whether both heaps add up to counts that records and noise can give."""
+        return self.protocol.is_possible(self._mixed(first, second))
+
+    def _mixed(self, first: np.ndarray, second: np.ndarray) -> Words:
+        total: Words = (first + second) & self._mask
+        return total.reshape(self.protocol.dimension, -1)
 
     # --- sizes ---------------------------------------------------------------------------------
 

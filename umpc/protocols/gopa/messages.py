@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf, nextafter
 
 import numpy as np
 
+from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, StudyError
 from umpc.protocols.base.one_message import OneMessage
@@ -81,6 +83,15 @@ class GopaMessages(OneMessage):
         records = sum(map(sum, counts))
         mean = self._value(sum(map(_decoded, messages)), records)
         return LocalEstimate(float(mean), self._std(records), records)
+
+    def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        """The kernel's range, and the tail of all nodes' own noise, whose parameters add up."""
+        records = sum(map(sum, counts))
+        tail = DiscreteGaussian(Fraction(self.noise.nodes * self.noise.own)).tail_bound(TAIL_BITS)
+        margin = self._value(tail, records)
+        ends = self.kernel.interval.low - margin, self.kernel.interval.high + margin
+        # outwards, as the value is rounded to a float too
+        return nextafter(float(ends[0]), -inf), nextafter(float(ends[1]), inf)
 
     def _value(self, steps: int, records: int) -> Fraction:
         return steps * self.kernel.unit / (self.scale * records)

@@ -39,7 +39,7 @@ from umpc.dp.exact_sampling import ShakeStream, draw_seed, respond, truth_thresh
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.local.estimate import LocalCost, LocalEstimate
+from umpc.protocols.local.estimate import LocalCost, LocalEstimate, likely_range
 from umpc.protocols.local.quantisation import Quantiser
 from umpc.ustat.clear import Columns
 
@@ -140,6 +140,16 @@ class BellLdp:
         # The pairs of a record with itself: sum_c h_c (e_c - b)' A (e_c - b).
         own = told @ (matrix.diagonal() - 2 * b * rows + b * b * rows.sum())
         return float((centred @ matrix @ centred - own) / (self.truth**2 * n * (n - 1)))
+
+    def possible(self, n: int) -> tuple[float, float]:
+        """The range of estimates over n records, but for a probability of 2^-64."""
+        matrix = self.cells.matrix
+        b = (1 - self.truth) / self.cells.size
+        rows = matrix.sum(axis=1)
+        # (e_i - b)' A (e_j - b), without the constant, which no answer changes.
+        pairs = (matrix - b * rows[:, None] - b * rows) / self.truth**2
+        change = float(np.ptp(pairs, axis=0).max())
+        return likely_range(float(matrix.min()), float(matrix.max()), change, n)
 
     def _plug_in_variance(self, told: Floats, n: int) -> float:
         """The variance at the histogram that the messages suggest, clipped to a histogram."""

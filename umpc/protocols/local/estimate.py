@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log, sqrt
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,22 @@ class LocalEstimate:
     value: float
     std: float
     records: int
+
+
+def likely_range(low: float, high: float, change: float, records: int) -> tuple[float, float]:
+    """A range that an estimate leaves with a probability of at most 2^-64, whatever the records.
+
+    Paper: McDiarmid 1989. Given the records, their answers are independent. Let the mean over all
+    pairs move by at most c = 2·change/n when one answer is another one. Then
+    P(|U - E U| >= s) <= 2 exp(-2 s²/(n c²)), which is 2^-64 for s = c sqrt(65 n ln2 / 2).
+
+    Args:
+        low, high: a range of E U.
+        change: the most by which another answer of one record changes the value of a pair.
+        records: n.
+    """
+    margin = 2 * change * sqrt(65 * log(2) / (2 * records))
+    return low - margin, high + margin
 
 
 @dataclass(frozen=True)

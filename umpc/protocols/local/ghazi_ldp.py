@@ -41,7 +41,7 @@ from umpc.dp.checks import check_epsilon
 from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_threshold
 from umpc.dp.random_bits import RandomBits
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.local.estimate import LocalCost, LocalEstimate
+from umpc.protocols.local.estimate import LocalCost, LocalEstimate, likely_range
 from umpc.protocols.local.factors import Factors, factor, project
 from umpc.protocols.local.quantisation import Quantiser
 from umpc.protocols.local.sphere import collect, scale, tell_side
@@ -123,6 +123,17 @@ class GhaziLdp:
         # [ w' G w - sum_i w_i' G w_i ] / (n(n-1)), where w = rho times the total.
         value = self.scale**2 * (total @ form @ total - own) / (n * (n - 1))
         return LocalEstimate(float(value), sqrt(self._plug_in_variance(self.scale * total, n)), n)
+
+    def possible(self, n: int) -> tuple[float, float]:
+        """The range of estimates over n records, but for a probability of 2^-64.
+
+        A record's vector has the norm rho, so another one changes a pair by at most 2 rho² |G|.
+        """
+        vectors = self.factors.vectors
+        form = self.factors.form
+        matrix = vectors @ form @ vectors.T
+        change = 2 * self.scale**2 * float(np.linalg.norm(form, 2))
+        return likely_range(float(matrix.min()), float(matrix.max()), change, n)
 
     def check(self, message: bytes, count: int) -> None:
         """Decode the message of a node with `count` records, and drop the result.

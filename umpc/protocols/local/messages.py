@@ -39,6 +39,9 @@ class CellMessages(OneMessage):
     def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
         return self.protocol.aggregate(messages, [sum(both) for both in counts])
 
+    def possible(self, counts: Sequence[ClassCounts]) -> tuple[float, float]:
+        return self.protocol.possible(sum(map(sum, counts)))
+
     def predicted_std(self, columns: Columns, first: int) -> float:
         return sqrt(self.protocol.predicted_mse(columns))
 

@@ -1,6 +1,7 @@
 """The coordinator's side of U-MPC: it checks the nodes' noisy shares and adds them up.
 
-*Reveals*: the coordinator learns shares that are uniform to it, and the noisy sums.
+*Reveals*: the coordinator learns shares that are uniform to it, and the noisy sums. It refuses a
+sum that no records and no noise can give.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from umpc.protocols.u_mpc.noise_binding import (
 )
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study import messages as m
+from umpc.study.possible import check_sums
 from umpc.study.report import Measured, Report, SumReport, report_of
 from umpc.study.sizes import Member, Sizes
 
@@ -71,7 +73,9 @@ class UMpcCoordinator(CoordinatorSide):
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
         totals = noisy_sums(shares, len(self.study.kernels))
-        return sum_reports(sizes, totals, noise_of_sums(sizes), noise_of_sums(sizes.if_honest))
+        laws = noise_of_sums(sizes)
+        check_sums(sizes, totals, [law.tail_bound() for law in laws])
+        return sum_reports(sizes, totals, laws, noise_of_sums(sizes.if_honest))
 
     def _delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)

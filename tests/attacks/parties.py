@@ -1,0 +1,220 @@
+"""Small liars around the real sides: `python -m tests.attacks.parties …` is `umpc` with them.
+
+The first word of a study's name says how the process lies; in any other study it is honest.
+
+| word | who lies | how |
+|---|---|---|
+| `amplify` | node | adds 2^25 to the first masked value of a record in round 1 |
+| `flip` | node | flips the first bit of everything that it opens |
+| `coin` | node | flips a bit of everything that it opens while a committee draws noise |
+| `replay` | node | sends frames of a former study before its own |
+| `random` | dealer | deals random bytes |
+| `bit` | dealer | flips one high bit of a product of masks in every edge |
+| `heap` | shuffler | flips the high bit of the first number of its heap |
+| `silent` | dealer | deals one-hot rows of zeros for coins |
+
+A coordinator lies through `LyingLink`: it tells each node its own version of a message.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from umpc.coordinator.links import NodeLink
+from umpc.crypto.rounds import Message
+from umpc.dealer.session import DealerSession
+from umpc.mpc.chunks import Chunk
+from umpc.mpc.masked.material import DealtPart, Shares
+from umpc.node.attempts import peers
+from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
+from umpc.protocols.u_mpc import protocol as u_mpc
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.study.frames import Frame, Key
+
+AMPLIFIED_BIT = 25
+Tale = Callable[[str, Any], Any]
+"""(node, message) → what this node is told."""
+
+
+def strategy(name: str) -> str:
+    """The first word of a study's name."""
+    return name.partition("-")[0]
+
+
+def flipped(payload: bytes, place: int, bit: int) -> bytes:
+    """The payload with one bit flipped, if it is that long."""
+    if place >= len(payload):
+        return payload
+    return payload[:place] + bytes([payload[place] ^ 1 << bit]) + payload[place + 1 :]
+
+
+class LyingNode(UMpcNode):
+    """A node of u-mpc that changes what it sends. Its own records and noise stay as they are."""
+
+    now: ClassVar[str] = ""
+    """The strategy of the study that runs."""
+
+    def begin(self, *arguments: Any) -> Any:
+        LyingNode.now = strategy(self.study.name)
+        return super().begin(*arguments)
+
+    def fields_for(self, peer: int) -> list[Message]:
+        first, *others = super().fields_for(peer)
+        if self.now == "amplify":
+            lie = flipped(first.payload, AMPLIFIED_BIT // 8, AMPLIFIED_BIT % 8)
+            first = replace(first, payload=lie)
+        return [first, *others]
+
+    def protocol(self, chunk: Chunk, *rest: Any) -> Any:
+        honest = super().protocol(chunk, *rest)
+        return flipping(honest) if self.now == ("coin" if chunk.noise else "flip") else honest
+
+    def toss(self) -> Any:
+        honest = super().toss()
+        return flipping_all(honest) if self.now == "coin" and honest is not None else honest
+
+
+def flipping(protocol: Any) -> Any:
+    """The party's protocol, whose openings have their first bit flipped."""
+    message = next(protocol)
+    while True:
+        try:
+            theirs = yield replace(message, payload=flipped(message.payload, 0, 0))
+            message = protocol.send(theirs)
+        except StopIteration as stop:
+            return stop.value
+
+
+def flipping_all(mesh: Any) -> Any:
+    """The same for a protocol between all members: a message to each in every round."""
+    messages = next(mesh)
+    while True:
+        lies = {
+            to: replace(message, payload=flipped(message.payload, 0, 0))
+            for to, message in messages.items()
+        }
+        try:
+            messages = mesh.send((yield lies))
+        except StopIteration as stop:
+            return stop.value
+
+
+class ReplayingLink(peers.PeerLink):
+    """A link that remembers what it sent, and sends it again in the study `replay`."""
+
+    former: ClassVar[dict[tuple[str, Key], Frame]] = {}
+
+    async def send(self, frame: Frame) -> None:
+        old = self.former.get((self.peer, frame.key))
+        if LyingNode.now == "replay" and old is not None and old.payload != frame.payload:
+            await super().send(old)
+        self.former[self.peer, frame.key] = frame
+        await super().send(frame)
+
+
+class LyingDealer(DealerSession):
+    """A dealer whose material does not follow the protocol."""
+
+    def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
+        lie = LIES.get(strategy(self.attempt.study.name))
+        for node, frame in super().deal_one(chunk):
+            payload = frame.payload
+            if lie is not None and payload:
+                payload = lie(self, chunk, node, payload)
+            yield node, replace(frame, payload=payload)
+
+
+def random_material(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
+    """Random bytes. The padding after packed bits stays zero, so that the bytes decode."""
+    if chunk.noise:
+        return payload
+    plan = dealer.attempt.plan(chunk)
+    party = chunk.parties.index(node)
+    part = DealtPart.decode(plan, payload, party, chunk.count)
+    if part.shares is None:
+        return payload
+    kind = part.shares.elements.dtype
+    size = part.shares.elements.size
+    elements = memoryview(os.urandom(size * kind.itemsize)).cast(kind.char)
+    changed = part.shares.elements.copy()
+    changed.flat[:] = list(elements)
+    return DealtPart(part.keys, Shares(changed, part.shares.bits)).encode()
+
+
+def one_bit(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
+    """One bit of the first product of every edge: 2^12 in the first, 2^13 in the next, …."""
+    plan = dealer.attempt.plan(chunk)
+    party = chunk.parties.index(node)
+    if chunk.noise or party < plan.parties - 1 or chunk.number:
+        return payload
+    part = DealtPart.decode(plan, payload, party, chunk.count)
+    assert part.shares is not None
+    changed = part.shares.elements.copy()
+    for edge in range(chunk.count):
+        changed[0, edge] ^= changed.dtype.type(1 << 12 + edge % 16)
+    return DealtPart(part.keys, Shares(changed, part.shares.bits)).encode()
+
+
+def silent_coins(dealer: LyingDealer, chunk: Chunk, node: int, payload: bytes) -> bytes:
+    """Rows of zeros for every coin: the last party gets the complement of all others' shares."""
+    plan = dealer.attempt.plan(chunk)
+    party = chunk.parties.index(node)
+    if not chunk.noise or party < plan.parties - 1:
+        return payload
+    part = DealtPart.decode(plan, payload, party, chunk.count)
+    assert part.shares is not None
+    bits = part.shares.bits.copy()
+    rows = slice(len(plan.bit_elements), None)
+    bits[rows] = 0
+    for other in chunk.parties[:-1]:
+        seed = dealer.attempt.chunk_seed(dealer._seeds[other], chunk)
+        bits[rows] ^= Shares.expand(plan, seed, chunk.count).bits[rows]
+    return DealtPart(part.keys, Shares(part.shares.elements, bits)).encode()
+
+
+LIES = {"random": random_material, "bit": one_bit, "silent": silent_coins}
+
+
+class LyingShuffler(ShufflerSession):
+    """A shuffler that changes its heap. The first number of a heap has its low bits first."""
+
+    def heap(self) -> Iterator[Frame]:
+        first, *others = super().heap()
+        if strategy(self.attempt.study.name) == "heap" and self.place == 0:
+            place, bit = divmod(first.width - 1, 8)
+            first = replace(first, payload=flipped(first.payload, place, bit))
+        yield first
+        yield from others
+
+
+class LyingLink(NodeLink):
+    """A coordinator's stream to a node. `tale` says what this node is told."""
+
+    tale: ClassVar[Tale] = staticmethod(lambda node, message: message)
+
+    async def ask(self, step: str, message: Any, *rest: Any, **named: Any) -> Any:
+        told = type(self).tale(self.node.name, message)
+        return await super().ask(step, told, *rest, **named)
+
+
+def lie() -> None:
+    """Put the liars in the places of the honest sides of this process."""
+    from umpc.dealer import server as dealer
+    from umpc.node.attempts import links
+    from umpc.shuffler import run as shuffler
+
+    u_mpc.UMpcNode = LyingNode  # type: ignore[misc]
+    links.PeerLink = ReplayingLink  # type: ignore[misc]
+    dealer.DealerSession = LyingDealer  # type: ignore[misc]
+    shuffler.ShufflerSession = LyingShuffler  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    from tests.attacks import parties
+    from umpc.cli.main import main
+
+    parties.lie()
+    main()

@@ -1,0 +1,136 @@
+"""What a lying node gains from changed values and flipped bits, and the ε that bounds it.
+
+The audit is exact. The release is a value plus discrete Laplace noise of the honest nodes, so the
+hockey-stick divergence of two neighbouring tables follows from how far their values can be apart.
+A search over all flips finds the liar's best strategy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from fractions import Fraction
+from itertools import product
+from math import exp
+
+import pytest
+
+from tests.support.studies import GINI, KENDALL, Entropy, make_study, random_tables
+from tests.support.transfers import altered, flip
+from umpc import simulation
+from umpc.crypto import rounds
+from umpc.errors import ImpossibleResult, UmpcError
+from umpc.protocols.registry import checked
+from umpc.protocols.u_mpc.noise_binding import noise_of_sums
+from umpc.study.report import Report
+from umpc.study.sizes import Sizes
+
+COVARIANCE = "(a.x - b.x) * (a.y - b.y)"
+LINE = "a node adds 2^25 to a record of a covariance"
+FLIPS = "flipped opened bits widen a Kendall edge's range"
+BITS = ((0, 0), (1, 0), (0, 1))
+"""[less], [equal] of a comparison of honest numbers."""
+TAIL = 4000
+
+
+def lying(study):
+    return checked(study.replaced(adversary="lying_nodes"))
+
+
+def best_change() -> int:
+    """The largest change of one Kendall edge that a liar reaches, over all flips of its bits."""
+
+    def value(first, second, flips) -> int:
+        less, equal, below, same = (b ^ f for b, f in zip((*first, *second), flips, strict=True))
+        return (1 - 2 * less - equal) * (1 - 2 * below - same)
+
+    best = 0
+    for flips in product((0, 1), repeat=4):
+        values = [value(first, second, flips) for first, second in product(BITS, repeat=2)]
+        best = max(best, max(values) - min(values))
+    return best
+
+
+def hockey_stick(ratio: float, shift: int, epsilon: float) -> float:
+    """sup over sets of P - e^ε Q, for discrete Laplace noise of this log ratio and its shift."""
+    scale = (1 - exp(-ratio)) / (1 + exp(-ratio))
+    law = [scale * exp(-ratio * abs(z)) for z in range(-TAIL, TAIL + 1)]
+    moved = [scale * exp(-ratio * abs(z - shift)) for z in range(-TAIL, TAIL + 1)]
+    return sum(max(0.0, p - exp(epsilon) * q) for p, q in zip(law, moved, strict=True))
+
+
+def log_ratio(study) -> Fraction:
+    """-log q of the noise that the honest nodes add to one study over pairs of 4 records each."""
+    sizes = Sizes(study, 12, holders=3)
+    (law,) = noise_of_sums(sizes)
+    return law.log_ratio * sizes.max_degree
+
+
+def test_the_best_flips_change_an_edge_by_six():
+    assert best_change() == 6
+
+
+@pytest.mark.attack(FLIPS, "lying_nodes", "bounded by the audited ε of the study")
+def test_no_flips_exceed_epsilon_in_lying_nodes():
+    study = lying(make_study(KENDALL, 3, noise="distributed", max_colluding=2, epsilon="1"))
+    ratio = float(log_ratio(study))
+    assert best_change() * ratio <= 1 + 1e-12
+    assert hockey_stick(ratio, best_change(), 1.0) < 1e-9
+
+
+@pytest.mark.attack(FLIPS, "honest", "outside the promise: up to 3 ε")
+def test_the_honest_grade_does_not_bound_flips():
+    """This is a mutant of the defence too: noise at the honest sensitivity fails the audit."""
+    study = checked(make_study(KENDALL, 3, noise="distributed", max_colluding=2, epsilon="1"))
+    ratio = float(log_ratio(study))
+    assert hockey_stick(ratio, 2, 1.0) < 1e-9
+    assert hockey_stick(ratio, best_change(), 1.0) > 0.1
+    assert hockey_stick(ratio, best_change(), 3.0) < 1e-9
+
+
+@pytest.mark.attack(LINE, "lying_nodes", "refused: products of two owners' values")
+@pytest.mark.parametrize("kernel", [COVARIANCE, GINI])
+def test_products_of_numbers_are_refused_where_nodes_lie(kernel):
+    with pytest.raises(UmpcError, match=r"(?i)kendall"):
+        lying(make_study(kernel, 3, noise="distributed", max_colluding=2))
+
+
+@pytest.mark.attack("a garbler scales one edge's output", "lying_nodes", "refused")
+def test_the_garbled_backend_is_refused_where_nodes_lie():
+    study = make_study(
+        KENDALL, 3, backend="garbled", preprocessing="none", dealer=None, noise="distributed",
+        max_colluding=2,
+    )  # fmt: skip
+    with pytest.raises(UmpcError, match="garbled"):
+        lying(study)
+
+
+@pytest.mark.attack("a garbler scales one edge's output", "honest", "outside the promise")
+def test_a_garbler_that_garbles_another_circuit_gives_a_possible_number_or_none(monkeypatch):
+    real = rounds.run_in_memory
+    monkeypatch.setattr(
+        simulation,
+        "run_in_memory",
+        lambda parties: real([altered(party, "garbled", flip(0, 1)) for party in parties]),
+    )
+    study = make_study(KENDALL, 2, backend="garbled", preprocessing="none", dealer=None)
+    with contextlib.suppress(ImpossibleResult):
+        found = simulation.simulate(study, random_tables([4, 4], "garbler"), Entropy("garbler"))
+        assert found.report.estimate is not None
+
+
+@pytest.mark.attack(LINE, "honest", "outside the promise; a sum out of range is noticed")
+def test_an_amplified_record_in_the_honest_grade(liars):
+    ended = liars.attempt(
+        name="amplify-covariance", statistic="covariance", epsilon="1000", noise="distributed"
+    )
+    assert isinstance(ended, Report | ImpossibleResult), ended
+
+
+@pytest.mark.attack(FLIPS, "lying_nodes", "bounded: in the robust range, or noticed")
+def test_a_flipping_node_in_a_real_session_of_lying_nodes(liars):
+    ended = liars.attempt(
+        name="flip-lying", adversary="lying_nodes", noise="distributed", epsilon="1000"
+    )
+    assert isinstance(ended, Report | ImpossibleResult), ended
+    if isinstance(ended, Report):
+        assert -2.1 <= ended.estimate <= 4.1

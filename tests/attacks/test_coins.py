@@ -1,0 +1,62 @@
+"""The noise of a committee: a dealer that silences it, and a member that flips its share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.parties import LyingDealer
+from tests.support.studies import Entropy, clear_sums, graph_of, make_study, random_tables
+from umpc import simulation
+from umpc.errors import ImpossibleResult, RemoteProtocolError, UmpcError
+from umpc.study.report import Report
+
+LINE = "a dealer that follows nothing makes the in-MPC noise 0"
+RUNS = 6
+
+
+def noise_of(study, label: str) -> int:
+    """The noise that a simulated study of Kendall's tau released, in units."""
+    tables = random_tables([4, 4], label)
+    report = simulation.simulate(study, tables, Entropy(label)).report
+    (exact,) = clear_sums(study, tables, graph_of(study, report))
+    return round(report.estimate * report.edges) - exact
+
+
+@pytest.mark.attack(LINE, "honest", "bounded: the dealer's rows change no coin")
+def test_rows_of_zeros_do_not_silence_the_noise(monkeypatch):
+    monkeypatch.setattr(simulation, "DealerSession", LyingDealer)
+    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="silent-coins")
+    drawn = []
+    for run in range(RUNS):
+        try:
+            drawn.append(noise_of(study, f"silent {run}"))
+        except UmpcError:
+            drawn.append(1)  # noticed
+    # under the law, [noise = 0] has a probability below 1/200
+    assert drawn.count(0) < RUNS // 2, drawn
+
+
+def test_the_same_runs_with_an_honest_dealer_have_noise():
+    """The power of the test above."""
+    study = make_study(nodes=2, noise="in_mpc", epsilon="1/8", name="honest-coins")
+    assert any(noise_of(study, f"honest {run}") for run in range(RUNS))
+
+
+@pytest.mark.attack(
+    "a committee member flips one opened coin share", "honest", "outside the promise"
+)
+def test_flipped_coins_give_a_possible_number_or_none(liars):
+    """The noise is then another one, so ε does not hold: the grade's sentence excludes it."""
+    ended = liars.attempt(name="coin-honest", noise="in_mpc", epsilon="1")
+    assert isinstance(ended, Report | ImpossibleResult | RemoteProtocolError), ended
+
+
+@pytest.mark.attack("a committee member flips one opened coin share", "lying_nodes", "refused")
+@pytest.mark.parametrize("noise", ["in_mpc", "binomial"])
+def test_noise_of_a_committee_is_refused_where_nodes_lie(noise):
+    from umpc.protocols.registry import checked
+
+    delta = {"delta": "1e-6"} if noise == "binomial" else {}
+    study = make_study(nodes=3, noise=noise, max_colluding=2, **delta)
+    with pytest.raises(UmpcError, match="distributed"):
+        checked(study.replaced(adversary="lying_nodes"))
