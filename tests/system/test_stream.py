@@ -29,7 +29,8 @@ def test_killed_in_the_middle_of_a_stream(lab, step, dies):
     try:
         _wait_for(coordinator, "prepare: 0 of 3" if step == "prepare" else "evaluate node-1: ")
         if step == "prepare":
-            time.sleep(0.1)
+            here.wait_for_log("dealer", "begins")  # one node has asked; the others follow
+            time.sleep(0.3)
         os.kill(here.served[dies].process.pid, signal.SIGKILL)
         started = time.monotonic()
         output, error = coordinator.communicate(timeout=SURVIVE_SECONDS)
