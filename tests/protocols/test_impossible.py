@@ -38,7 +38,9 @@ def released():
         for node, table, count in zip(study.nodes, tables_of(COUNTS), COUNTS, strict=True)
     ]
     agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
-    begin = coordinator.begin([m.Opened(node.agree(agree.members)) for node in nodes])
+    begin = coordinator.begin(
+        [m.Opened(node.agree(agree.members), node.sign_members()) for node in nodes]
+    )
     for node in nodes:
         node.begin(begin.openings)
         run_own_steps(node)

@@ -100,7 +100,7 @@ def test_it_is_dropped_on_request_and_the_study_runs_anew(ledger):
 
 
 @pytest.mark.parametrize(
-    "order", [m.Agree(()), m.Evaluate(), m.Begin(()), m.Park(), m.Ask(b""), PROPOSE]
+    "order", [m.Agree(()), m.Evaluate(()), m.Begin((), ()), m.Park(), m.Ask(b""), PROPOSE]
 )
 def test_any_other_order_is_refused_and_changes_nothing(ledger, order):
     said, error = talk(ledger, [order])
