@@ -191,7 +191,7 @@ RULES = {
     ),
     "coins": (
         Policy(coins=frozenset({"transfers", "none"})),
-        make_study(noise="in_mpc", coins="dealt"),
+        guarded(make_study(noise="in_mpc", coins="dealt")),
         "north allows coins 'none', 'transfers' only (coins under [policy]), and 'dealt' came; set "
         "coins in the study, or have its administrator add it",
     ),
@@ -233,7 +233,7 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
         (Policy(noise=frozenset({"distributed", "in_mpc"})), guarded(make_study(noise="in_mpc"))),
         (Policy(backend=frozenset({"shared"}), preprocessing=frozenset({"dealer"})), TAU),
         (Policy(coins=frozenset({"transfers", "none"})), TAU),
-        (Policy(coins=frozenset({"transfers"})), make_study(noise="in_mpc")),
+        (Policy(coins=frozenset({"transfers"})), guarded(make_study(noise="in_mpc"))),
         (Policy(min_records=10, approval=True), TAU),
         (
             Policy(

@@ -21,6 +21,7 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.proto import codec
+from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 
 STUDY = make_study(name="tau", epsilon="1")
@@ -51,10 +52,13 @@ def talk(
     """Propose the study and say these things. Returns: the node's messages, and how it ended."""
     site = Site(
         name="node-0",
+        credentials=lambda: AUTHORITY.credentials("node-0"),
         ledger=ledger,
         parking=PreparedAttempts(ledger, 1, 60),
+        admit=lambda _: None,
         load=load,
         permit=permit,
+        permit_delta=lambda _: None,
         dial=unused,
         await_link=unused,
         open_material=unused,

@@ -63,7 +63,7 @@ class Steps:
             if isinstance(last, m.Accepted):
                 return m.Agree((last.member,))
             if isinstance(last, m.Opened):
-                return m.Begin((last.opening,))
+                return m.Begin((last.opening,), (last.signature,))
             raise StudyAborted("the coordinator ended the study")
 
         async def send(message: m.NodeMessage) -> None:

@@ -17,6 +17,7 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.replay import refuse_former
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
+from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.former import former_hash
@@ -42,7 +43,7 @@ def site_of(ledger: Ledger) -> Site:
 
     return Site(
         name="node-0",
-        credentials=unused,
+        credentials=lambda: AUTHORITY.credentials("node-0"),
         ledger=ledger,
         parking=PreparedAttempts(ledger, 1, 60),
         admit=lambda study: None,
