@@ -135,7 +135,10 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-IMPORTS = {name: imports(path) for name, path in FILES.items()}
+@cache
+def all_imports() -> dict[str, set[str]]:
+    """File → its imports. Read once, when the first test asks."""
+    return {name: imports(path) for name, path in FILES.items()}
 
 
 def within(name: str, allowed: tuple[str, ...], separator: str = ".") -> bool:
@@ -165,11 +168,13 @@ def file_of(name: str) -> str | None:
     return None
 
 
-GRAPH = {
-    file: {target for name in names if (target := file_of(name)) and target != file}
-    for file, names in IMPORTS.items()
-}
-"""File → the files of umpc that it imports."""
+@cache
+def graph() -> dict[str, set[str]]:
+    """File → the files of umpc that it imports."""
+    return {
+        file: {target for name in names if (target := file_of(name)) and target != file}
+        for file, names in all_imports().items()
+    }
 
 
 @cache
@@ -178,7 +183,7 @@ def reached(file: str) -> frozenset[str]:
     found: set[str] = set()
     waiting = [file]
     while waiting:
-        for target in GRAPH[waiting.pop()]:
+        for target in graph()[waiting.pop()]:
             if target not in found:
                 found.add(target)
                 waiting.append(target)
@@ -191,7 +196,7 @@ def test_a_file_imports_only_what_its_row_allows(file):
     allowed = MAY_IMPORT[row(file)]
     wrong = [
         name
-        for name in sorted(IMPORTS[file])
+        for name in sorted(all_imports()[file])
         if name.split(".")[0] not in stdlib and not within(name, allowed)
     ]
     assert wrong == []
@@ -218,9 +223,9 @@ def test_there_are_node_sides():
 
 
 def test_raw_records_leave_through_one_folder_only():
-    users = {file for file in FILES if "umpc/protocols/central/columns.py" in GRAPH[file]}
+    users = {file for file in FILES if "umpc/protocols/central/columns.py" in graph()[file]}
     assert users == {"umpc/protocols/central/messages.py"}
-    users = {file for file in FILES if "umpc/protocols/central/messages.py" in GRAPH[file]}
+    users = {file for file in FILES if "umpc/protocols/central/messages.py" in graph()[file]}
     assert users and all(user.startswith("umpc/protocols/central/") for user in users)
 
 
@@ -233,7 +238,7 @@ def test_no_file_but_the_registry_imports_a_protocol_by_its_folder():
     )
     found = [
         f"{file}: {target}"
-        for file, targets in GRAPH.items()
+        for file, targets in graph().items()
         for target in targets
         if not file.startswith("umpc/protocols/")
         and within(target, tuple(f"umpc/protocols/{folder}" for folder in folders), "/")
@@ -271,7 +276,8 @@ def test_the_processes_never_import_each_other_nor_the_command(process):
         for name in ("node", "dealer", "shuffler", "coordinator", "cli")
         if name != process
     )
-    inside = {file: names for file, names in IMPORTS.items() if file.startswith(f"umpc/{process}/")}
+    files = [file for file in FILES if file.startswith(f"umpc/{process}/")]
+    inside = {file: all_imports()[file] for file in files}
     assert inside and not [
         f"{file}: {name}"
         for file, names in inside.items()
@@ -283,26 +289,26 @@ def test_the_processes_never_import_each_other_nor_the_command(process):
 def test_grpc_is_imported_in_transport_and_generated_code_only():
     found = [
         file
-        for file, names in IMPORTS.items()
+        for file, names in all_imports().items()
         if any(within(name, ("grpc", "grpc_tools")) for name in names)
     ]
     assert all(file.startswith("umpc/transport/") or file in GENERATED for file in found), found
 
 
 def test_only_the_shells_use_the_wire():
-    for file, names in IMPORTS.items():
+    for file, names in all_imports().items():
         used = sorted(name for name in names if within(name, WIRE))
         assert not used or within(file, SHELLS, "/"), f"{file} is no shell but imports {used}"
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if within(file, SANS_IO, "/")])
 def test_files_without_io_import_no_clock_no_network_no_randomness(file):
-    assert not [name for name in IMPORTS[file] if within(name, IO)]
+    assert not [name for name in all_imports()[file] if within(name, IO)]
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_file_imports_an_insecure_random_source_or_code_from_bytes(file):
-    assert not [name for name in IMPORTS[file] if within(name, NEVER)]
+    assert not [name for name in all_imports()[file] if within(name, NEVER)]
 
 
 def uses(path: Path, names: tuple[str, ...]) -> list[str]:

@@ -29,7 +29,6 @@ from umpc.study import attempt as joint_seed
 from umpc.study import sizes
 from umpc.study.document import Study
 from umpc.ustat.hypergraph import Hypergraph
-from umpc.ustat.kernel import Kernel
 from umpc.ustat.sampling import max_degree, two_sample_max_degree
 
 Patch = pytest.MonkeyPatch
@@ -39,8 +38,8 @@ Patch = pytest.MonkeyPatch
 
 def half_the_range(patch: Patch) -> None:
     """Δf is half of the kernel's range, as if a neighbour only lacked the record. Loss 2ε."""
-    whole = Kernel.sensitivity_units.fget
-    patch.setattr(Kernel, "sensitivity_units", property(lambda kernel: whole(kernel) // 2))
+    whole = sizes.edge_change
+    patch.setattr(sizes, "edge_change", lambda kernel, adversary: whole(kernel, adversary) / 2)
 
 
 def fewer_edges(patch: Patch) -> None:

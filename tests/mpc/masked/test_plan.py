@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS
@@ -24,7 +26,7 @@ from umpc.mpc.masked.plan_items import (
 from umpc.study.frames import MAX_PAYLOAD
 
 PLANS = {
-    f"{name} {pattern} {ring.bits}": program_of(kernel, ring, pattern).plans[pattern]
+    f"{name} {pattern} {ring.bits}": (kernel, ring, pattern)
     for kernels, degree in ((KERNELS, 2), (TRIPLE_KERNELS, 3), (QUADRUPLE_KERNELS, 4))
     for name, kernel in kernels.items()
     for pattern in patterns(degree)
@@ -33,9 +35,16 @@ PLANS = {
 every_plan = pytest.mark.parametrize("name", PLANS)
 
 
+@cache
+def plan_of(name: str):
+    """The plan of a case, compiled when the first test asks for it."""
+    kernel, ring, pattern = PLANS[name]
+    return program_of(kernel, ring, pattern).plans[pattern]
+
+
 @every_plan
 def test_a_chunks_material_and_messages_fit_one_frame(name):
-    plan = PLANS[name]
+    plan = plan_of(name)
     assert plan.chunk_edges % 8 == 0 and 8 <= plan.chunk_edges <= MAX_CHUNK
     for party in plan.everybody:
         assert dealt_bytes(plan, party, plan.chunk_edges) <= MAX_PAYLOAD
@@ -52,7 +61,7 @@ def widths(plan, party) -> list[int]:
 
 @every_plan
 def test_every_bit_and_word_is_opened_once_by_those_who_have_a_part_in_it(name):
-    plan = PLANS[name]
+    plan = plan_of(name)
     bits = [bit for layer in plan.layers for bit in layer.bits]
     places = [place for layer in plan.layers for place in layer.places]
     assert sorted(bits) == list(range(len(plan.bits)))
@@ -80,14 +89,14 @@ def test_every_bit_and_word_is_opened_once_by_those_who_have_a_part_in_it(name):
 
 @every_plan
 def test_a_party_reads_its_own_records_only(name):
-    plan = PLANS[name]
+    plan = plan_of(name)
     for party in plan.everybody:
         assert all(plan.pattern[slot] == party for slot in plan.own_slots(party))
 
 
 @every_plan
 def test_material_is_dealt_to_the_last_and_keys_to_their_holders(name):
-    plan = PLANS[name]
+    plan = plan_of(name)
     keys = [len(plan.holds_keys(party)) for party in plan.everybody]
     assert sum(keys) == 2 * len(plan.comparisons)
     shares = 8 * plan.ring.bytes * len(plan.elements) + plan.shared_bits

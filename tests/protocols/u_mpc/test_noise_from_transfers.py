@@ -193,7 +193,9 @@ def released_noise(study, label: str, lie: Callable | None = None) -> tuple[list
     return [a - b for a, b in zip(released, exact, strict=True)], run
 
 
-@pytest.mark.parametrize("lie", [None, all_rows_zero, known_seeds], ids=["honest", "zero rows", "known seeds"])
+@pytest.mark.parametrize(
+    "lie", [None, all_rows_zero, known_seeds], ids=["honest", "zero rows", "known seeds"]
+)
 def test_no_dealer_changes_the_noise(lie):
     """Many studies: the noise is what the members' own numbers say, and never the same number."""
     found = []
