@@ -10,10 +10,10 @@ from itertools import product
 
 import pytest
 
+from tests.support.protocols import coordinator_of
 from tests.support.studies import make_members, make_study
 from umpc.errors import AlreadyReleased, LocalProtocolError
 from umpc.protocols.base.coordinator import Standing
-from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 
 STUDY = make_study(nodes=3)
@@ -49,7 +49,7 @@ def expected(kinds: tuple[str, ...]) -> Standing | None:
 
 @pytest.mark.parametrize("kinds", list(product(KINDS, repeat=3)), ids=", ".join)
 def test_every_combination_of_answers(kinds):
-    side = protocol_of(STUDY).coordinator(STUDY)
+    side = coordinator_of(STUDY)
     answers = [answer(kind, node) for node, kind in zip(NODES, kinds, strict=True)]
     due = expected(kinds)
     if due is None:
@@ -69,7 +69,7 @@ def test_every_combination_of_answers(kinds):
 
 
 def test_the_node_that_lost_its_part_is_named():
-    side = protocol_of(STUDY).coordinator(STUDY)
+    side = coordinator_of(STUDY)
     answers = [answer("released A", 0), answer("held A", 1), answer("accepted", 2)]
     with pytest.raises(AlreadyReleased, match="node-2 no longer has its part") as caught:
         side.standing(answers)

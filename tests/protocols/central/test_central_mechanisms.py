@@ -93,7 +93,7 @@ def test_the_error_around_the_mean_over_its_sets_has_exactly_the_predicted_noise
     outlying = columns([0] * 9 + [3] * 3, [0] * 10 + [3, 0])
     table = columns([1] * 12) if name == "hajek_split" else outlying
     scaled = []
-    for number in range(650 if name.startswith("hajek") else 1100):
+    for number in range(650 if name.startswith("hajek") else 1600):
         seed = f"{name} {number}"
         if name not in ("laplace", "coinpress_all", "hajek", "hajek_split") or not number:
             mean = mean_over(chosen, table, seed)

@@ -282,7 +282,7 @@ def test_an_opening_of_a_wrong_length_names_its_sender_among_three_owners(liar, 
             protocols[party].send(
                 [message for sender, message in enumerate(sent) if sender != party]
             )
-        assert (caught.value.culprit, caught.value.step) == (f"node-{liar}", "evaluate")
+        assert (caught.value.culprit, caught.value.step) == (f"node-{liar}", "open")
 
 
 # --- what all derive

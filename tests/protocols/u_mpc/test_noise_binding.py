@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.protocols import coordinator_of
 from tests.support.studies import STUDY, changed, make_members, make_study
 from umpc.errors import RangeError, StudyError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.protocols.registry import attempt_of, checked, protocol_of
+from umpc.protocols.registry import attempt_of, checked
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
@@ -40,7 +41,7 @@ def test_every_process_refuses_too_many_groups_of_owners():
     """The coordinator does it first, and a node does not rely on that."""
     members, openings = make_members(MANY, [1] * 40)
     with pytest.raises(RangeError, match="groups of owners"):
-        protocol_of(MANY).coordinator(MANY).check_sizes(members)
+        coordinator_of(MANY).check_sizes(members)
     with pytest.raises(RangeError, match="groups of owners"):
         attempt_of(MANY, members, openings)
 
