@@ -66,8 +66,9 @@ def waiting_files(lab: Lab, name: str) -> list[int]:
 
 
 def files(lab: Lab) -> set[str]:
-    """Return all named files, without the coordinator's own."""
-    return {path.name for path in lab.folder.iterdir()} - {"study.toml"}
+    """Return all named files, without the coordinator's own and the counts of sets of fields."""
+    found = {path.name for path in lab.folder.iterdir()} - {"study.toml"}
+    return {name for name in found if not name.endswith(".fieldsets")}
 
 
 def nothing_waits(lab: Lab, names: list[str] | None = None) -> None:
