@@ -15,7 +15,7 @@ import pytest
 
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable
 
-SURVIVE_SECONDS = 10
+SURVIVE_SECONDS = 40  # a step that waits in vain takes 600
 BEFORE_THE_CHARGE = [
     "before-reserve",
     "after-reserve",

@@ -22,7 +22,7 @@ from umpc.transport.authority import load_identity
 
 FAR = 6
 """Standard deviations of the randomisation."""
-SURVIVE_SECONDS = 10
+SURVIVE_SECONDS = 40  # a step that waits in vain takes 600
 STUDY = {
     "protocol": "ghazi-rounds",
     "dealer": None,
