@@ -9,7 +9,7 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test compose-test audit crash bench pictures figures profile native oracles lint docs architecture \
+.PHONY: help demo test long compose-test audit crash bench pictures figures profile native oracles lint docs architecture \
         settings proto install clean
 
 help:  ## print this list
@@ -36,8 +36,11 @@ $(VENV)/.docs: $(VENV)/.demo
 demo: $(VENV)/.demo  ## run a private Kendall tau between real processes on this machine
 	$(BIN)/umpc demo
 
-test: $(VENV)/.dev  ## run all tests on all cores
+test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
+	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose

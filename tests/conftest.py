@@ -1,4 +1,4 @@
-"""Settings for all tests: one Hypothesis profile, and a line about optional data."""
+"""Settings for all tests: a Hypothesis profile, long tests apart, a line about optional data."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ import pytest
 from hypothesis import settings
 
 from tests.support import tables
+from tests.support.long_tests import runs_now
 
 settings.register_profile("umpc", deadline=None)
 settings.load_profile("umpc")
 """No example has a time limit: a busy machine may take any time for one."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests to `make long`, unless they are asked for by name."""
+    if any("::" in argument for argument in config.args):
+        return
+    chosen = [item for item in items if runs_now(item.nodeid)]
+    left = [item for item in items if not runs_now(item.nodeid)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = chosen
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.support.statistical import WRONG_SCALES, N, SeededBits, accept, fixed_bits, reject
+from tests.support.statistical import WRONG_SCALES, N, SeededBits, accept, reject
 from umpc.dp.laplace import DiscreteLaplace, sample_share
 from umpc.dp.polya import LEAST_LOG_RATIO
 from umpc.errors import LocalProtocolError
@@ -49,18 +49,29 @@ def test_power_a_wrong_number_of_shares_is_found(shares):
     reject(sums(2, shares, bits), cdf, -500, 500, bits)
 
 
-def test_a_share_is_up_then_down():
-    """Two words, in this order: the first gives the part added, the second the part taken away."""
-    top, zero = 0xF000_0000_0000_0000, 0
-    assert sample_share(1, Fraction(1, 10), fixed_bits(top, zero)) == 27  # floor(10 ln 16)
-    assert sample_share(1, Fraction(1, 10), fixed_bits(zero, top)) == -27
+def test_a_share_is_up_then_down(monkeypatch):
+    """The first of two draws is added, the second is taken away."""
+    asked = []
+
+    def drawn(*law):
+        asked.append(law)
+        return [27, 3]
+
+    monkeypatch.setattr("umpc.dp.laplace.sample_polyas", drawn)
+    bits = SeededBits("up and down")
+    assert sample_share(2, Fraction(1, 10), bits) == 24
+    assert asked == [(Fraction(1, 2), Fraction(1, 10), 2, bits)]
 
 
 def test_the_same_stream_gives_the_same_shares():
     bits = SeededBits("share vector")
     third, large = Fraction(1, 1000), Fraction(1, 10**9)
-    assert [sample_share(3, third, bits) for _ in range(6)] == [-1, -282, 44, -209, -9, -326]
-    assert [sample_share(1, large, bits) for _ in range(3)] == [-639174332, 602309265, -3514208282]
+    assert [sample_share(3, third, bits) for _ in range(6)] == [1227, -2, -125, 2464, 928, -3577]
+    assert [sample_share(1, large, bits) for _ in range(3)] == [
+        -653641447,
+        -1787216174,
+        -1660878118,
+    ]
 
 
 def test_huge_log_ratio_has_no_noise():

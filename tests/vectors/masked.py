@@ -208,12 +208,12 @@ PARTS = {
             "material_one_byte_short": Bad(broken_material(slice(0, -4)), EncodingError),
             "material_one_byte_long": Bad(broken_material(slice(None)), EncodingError),
             "opened_bits_one_byte_short": Bad(
-                small(TAU, sent=OPENED[:-1].hex()), RemoteProtocolError, "evaluate", "south"
+                small(TAU, sent=OPENED[:-1].hex()), RemoteProtocolError, "open", "south"
             ),
             "padding_of_opened_bits_is_set": Bad(
                 small(TAU, sent=(OPENED[:-1] + bytes([OPENED[-1] | 0x80])).hex()),
                 RemoteProtocolError,
-                "evaluate",
+                "open",
                 "south",
             ),
         },

@@ -60,6 +60,9 @@ from umpc.dp.poisson_table import poisson_table
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 
+MOST_LOG_RATIO = Fraction(10**30)
+"""Above it the law of this ratio is drawn: it has more noise, and X > 0 has odds of e^(-10^30)."""
+
 LEAST_LOG_RATIO = Fraction(1, 1 << 256)
 """Least log_ratio drawn. Far below any use, because noise has to fit 64 bits."""
 
@@ -91,6 +94,7 @@ def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
 def sample_polyas(shape: Fraction, log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
     """So many independent draws of `sample_polya`, faster than one by one."""
     _check(shape, log_ratio)
+    log_ratio = min(Fraction(log_ratio), MOST_LOG_RATIO)
     geometrics, rest = divmod(Fraction(shape), 1)
     totals = [0] * count
     if geometrics:

@@ -1,0 +1,191 @@
+"""The tests that take long: they run in `make long` and `make audit`, not in `make test`.
+
+`make test` ends within ten minutes on two cores. So these functions leave it. Of a function with
+many cases every eighth case stays, chosen by a checksum of its name; of the others nothing stays.
+Every kind of test that is named here has shorter relatives in `make test`.
+"""
+
+from __future__ import annotations
+
+import os
+from zlib import crc32
+
+ALONE = "UMPC_LONG"
+"""If this variable is set, only the long tests run. `make long` sets it."""
+AUDIT = "UMPC_AUDIT_RUNS"
+"""If this variable is set, nothing is left out. `make audit` sets it."""
+STAYS = 8
+"""One of so many cases of a long function stays in `make test`."""
+
+LONG = {
+    "tests/audit/test_audit.py": (
+        "test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code",
+    ),
+    "tests/audit/test_curator.py": (
+        "test_a_release_keeps_its_promise_and_the_same_runs_find_too_little_noise",
+    ),
+    "tests/audit/test_gopa.py": (
+        "test_the_honest_nodes_noise_keeps_its_promise_and_the_same_runs_find_noise_that_does_not",
+    ),
+    "tests/audit/test_onemessage.py": (
+        "test_a_records_answer_keeps_its_promise_and_the_same_runs_find_one_that_does_not",
+    ),
+    "tests/audit/test_pairs.py": (
+        "test_all_pairs_of_a_record_keep_the_promise_and_the_same_runs_find_broken_code",
+    ),
+    "tests/audit/test_parts.py": (
+        "test_a_single_share_is_uniform_and_says_nothing",
+        "test_coins_are_known_to_nobody_unless_the_dealers_masks_are_known_too",
+    ),
+    "tests/audit/test_repeated.py": (
+        "test_two_runs_lose_no_more_than_both_promise_unless_randomness_is_used_twice",
+    ),
+    "tests/bench/baselines/test_command.py": ("test_every_table_is_printed",),
+    "tests/bench/baselines/test_gopa.py": (
+        "test_its_loss_is_at_most_epsilon_and_more_where_colluders_cut_the_graph",
+        "test_messages_have_the_covariance_that_the_proof_is_about",
+        "test_the_mean_has_the_noise_of_the_own_parts_only",
+    ),
+    "tests/bench/baselines/test_inversion.py": (
+        "test_at_scale_1e9_the_law_is_gamma",
+        "test_the_law_is_polya",
+    ),
+    "tests/bench/baselines/test_ranking.py": (
+        "test_it_ranks_a_made_up_table_and_worse_with_more_noise",
+    ),
+    "tests/dp/test_binomial.py": ("test_the_number_is_enough_and_two_fewer_are_not",),
+    "tests/dp/test_calibration.py": (
+        "test_all_shares_sum_to_the_wider_law",
+        "test_power_a_wrong_epsilon_is_found",
+        "test_power_a_wrong_number_of_honest_nodes_is_found",
+    ),
+    "tests/dp/test_gaussian.py": ("test_any_size_is_drawn", "test_the_law_is_discrete_gaussian"),
+    "tests/dp/test_laplace.py": (
+        "test_h_shares_sum_to_discrete_laplace",
+        "test_power_a_wrong_number_of_shares_is_found",
+    ),
+    "tests/mpc/test_cost.py": (
+        "test_edges_of_one_to_four_records_cost_what_was_predicted",
+        "test_library_statistics_cost_what_was_predicted",
+    ),
+    "tests/mpc/test_edges.py": (
+        "test_any_kernel_of_three_under_any_pattern",
+        "test_shares_sum_to_the_kernel_in_the_clear",
+    ),
+    "tests/mpc/transfers/test_correlated_ot.py": ("test_a_batch_of_several_parts_is_correlated",),
+    "tests/mpc/transfers/test_ot_malformed.py": (
+        "test_damaged_trees_are_noticed_or_spoil_one_digit",
+    ),
+    "tests/mpc/transfers/test_toss_malformed.py": (
+        "test_a_damaged_message_is_noticed_or_gives_other_shares",
+        "test_a_message_of_another_shape_names_its_sender",
+    ),
+    "tests/mpc/transfers/test_toss_views.py": ("test_power_a_mask_left_out_is_found",),
+    "tests/node/test_records.py": ("test_units_are_exact_for_the_decimals_written",),
+    "tests/planning/test_alternatives.py": (
+        "test_what_a_run_would_refuse_for_its_numbers_of_records_is_not_possible",
+    ),
+    "tests/planning/test_reference_table.py": ("test_the_sampling_error_is_that_of_the_samplers",),
+    "tests/protocols/bell_2pc/test_noise.py": (
+        "test_responses_are_right_as_often_as_they_should_be",
+        "test_the_mean_squared_error_is_that_of_theorem_5_with_its_noise_term_corrected",
+    ),
+    "tests/protocols/bell_2pc/test_pair_mechanisms.py": (
+        "test_odds_of_randomised_response_are_at_most_e_epsilon_and_hardly_less",
+    ),
+    "tests/protocols/bell_2pc/test_study.py": (
+        "test_without_noise_every_statistic_is_the_clear_one_over_the_same_pairs",
+    ),
+    "tests/protocols/bell_2pc/test_views.py": (
+        "test_power_a_view_that_tells_more_is_found",
+        "test_power_noise_that_somebody_knows_is_found",
+        "test_what_a_node_and_the_coordinator_see_does_not_depend_on_the_others_records",
+    ),
+    "tests/protocols/central/test_central_mechanisms.py": (
+        "test_the_error_around_the_mean_over_its_sets_has_exactly_the_predicted_noise",
+    ),
+    "tests/protocols/central/test_split.py": (
+        "test_its_loss_is_at_most_epsilon",
+        "test_its_noise_is_the_predicted_one",
+    ),
+    "tests/protocols/ghazi_rounds/test_study.py": (
+        "test_whole_studies_have_the_stated_mean_and_variance",
+    ),
+    "tests/protocols/ghazi_shuffle/test_study.py": (
+        "test_a_shuffler_sees_uniform_numbers_whatever_the_records_are",
+        "test_the_error_of_many_runs_is_the_predicted_one",
+    ),
+    "tests/protocols/gopa/test_study.py": ("test_what_each_sees_has_the_stated_law",),
+    "tests/protocols/u_mpc/test_degrees.py": ("test_sums_of_every_degree_equal_the_clear_ones",),
+    "tests/protocols/u_mpc/test_garbled.py": (
+        "test_any_tables_at_any_nodes",
+        "test_garbled_as_under_shares_and_in_the_clear",
+    ),
+    "tests/protocols/u_mpc/test_garbled_views.py": (
+        "test_power_a_protection_left_out_is_found",
+        "test_what_a_node_sees_does_not_depend_on_the_others_records",
+    ),
+    "tests/protocols/u_mpc/test_library.py": (
+        "test_a_node_whose_records_are_in_no_edge",
+        "test_any_tables_at_any_nodes",
+        "test_nodes_of_one_record_each",
+        "test_under_shares_as_in_the_clear",
+    ),
+    "tests/protocols/u_mpc/test_several_sums.py": (
+        "test_each_sums_noise_has_its_own_exact_law",
+        "test_power_a_sum_without_its_own_zero_share_is_found",
+        "test_power_one_noise_for_all_sums_is_found",
+    ),
+    "tests/protocols/u_mpc/test_views.py": (
+        "test_power_a_study_without_a_protection_is_found",
+        "test_power_a_triple_without_a_protection_is_found",
+        "test_power_noise_of_a_wrong_scale_is_found",
+        "test_the_noise_of_a_study_has_the_exact_law",
+        "test_what_others_see_of_a_triple_does_not_depend_on_a_nodes_record",
+    ),
+    "tests/system/test_backends.py": (
+        "test_every_pair_statistic_is_the_same_by_both_backends_as_in_the_clear",
+    ),
+    "tests/system/test_bell_2pc.py": (
+        "test_the_study_of_one_pairing_over_four_nodes",
+        "test_a_demo_of_a_large_epsilon_has_the_budget_that_its_finite_bits_take",
+    ),
+    "tests/system/test_degrees.py": ("test_every_degree_is_exact_without_noise",),
+    "tests/system/test_demo.py": (
+        "test_the_noise_of_a_private_demo_is_what_the_report_says",
+        "test_the_noise_of_a_demo_has_the_formulas_standard_deviation",
+        "test_without_noise_the_sum_over_e_is_exact",
+        "test_the_study_of_age_and_balance_has_the_known_exact_value",
+        "test_all_pairs_with_the_same_job_are_counted_exactly",
+    ),
+    "tests/system/test_faults.py": ("test_a_node_that_fails_is_named_and_costs_nothing",),
+    "tests/system/test_garbled.py": ("test_",),
+    "tests/system/test_ledger_crash.py": ("test_",),
+    "tests/system/test_onemessage.py": ("test_a_demo_is_near",),
+    "tests/ustat/test_estimators.py": ("test_intervals_hold_the_value_without_noise",),
+    "tests/ustat/test_sampling.py": (
+        "test_every_edge_is_equally_likely",
+        "test_every_small_size_is_distinct_and_balanced",
+        "test_larger_sizes_are_distinct_and_balanced",
+    ),
+    "tests/ustat/test_statistics_oracles.py": ("test_random_tables",),
+}
+"""File → the beginnings of its long functions' names."""
+
+
+def runs_now(test: str) -> bool:
+    """Whether a test runs under the variables that are set. Args: test: its full name."""
+    if AUDIT in os.environ:
+        return True
+    is_left_out = is_long(test) and not stays(test)
+    return is_left_out == (ALONE in os.environ)
+
+
+def is_long(test: str) -> bool:
+    file, _, function = test.partition("::")
+    return function.startswith(LONG.get(file, ())) if file in LONG else False
+
+
+def stays(test: str) -> bool:
+    """Whether this case of a long function stays in `make test`."""
+    return "[" in test and crc32(test.encode()) % STAYS == 0
