@@ -43,15 +43,9 @@ def law_of_edges(honest: int, mutant=None) -> float:
     """
     start, entropy = UMpcNode.__init__, Entropy(f"one honest node, {honest}")
 
-    def same_opening(node, name, study, columns, records, drawn):
-        start(
-            node,
-            name,
-            study,
-            columns,
-            records,
-            drawn if name == f"node-{honest}" else Entropy(name),
-        )
+    def same_opening(node, own, study, columns, records, drawn):
+        is_honest = own.name == f"node-{honest}"
+        start(node, own, study, columns, records, drawn if is_honest else Entropy(own.name))
 
     with broken_by(mutant), pytest.MonkeyPatch.context() as patch, remembered():
         patch.setattr(UMpcNode, "__init__", same_opening)
