@@ -205,8 +205,8 @@ def nodes_restored(patch: Patch) -> None:
     """
     start = UMpcNode.__init__
 
-    def restored(node, name, study, columns, records, entropy):
-        start(node, name, study, columns, records, Entropy(f"{entropy.seed} of {name}"))
+    def restored(node, own, study, columns, records, entropy):
+        start(node, own, study, columns, records, Entropy(f"{entropy.seed} of {own.name}"))
 
     patch.setattr(UMpcNode, "__init__", restored)
 
