@@ -44,6 +44,8 @@ Message = TypeVar("Message")
 
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
+REASON_SECONDS = 1
+"""Seconds that a write to an ended call waits for the reason why the call ended."""
 BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
@@ -235,7 +237,10 @@ class RpcStream(Generic[Request, Reply]):
         except grpc.aio.AioRpcError as error:
             raise error_of(error, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
-            raise lost(self.peer, step, repr(error)) from error
+            # The call has ended. The reader gets the peer's own reason a moment later.
+            if self._reader is not None:
+                await asyncio.wait({self._reader}, timeout=REASON_SECONDS)
+            raise self._failure or lost(self.peer, step, repr(error)) from error
 
     @property
     def _opened(self) -> Call[Request, Any]:
