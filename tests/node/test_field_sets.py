@@ -9,6 +9,7 @@ import pytest
 from tests.support.studies import CLASSES, make_study
 from umpc.errors import ConfigError, TooManySchemas
 from umpc.node import field_sets
+from umpc.node.budget import anchor
 from umpc.node.field_sets import FieldSets
 from umpc.study.parts import FieldText
 
@@ -84,7 +85,7 @@ def test_a_crash_while_writing_leaves_the_former_count(path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(field_sets.os, "fsync", full)
+        patch.setattr(anchor.os, "fsync", full)
         with pytest.raises(ConfigError, match="No space left"):
             sets.count(GINI, "north")
     assert path.read_bytes() == before

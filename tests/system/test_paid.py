@@ -15,7 +15,7 @@ import pytest
 from tests.system.conftest import SHUFFLERS, Lab, Outcome
 from tests.system.test_ledger_crash import beside, held_by, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
-from umpc.errors import AlreadyReleased, PeerLost
+from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused
 
 EPSILON = Fraction(1, 10)
 AT_A_NODE = [
@@ -114,6 +114,25 @@ def test_a_node_that_stalls_after_the_charge_of_another_burns_nothing(here):
     again = run(here, "stalls")
     assert again.code == 0 and again.report["replayed"], again.error
     charged_once(here, before)
+
+
+def test_a_run_that_one_node_refuses_makes_no_other_drop_what_it_holds(tmp_path):
+    """node-1 has charged. A later run ends in *propose*, before the coordinator can know it."""
+    dying = {"UMPC_FAILPOINT": "before-charge:kill"}
+    lab = Lab(tmp_path, 3, {"node-2": dying, "node-3": dying})
+    try:
+        assert lab.start("10").run().code == PeerLost.exit_code
+        lab.disarm()
+        start_again(lab, "node-2")
+        start_again(lab, "node-3", more="[policy]\nmax_epsilon = 0.001\n")
+        assert lab.run().code == PolicyRefused.exit_code
+        assert beside(lab, "node-2").held and beside(lab, "node-3").held
+        start_again(lab, "node-3")
+        again = lab.run()
+        assert again.code == 0 and again.report["replayed"], again.error
+        assert spent(lab) == [1, 1, 1]
+    finally:
+        lab.stop()
 
 
 def test_a_failure_before_anybody_may_have_charged_gives_the_budget_back(here):

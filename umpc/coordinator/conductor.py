@@ -52,8 +52,12 @@ class Conductor:
         self.shufflers = shufflers
         self.seconds = side.study.seconds_per_step
         self.moments: list[Moment] = []
-        self.may_be_charged = False
-        """Whether some node may have charged for an attempt that another node holds."""
+        self.may_be_charged = True
+        """Whether some node may have charged for an attempt that another node holds.
+
+        Nobody knows before all nodes have answered the proposal: a run that ends earlier lets the
+        nodes keep what they hold.
+        """
 
     async def conduct(self) -> Report:
         """A run, from the start or from what was prepared or held: the nodes know which."""

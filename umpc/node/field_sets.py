@@ -12,13 +12,13 @@ therefore costs nothing but the limit.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from pathlib import Path
 
 from umpc.crypto.prg import digest
 from umpc.errors import ConfigError, TooManySchemas
+from umpc.node.budget.anchor import write_durably
 from umpc.study.document import Study
 
 MOST = 32
@@ -71,15 +71,8 @@ class FieldSets:
 
     def _write(self, names: list[str]) -> None:
         """Replace the file as a whole, so that a crash leaves the former or the new one."""
-        new = Path(f"{self._path}.new")
         try:
-            new.unlink(missing_ok=True)
-            with os.fdopen(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-                file.write("".join(f"{name}\n" for name in names))
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._path)
-            _sync(self._path.parent)
+            write_durably(self._path, "".join(f"{name}\n" for name in names).encode())
         except OSError as error:
             raise self._unusable(f"{type(error).__name__}: {error}") from error
 
@@ -98,12 +91,3 @@ def _name(study: Study) -> str:
         classes = field.categories if field.public else ()
         parts.append(digest(b"umpc field 1", field.name.encode(), *map(str.encode, classes)))
     return digest(b"umpc field set 1", *parts).hex()
-
-
-def _sync(folder: Path) -> None:
-    """Put the folder's new entry on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
