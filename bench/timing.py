@@ -1,4 +1,4 @@
-"""What a clock learns about noise: `python -m bench.timing`.
+"""Measure how much a clock learns about noise: `python -m bench.timing`.
 
 A clock stands right before and right after a node's own draw, in the same process. It counts the
 processor time of the drawing thread, so that other work on the machine does not hide a leak.
@@ -69,7 +69,7 @@ def cells(bits: RandomBits) -> int:
 
 
 def former_cells(bits: RandomBits) -> int:
-    """The same, one after the other; the clock guesses the first cell's noise."""
+    """Draw former shares one after the other; the clock guesses the first cell's noise."""
     drawn = [former_share(4, Fraction(1, 50), bits) for _ in range(CELLS)]
     return drawn[0]
 

@@ -49,7 +49,7 @@ MORE = int(os.environ.get("UMPC_AUDIT_RUNS", "1"))
 
 Tables = Sequence[Columns]
 View = Callable[[Simulated], Sequence[int]]
-"""What an observer sees of a run, as whole numbers."""
+"""An observer's view of a run, as whole numbers."""
 
 
 # --- two neighbouring tables

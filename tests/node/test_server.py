@@ -46,7 +46,7 @@ class AtNode:
         self.file.write_text(f"{top}[policy]\n{rules}\n")
 
     def ask(self, study: Study = TAU) -> str:
-        """What the node says to a coordinator."""
+        """The node's answer to a coordinator."""
         try:
             self.server.site.admit(study)
             return f"{self.server.site.load(study).count} records"

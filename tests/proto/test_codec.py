@@ -304,7 +304,7 @@ def test_a_release_of_an_impossible_size_is_refused(size):
 
 @pytest.mark.parametrize("size", [1, 3, 127, MAX_PAYLOAD - 1, MAX_PAYLOAD])
 def test_a_release_may_be_a_message_of_any_length(size):
-    """What its length must be the coordinator knows, from protocol and records."""
+    """The coordinator knows the right length, from protocol and records."""
     assert len(decode_share(size)) == size
 
 

@@ -38,7 +38,7 @@ def flippable(plan: Plan, liar: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Lies:
-    """What the liar does in each edge.
+    """The liar's deviations in each edge.
 
     wires: per wire (edges,) uint64, the masked numbers that it sends in the place of its record.
     flips: (bits, edges) uint8, for the bits of `flippable`.

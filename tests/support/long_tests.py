@@ -1,7 +1,7 @@
 """The tests that take long: they run in `make long` and `make audit`, not in `make test`.
 
-`make test` ends within ten minutes on two cores. So these functions leave it. Of a function with
-many cases every eighth case stays, chosen by a checksum of its name; of the others nothing stays.
+`make test` ends within ten minutes on two cores. So these functions leave it. Every eighth case
+of a function with many cases stays, chosen by a checksum of its name; no other case stays.
 Every kind of test that is named here has shorter relatives in `make test`.
 """
 

@@ -134,8 +134,8 @@ class Lab:
         """Write study.toml over all processes.
 
         The changes replace entries; None leaves one out. Participants are given as (name, address)
-        and fields as FieldText. Of the usual entries a protocol gets those that it has, and of the
-        fields a statistic gets those that it takes: a study may have no others.
+        and fields as FieldText. A protocol gets those usual entries that it has, and a statistic
+        gets those fields that it takes: a study may have no others.
         """
         address = {name: served.address for name, served in self.served.items()}
         settings = {

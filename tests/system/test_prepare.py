@@ -33,7 +33,7 @@ LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
 BUDGET = "9000000000000"
 WINDOW = 32 << 20
-"""What a node may hold of its material in memory."""
+"""The most bytes of its material that a node may hold in memory."""
 
 
 def ask(lab: Lab, job, **changes):

@@ -125,7 +125,7 @@ def _settings() -> dict[str, list[Setting]]:
 
 
 def _kind(key: str, settings: Sequence[Setting]) -> dict[str, Any]:
-    """What click is told of a setting: the values that any protocol takes for it."""
+    """Return click's arguments for a setting: the values that any protocol takes for it."""
     if key == "bins":
         return {"multiple": True, "metavar": "FIELD=BINS"}
     choices = dict.fromkeys(choice for each in settings for choice in each.choices)

@@ -94,7 +94,7 @@ class Conductor:
         return await asyncio.to_thread(self.side.finish, released, measured)
 
     async def park(self) -> Preparation:
-        """All steps before the data. What they made then waits at the nodes."""
+        """All steps before the data. Their material then waits at the nodes."""
         proposal = self.side.propose(ahead=True)
         answers = await self._ask("propose", proposal, PROPOSED)
         self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)

@@ -122,7 +122,7 @@ class LargePoisson:
             return exponent.exp() * int(self.mode + y >= 0)
 
     def sharper_odds(self, y: int, precision: int) -> arb:
-        """The same probability at any precision."""
+        """The odds of `y` at any precision."""
         return acceptance(self._mean, y, precision)
 
     def _log_factorial(self, z: arb) -> arb:

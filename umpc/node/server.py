@@ -193,7 +193,7 @@ class NodeServer(rpc.NodeServicer):
     def _load(self, study: document.Study) -> Records:
         """Return the records of a study that was admitted, and whose ε is reserved.
 
-        What the values are is told to nobody but the administrator, in the log.
+        The node tells the values to nobody but the administrator, in the log.
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         name = self.identity.name

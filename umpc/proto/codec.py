@@ -136,7 +136,7 @@ def decode_signatures(signatures: Sequence[bytes]) -> tuple[bytes, ...]:
 def deal_request(
     study: bytes, members: Sequence[Member], openings: Sequence[bytes], signatures: Sequence[bytes]
 ) -> pb.DealRequest:
-    """What a dealer or a shuffler needs to derive an attempt, and to see that all agreed to it.
+    """Return the facts from which a dealer or a shuffler derives an attempt that all agreed to.
 
     Args: signatures: every node's, of all members.
     """
@@ -318,7 +318,10 @@ def encode_kept(kept: m.Released | m.Delivery) -> bytes:
 
 
 def decode_kept(data: bytes, *, shuffled: bool) -> m.Released | m.Delivery:
-    """What `encode_kept` wrote. Args: shuffled: whether the study has shufflers."""
+    """Return the release that `encode_kept` wrote.
+
+    Args: shuffled: whether the study has shufflers.
+    """
     if shuffled:
         return decode_delivery(data)
     message = decode_node(parse(pb.NodeMessage, data))

@@ -42,7 +42,7 @@ def fast():
 
 
 LAW = (0.3, 0.7)
-"""Of x, i.i.d.: ζ1 of `EQUAL` is not 0."""
+"""The law of x, i.i.d.: ζ1 of `EQUAL` is not 0."""
 N, P, EPSILON = 20, 2, 2
 """ε0 = 1: the noise is 9 tenths of the error."""
 
@@ -112,7 +112,7 @@ def test_noise_of_pairs_between_nodes_and_inside_a_node_has_one_law():
 
 
 def test_noise_of_one_pair_says_nothing_of_anothers():
-    """Of neighbouring pairs of a cell: the correlation of a shared coin would be 1/2 or more."""
+    """Neighbouring pairs of a cell: a shared coin's correlation would be 1/2 or more."""
     _, *places, _ = repeated()
     for noise in places:
         found = np.corrcoef(noise[:-1], noise[1:])[0, 1]

@@ -152,7 +152,7 @@ def test_responses_that_are_certain_are_the_clear_values(name, nodes):
 @pytest.mark.parametrize("pairings", [1, 2, 5])
 @pytest.mark.parametrize("counts", [[3, 4], [5, 1, 1], [2, 0, 3, 1, 5]], ids=str)
 def test_with_transfers_over_any_pairings_of_odd_numbers_of_records(noise, pairings, counts):
-    """As it really runs, but for the base transfers: each pairing leaves one record out."""
+    """Only the base transfers are not the real ones. Each pairing leaves one record out."""
     epsilon = CERTAIN if noise == "randomised_response" else str(SILENT * 2 * pairings)
     study = bell_study(
         KENDALL, len(counts), x=("0", "3"), noise=noise, epsilon=epsilon, edges=f"{pairings}p"
@@ -246,8 +246,8 @@ def test_many_chunks_are_the_same_as_one(monkeypatch):
 
 
 def test_pairings_are_uniform_and_independent_of_each_other():
-    """Of 4 records there are 3 pairings, and 9 choices of two; of 5 records each is left out
-    equally often.
+    """4 records have 3 pairings, and 9 choices of two; each of 5 records is left out equally
+    often.
     """
     words, draws = Stream(bytes(32)).words, 1800
     partners = np.array([matchings(4, 2, words).reshape(2, 2, 2) for _ in range(draws)])
@@ -307,8 +307,8 @@ def test_a_share_of_another_length_or_attempt_names_its_node():
 
 
 def test_stored_shares_of_another_number_of_pairs_are_refused():
-    """What nodes stored must be of |E| pairs, whoever shares them: else the sum over E is not what
-    is reported.
+    """Stored values must cover |E| pairs, whoever shares them: else the report's sum is not that
+    over E.
     """
     with without_transfers():
         run = simulate(bell_study(), random_tables([5, 5], "stored", 0, 1), Entropy("stored"))

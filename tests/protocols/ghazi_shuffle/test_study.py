@@ -103,7 +103,7 @@ def test_what_nodes_send_adds_up_to_their_counts_and_their_noise():
 
 
 def test_the_error_of_many_runs_is_the_predicted_one():
-    """Of two nodes one may collude: noise three times that of honest ones alone. Other scales would
+    """One of two nodes may collude: noise three times that of honest ones alone. Other scales would
     be noticed.
     """
     study = shuffled_study(2, epsilon="2", kernels=GINI, bins=bins(x=3), max_colluding=1)

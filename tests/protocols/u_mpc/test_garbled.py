@@ -53,7 +53,7 @@ def garbled_of(name: str, nodes: int, edges: str = "all"):
 
 
 def check_three(name: str, nodes: int, edges: str, tables, label: str) -> None:
-    """The same joint seed gives all three the same E; costs of the garbled run are the predicted
+    """One joint seed gives all three runs the same E; the garbled run's costs are the predicted
     ones.
     """
     garbled = run_and_check(garbled_of(name, nodes, edges), tables, label)
@@ -170,7 +170,7 @@ def test_many_chunks_and_messages_give_the_same_as_one(monkeypatch, kernel):
 
 
 def test_no_message_is_larger_than_a_frame_and_no_edge_has_the_number_of_another():
-    """Of two samples a link has two cells: under one Δ and key their edges are numbered through."""
+    """A link of two samples has two cells: under one Δ and key their edges are numbered through."""
     study = garbled_study(AUC, 3, sampling="two_sample", epsilon=LOUD)
     run = check(study, [9, 8, 7], "numbers")
     for pair in ((0, 1), (0, 2), (1, 2)):

@@ -26,7 +26,7 @@ GARBLER, EVALUATOR = 0, 1
 
 
 class GarbledRun(Run):
-    """Of two nodes: node-0 garbles."""
+    """A run of two nodes: node-0 garbles."""
 
     def __init__(self, counts=(3, 4), **changes):
         super().__init__(counts, **{**SMALL, **changes})

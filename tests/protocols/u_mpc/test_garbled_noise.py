@@ -39,8 +39,8 @@ def fast():
 
 
 def noise_in_the_clear(run: Simulated) -> list[int]:
-    """Of each sum: the coins that all members' random numbers make, which this test alone puts
-    together.
+    """Each sum's noise: the coins that all members' random numbers make, which this test alone
+    puts together.
     """
     attempt = run.attempt
     seeds = [derive(run.nodes[node]._coin_seed, "toss") for node in attempt.committee]

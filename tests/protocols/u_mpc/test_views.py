@@ -47,8 +47,8 @@ DATA = (table([0], [0]), table([1], [1]))
 
 
 def observe(run: Simulated) -> dict[str, int]:
-    """What node-1 sees of node-0, and the coordinator and node-2 of the shares: small categories by
-    name.
+    """Small categories by name: node-1's view of node-0, and the coordinator's and node-2's view of
+    the shares.
     """
     online = {(s, r, f.step): f.payload for s, r, f in run.transcript.online}
     theirs, own = (
@@ -147,7 +147,7 @@ def test_power_a_study_without_a_protection_is_found(monkeypatch, mutate, finder
 
 
 def observe_triple(run: Simulated) -> dict[str, int]:
-    """What node-1 sees of node-0 in an edge of all three nodes: its masked record, and each round's
+    """node-1's view of node-0 in an edge of all three nodes: its masked record, and each round's
     bits, opened.
     """
     seen, opened = {}, {}

@@ -1,10 +1,10 @@
 """The messages of `ghazi-shuffle`: from a node to two shufflers, and from these to the coordinator.
 
 Paper: Sinh & Ramon 2025, section 5 (GhaziSM). `mechanism.py` is the protocol for one shuffler that
-is trusted; here are two shufflers, and neither sees anything. Of each number m of a node's message,
-w bits, the first shuffler gets m − p mod 2^w, and the second gets a seed that expands to all p of
-the node. Both apply the same permutations, from a seed that only they know, and the coordinator
-adds up what comes.
+is trusted; here are two shufflers, and neither sees anything. A node's message consists of numbers
+m of w bits. The first shuffler gets m − p mod 2^w of each, and the second gets a seed that expands
+to all p of the node. Both apply the same permutations, from a seed that only they know, and the
+coordinator adds up what comes.
 
 *Reveals*, to each alone and whatever nodes it colludes with:
 
