@@ -12,6 +12,8 @@
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
+| `demo_options.py` | the demo's options, and the sections of its help text |
+| `demo_run.py` | the demo's run: its study, its processes, its report |
 | `deployment.py` | start, await and stop the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `page.py` | a report as one HTML file |
