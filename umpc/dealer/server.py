@@ -27,7 +27,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.proto import codec
+from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import attempt_of, decode_study
 from umpc.study.attempt import check_openings
@@ -97,7 +97,7 @@ class DealerServer(rpc.DealerServicer):
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frame in run.frames(index):
-                yield codec.encode_frame(frame)
+                yield frame_codec.encode_frame(frame)
             complete = True
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
@@ -144,9 +144,9 @@ class DealerServer(rpc.DealerServicer):
             raise RemoteProtocolError(
                 f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
             )
-        members = codec.decode_members(request.members)
-        openings = codec.decode_openings(request.openings)
-        signatures = codec.decode_signatures(request.signatures)
+        members = member_codec.decode_members(request.members)
+        openings = member_codec.decode_openings(request.openings)
+        signatures = member_codec.decode_signatures(request.signatures)
         check_agreed(study, members, signatures, self.verify, caller)
         check_openings(study, members, openings, caller)
         attempt = attempt_of(study, members, openings)
