@@ -20,7 +20,8 @@ from umpc.cli.approve import _description
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
 from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
-from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.config import load_node_config
+from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study

@@ -14,7 +14,7 @@ from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
 from umpc.node.budget.anchor import read_anchor
 from umpc.node.budget.ledger import Ledger
-from umpc.node.config import IDENTITY_FILES
+from umpc.node.config_section import IDENTITY_FILES
 
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
 

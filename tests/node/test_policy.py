@@ -14,7 +14,8 @@ from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import CLASSES, GINI, KENDALL, library_study, make_study
 from umpc.errors import ConfigError, PolicyRefused
-from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.config import load_node_config
+from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING, Policy, computes
 from umpc.protocols.registry import checked
 from umpc.study.computation import computation_hash

@@ -13,7 +13,8 @@ import pytest
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
 from umpc.node.approvals import ACCEPTED
-from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.config import load_node_config
+from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.field_sets import MOST, field_sets_beside
 from umpc.node.policy import ANYTHING
 from umpc.node.server import NodeServer, _public

@@ -11,6 +11,8 @@
 | `study.py` | `umpc study`: check, prepare or run a study |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
+| `kernel_options.py` | its options as kernels, fields and grades |
+| `kernel_cost.py` | the cost of kernels, in lines of text |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the sections of its help text |
 | `demo_run.py` | the demo's run: its study, its processes, its report |

@@ -7,6 +7,7 @@
 | `budget/` | the privacy budget on disk |
 | `records.py` | the site's table, through DuckDB, into integers |
 | `config.py` | the site's configuration file |
+| `config_section.py` | one table of that file, checked value by value |
 | `template.py` | an example of the configuration, with every key |
 | `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
