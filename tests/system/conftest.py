@@ -18,7 +18,8 @@ from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import field_entry, write_study_file
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.ledgerfile import Place, read_beside
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of

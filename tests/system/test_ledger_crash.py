@@ -17,7 +17,8 @@ from tests.system.conftest import Lab, Outcome
 from umpc.cli.deployment import stop
 from umpc.errors import InsufficientBudget, PeerLost
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.ledgerfile import Place, Snapshot, read_beside
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import Snapshot, read_beside
 
 EPSILON = Fraction(1, 10)
 BEFORE = [

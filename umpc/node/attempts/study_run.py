@@ -67,7 +67,7 @@ class StudyRun(CoordinatorStream):
         longest = self.site.ledger.hold_seconds
         try:
             async with asyncio.timeout(longest) as whole:
-                await self._runner.guard(self._steps())
+                await self._runner.guard.run(self._steps())
         except TimeoutError as error:
             raise self._reserved_too_long() if whole.expired() else self._timeout() from error
         except UmpcError:
