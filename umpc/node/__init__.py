@@ -3,6 +3,7 @@
 | file | what it is |
 |---|---|
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
+| `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
 | `records.py` | the site's table, through DuckDB, into integers |

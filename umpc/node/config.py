@@ -3,7 +3,7 @@
 The template (`template.py`) documents every key. Paths are relative to the file's own folder. Every
 mistake in the file is found when the node starts, as a ConfigError that names file and key. Numbers
 stay exact: epsilon 0.1 is one tenth. The section [policy] is read again at every proposal
-(`server.py`).
+(`admission.py`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import dealing
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.lookup_comparison import FAN, PIECE, compare
 from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.material import SeededPart
