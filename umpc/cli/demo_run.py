@@ -45,7 +45,7 @@ def run_demo(
         study = file.study("coordinator")  # refused before any process starts
         _start(deployment, study, paths)
         _write_addresses(file.path, deployment.wait_until_ready())
-        report = _coordinate(file.path, deployment.processes)
+        report = _coordinate(file.path, deployment)
     return report, exact_values(study, pooled(study, paths), report)
 
 
@@ -142,14 +142,14 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _coordinate(file: Path, processes: list[subprocess.Popen[bytes]]) -> Report:
+def _coordinate(file: Path, deployment: Deployment) -> Report:
     """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
     from umpc.cli.deployment import UMPC
     from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json"]
-    coordinator = subprocess.Popen(command, stdout=subprocess.PIPE)
-    processes.append(coordinator)
+    coordinator = deployment.popen(command, stdout=subprocess.PIPE)
+    deployment.processes.append(coordinator)
     output, _ = coordinator.communicate()
     if coordinator.returncode != 0:
         sys.exit(coordinator.returncode)
