@@ -31,11 +31,11 @@ MAY_IMPORT = {
     "umpc/__init__.py": (),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
-    "umpc/crypto/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.crypto", "umpc.errors"),
+    "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/study/": ("msgspec", *BELOW_STUDY),
-    "umpc/mpc/": ("numpy", "cryptography", "Crypto.PublicKey", "umpc.mpc", *BELOW_STUDY),
+    "umpc/mpc/": ("numpy", "cryptography", "nacl", "umpc.mpc", *BELOW_STUDY),
     "umpc/mpc/masked/native.py": ("umpc_native",),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (

@@ -131,10 +131,10 @@ def points(encoding: bytes):
 
 
 BAD_POINTS = {
-    "off the curve": flip(POINT_BYTES - 1, 1),
-    "compressed": flip(0, 6),
-    "infinity": points(b"\x04" + bytes(64)),
-    "beyond the field": points(b"\x04" + b"\xff" * 64),
+    "off the curve": points(b"\x02" + bytes(31)),
+    "zero": points(b"\x01" + bytes(31)),
+    "of order 2": points(b"\xec" + b"\xff" * 30 + b"\x7f"),
+    "beyond the field": points(b"\xff" * POINT_BYTES),
 }
 
 
