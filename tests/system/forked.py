@@ -21,13 +21,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import umpc
 from umpc.cli.deployment import UMPC
+from umpc.cli.fork_server import MOST_BYTES, PR_SET_CHILD_SUBREAPER, forked_twice
 
-PR_SET_CHILD_SUBREAPER = 36
-MOST_BYTES = 1 << 20
 COMMON = (
     "umpc.transport.services",
     "umpc.transport.expiry",
@@ -137,7 +138,7 @@ def _serve(requests: socket.socket, set_by_imports: dict[str, str]) -> None:
         text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
         if not text:
             return
-        if _forked_twice(requests):
+        if forked_twice(requests):
             break
         for each in files:
             os.close(each)
@@ -169,27 +170,12 @@ def _fork_for_the_demo(set_by_imports: dict[str, str]) -> None:
     its.close()
     import __main__
 
+    @contextmanager
+    def forked() -> Iterator[type[Forked]]:
+        yield Forked
+
     __main__._source = lambda command: ours
-    umpc.cli.deployment.Deployment.popen = Forked
-
-
-def _forked_twice(requests: socket.socket) -> bool:
-    """Return True in the new process, after its id was sent; its grandparent adopts it."""
-    reading, writing = os.pipe()
-    between = os.fork()
-    if not between:
-        new = os.fork()
-        if not new:
-            os.close(reading)
-            os.close(writing)
-            return True
-        os.write(writing, str(new).encode())
-        os._exit(0)
-    os.waitpid(between, 0)
-    os.close(writing)
-    requests.send(os.read(reading, 64))
-    os.close(reading)
-    return False
+    umpc.cli.fork_server.fork_server = forked
 
 
 if __name__ == "__main__":

@@ -203,8 +203,8 @@ def _wait_until(condition, seconds: float = 15) -> None:
 
 
 def _started(demo: int) -> list[int]:
-    """Return the dealer and four nodes of a demo, once all of them run."""
-    _wait_until(lambda: len(_children(demo)) >= 5, seconds=60)
+    """Return the fork server, the dealer and four nodes of a demo, once all of them run."""
+    _wait_until(lambda: len(_children(demo)) >= 6, seconds=60)
     return _children(demo)
 
 

@@ -17,6 +17,7 @@
 | `demo_options.py` | the demo's options, and the sections of its help text |
 | `demo_run.py` | the demo's run: its study, its processes, its report |
 | `deployment.py` | start, await and stop the demo's processes |
+| `fork_server.py` | one process that imports everything and forks the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `page.py` | a report as one HTML file |
 | `settings_help.py` | the list of every protocol's settings for help texts |

@@ -136,6 +136,7 @@ def demo(**given: Any) -> None:
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
+    from umpc.cli.fork_server import fork_server
     from umpc.cli.show import print_report
 
     named = {key: given.pop(key) for key in demo_settings()}
@@ -148,8 +149,8 @@ def demo(**given: Any) -> None:
             )
         settings["edges"] = f"{permutations}p"
     options = DemoOptions(**given, settings=settings)
-    with _folder(options.keep) as folder:
-        report, exact = run_demo(folder, _table(options), options)
+    with _folder(options.keep) as folder, fork_server() as popen:
+        report, exact = run_demo(folder, _table(options), options, popen)
     print_report(report, options.style, exact)
     if options.page:
         from umpc.cli.page import save_page

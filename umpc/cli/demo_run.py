@@ -19,7 +19,7 @@ from umpc.protocols.registry import find_protocol
 from umpc.study.settings import keys_of
 
 if TYPE_CHECKING:
-    from umpc.cli.deployment import Deployment, Served
+    from umpc.cli.deployment import Deployment, Served, Start
     from umpc.cli.table import DemoTable
     from umpc.coordinator.studyfile import StudyFile
     from umpc.study.document import Study
@@ -32,13 +32,16 @@ NOWHERE = "127.0.0.1:1"
 
 
 def run_demo(
-    folder: Path, table: DemoTable, options: DemoOptions
+    folder: Path, table: DemoTable, options: DemoOptions, popen: Start
 ) -> tuple[Report, dict[str, float | None]]:
-    """The study over real processes. Returns: its report, and the exact values."""
+    """The study over real processes. Returns: its report, and the exact values.
+
+    Args: popen: starts a process.
+    """
     from umpc.cli.deployment import Deployment, ended_with_us
     from umpc.cli.table import exact_values, pooled
 
-    deployment = Deployment(folder)
+    deployment = Deployment(folder, popen=popen)
     paths = table.split(folder, options.nodes)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
@@ -150,8 +153,8 @@ def _coordinate(file: Path, deployment: Deployment) -> Report:
     command = [*UMPC, "study", "run", str(file), "--format", "json"]
     coordinator = deployment.popen(command, stdout=subprocess.PIPE)
     deployment.processes.append(coordinator)
-    output, _ = coordinator.communicate()
-    if coordinator.returncode != 0:
+    output = coordinator.stdout.read() if coordinator.stdout else b""
+    if coordinator.wait() != 0:
         sys.exit(coordinator.returncode)
     return Report.from_dict(json.loads(output))
 
