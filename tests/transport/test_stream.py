@@ -194,9 +194,7 @@ def test_the_called_side_has_the_same_stream(identity):
     assert [error.culprit for error in failures] == ["south"]
 
 
-def test_a_stream_that_was_not_opened_says_so(identity, monkeypatch):
-    monkeypatch.setattr("umpc.transport.stream.CONNECT_SECONDS", 0.3)
-
+def test_a_stream_that_was_not_opened_says_so(identity):
     async def scenario() -> None:
         stream: Bytes = RpcStream("north", "connect", as_received)
         with pytest.raises(LocalProtocolError, match="north was used before it was connected"):
@@ -204,7 +202,7 @@ def test_a_stream_that_was_not_opened_says_so(identity, monkeypatch):
         with pytest.raises(LocalProtocolError, match="north was used before it began"):
             await stream.write(b"word")
         with pytest.raises(PeerUnavailable, match="north"):
-            await stream.connect(identity, "node", "127.0.0.1:1")
+            await stream.connect(identity, "node", "127.0.0.1:1", 0.3)
         assert not stream.is_open
         await stream.finish(1)
         await stream.close()

@@ -160,8 +160,8 @@ def test_people_read_what_the_noise_depends_on(changes, coins, trusted, told):
 
 def all_rows_zero(patch: pytest.MonkeyPatch) -> None:
     """Rows that are one-hot nowhere: no comparison with a dealt row holds, so no coin falls."""
-    real = dealing._one_hot_rows
-    patch.setattr(dealing, "_one_hot_rows", lambda *given: [row * 0 for row in real(*given)])
+    real = dealing.one_hot_rows
+    patch.setattr(dealing, "one_hot_rows", lambda *given: [row * 0 for row in real(*given)])
 
 
 def known_seeds(patch: pytest.MonkeyPatch) -> None:
