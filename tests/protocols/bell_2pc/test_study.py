@@ -23,6 +23,7 @@ from tests.support.bell import (
     without_transfers,
 )
 from tests.support.garbled import without_dealer
+from tests.support.limits import small_garbled_chunks
 from tests.support.silent_pairs import CERTAIN, SILENT, changed
 from tests.support.studies import (
     GINI,
@@ -203,7 +204,7 @@ def test_many_chunks_are_the_same_as_one(monkeypatch):
     study = bell_study(KENDALL, 3, x=("0", "3"), epsilon=str(SILENT * 4), edges="2p")
     tables = random_tables([9, 8, 6], "chunks", 0, 1)
     one = check_exact(study, tables, "chunks")
-    monkeypatch.setattr("umpc.mpc.garbled.plan.EDGES", 3)
+    small_garbled_chunks(monkeypatch, 3)
     many = check_exact(study, tables, "chunks")
     assert many.report.estimate == one.report.estimate
     few, steps = (

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.limits import small_heaps
 from tests.support.local import bins, local_tables
 from tests.support.moments import accept_moments
 from tests.support.protocols import coordinator_of, messages_of
@@ -334,7 +335,7 @@ def test_what_is_too_large_for_a_ledger_or_for_a_shuffler_is_refused():
 
 
 def test_large_messages_go_in_several_frames_of_whole_bytes(monkeypatch):
-    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.messages.MAX_PAYLOAD", 1000)
+    small_heaps(monkeypatch)
     study = shuffled_study(2)
     report = (run := simulate(study, local_tables(study, (60, 40)), Entropy("frames"))).report
     frames = [frame for _, _, frame in run.transcript.online]

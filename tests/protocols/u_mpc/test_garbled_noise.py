@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.committee_noise import SPLITS, STEPS, check
 from tests.support.garbled import garbled_study, without_points
+from tests.support.limits import committee_of_two
 from tests.support.studies import (
     AUC,
     GINI,
@@ -85,7 +86,7 @@ def test_law_and_delta_are_those_of_a_dealers_committee():
 
 def test_a_committee_of_some(monkeypatch):
     """Beyond ALL_MEMBERS nodes only some may draw: the others hear nothing of it."""
-    monkeypatch.setattr("umpc.mpc.attempt.committee_size", lambda nodes, colluding: 2)
+    committee_of_two(monkeypatch)
     run = check(garbled_study(KENDALL, 4, noise="in_mpc", edges="2"), [3, 3, 0, 0], "some")
     assert len(run.attempt.committee) == 2
     names = {run.attempt.members[member].name for member in run.attempt.committee}

@@ -12,6 +12,7 @@ import pytest
 from tests.support.bell import without_transfers
 from tests.support.committee_noise import SPLITS, STEPS, check, noise_in_the_clear
 from tests.support.garbled import without_points
+from tests.support.limits import committee_of_two
 from tests.support.sessions import Run
 from tests.support.studies import (
     AUC,
@@ -85,7 +86,7 @@ def test_every_path_of_a_kernel_adds_the_same_noise(changes):
 
 def test_a_committee_of_some(monkeypatch):
     """Beyond ALL_MEMBERS nodes only some may draw: the others hear nothing of it."""
-    monkeypatch.setattr("umpc.mpc.attempt.committee_size", lambda nodes, colluding: 2)
+    committee_of_two(monkeypatch)
     run = check(study_of(nodes=4, edges="2"), [3, 3, 0, 0], "some of all")
     names = {run.attempt.members[member].name for member in run.attempt.committee}
     talked = [(sent, got) for sent, got, f in run.transcript.offline if f.step in STEPS]
