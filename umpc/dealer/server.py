@@ -77,8 +77,8 @@ class DealerServer(rpc.DealerServicer):
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of(identity)
-        self._running: dict[bytes, AttemptRun] = {}
-        self._dealt: dict[bytes, UmpcError | None] = {}
+        self.running: dict[bytes, AttemptRun] = {}
+        self.dealt: dict[bytes, UmpcError | None] = {}
         """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
@@ -93,7 +93,7 @@ class DealerServer(rpc.DealerServicer):
         run: AttemptRun | None = None
         complete = False
         try:
-            attempt = await self._derived(request, caller)
+            attempt = await self.derived(request, caller)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frame in run.frames(index):
@@ -108,7 +108,12 @@ class DealerServer(rpc.DealerServicer):
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))
 
-    async def _derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
+    @property
+    def attempts_in_use(self) -> int:
+        """The number of attempts that are being derived, or that a node uses."""
+        return len(self._attempts) + len(self._deriving)
+
+    async def derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
@@ -156,32 +161,31 @@ class DealerServer(rpc.DealerServicer):
         return attempt
 
     def _join(self, attempt: SharedAttempt, index: int) -> AttemptRun:
-        if attempt.id not in self._running:
-            if attempt.id in self._dealt:
-                raise self._dealt[attempt.id] or RemoteProtocolError(
+        if attempt.id not in self.running:
+            if attempt.id in self.dealt:
+                raise self.dealt[attempt.id] or RemoteProtocolError(
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
-            self._dealt[attempt.id] = None
-            self._running[attempt.id] = AttemptRun(
-                attempt, lambda error: self._ended(attempt, error)
-            )
+            self.dealt[attempt.id] = None
+            self.running[attempt.id] = AttemptRun(attempt, lambda error: self.end(attempt, error))
             log.info("attempt %s of study %r begins", attempt.id.hex()[:8], attempt.study.name)
-        run = self._running[attempt.id]
+        run = self.running[attempt.id]
         run.join(index)
         return run
 
     def _end_without(self, caller: str, study: bytes, error: UmpcError) -> None:
         """End the attempts of a study that wait for a node whose request was refused."""
-        for run in list(self._running.values()):
+        for run in list(self.running.values()):
             if run.attempt.study.encode() == study and run.waits_for(caller):
                 run.fail(error)
 
-    def _ended(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
-        self._running.pop(attempt.id, None)
-        self._dealt[attempt.id] = error
-        ended = [key for key in self._dealt if key not in self._running]
+    def end(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
+        """Take note that an attempt has ended, with its error or None."""
+        self.running.pop(attempt.id, None)
+        self.dealt[attempt.id] = error
+        ended = [key for key in self.dealt if key not in self.running]
         for key in ended[: max(0, len(ended) - REMEMBERED)]:
-            del self._dealt[key]
+            del self.dealt[key]
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
         if error is None:
             log.info("%s is dealt", label)

@@ -79,7 +79,7 @@ def test_proposals_that_are_not_paid_leave_no_row_and_the_file_does_not_grow(pat
             ledger.drop(study)
             ledger.cancel(study)
         assert kinds(ledger) == ["genesis", "total"]
-        assert ledger.balance() == balance(5, 0, 0, 5) and not ledger._names
+        assert ledger.balance() == balance(5, 0, 0, 5) and not ledger.names
     opened(path).close()  # the start copies the -wal file into the ledger
     assert path.stat().st_size <= size + 3 * 4096
 
@@ -140,7 +140,7 @@ def test_an_entry_that_is_put_back_after_the_charge_is_ignored_and_removed(path)
     assert read_beside(Place.of(path)).held == []
     with opened(path) as ledger:
         assert ledger.held(A) is None and ledger.balance() == balance(5, 1, 0, 4)
-        assert ledger._db.execute("SELECT count(*) FROM held").fetchone() == (0,)
+        assert ledger.ask("SELECT count(*) FROM held").fetchone() == (0,)
 
 
 def test_an_entry_that_is_put_back_after_a_drop_is_not_noticed_and_lets_one_share_leave(path):
@@ -252,7 +252,7 @@ def test_a_ledger_without_the_table_is_one_of_an_earlier_version(path):
 
 def test_a_reservation_that_an_earlier_version_left_is_given_back_at_the_start(path):
     with opened(path) as ledger:
-        ledger._append("reserve", A, Fraction(2), None)
+        ledger.write_row("reserve", A, Fraction(2), None)
     with opened(path) as ledger:
         assert ledger.balance() == balance(5, 0, 0, 5)
         assert kinds(ledger) == ["genesis", "total", "reserve", "cancel"]

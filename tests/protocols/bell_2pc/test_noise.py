@@ -17,7 +17,6 @@ from tests.support.bell import (
     law_p,
     noise_by_place,
     noisy_values,
-    remembered,
     signed,
     without_transfers,
 )
@@ -26,6 +25,8 @@ from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, theorem_5
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
 
+pytestmark = pytest.mark.usefixtures("fast")
+
 ALPHA = 1e-6
 """Chance that a chi-square test of right code fails, had its seed been chosen at random."""
 REPETITIONS = 200
@@ -33,12 +34,6 @@ Z = 3.9
 """Standard errors that a mean, or a mean squared error, may be off: α = 1e-4, on both sides of a
 normal law.
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def fast():
-    with remembered():
-        yield
 
 
 LAW = (0.3, 0.7)

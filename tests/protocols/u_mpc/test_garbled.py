@@ -21,6 +21,7 @@ from tests.protocols.u_mpc.test_library import (
     tables_of,
 )
 from tests.support.garbled import garbled_study, without_dealer, without_points
+from tests.support.limits import small_garbled_messages
 from tests.support.studies import (
     AUC,
     GINI,
@@ -160,9 +161,7 @@ def check(study, counts, label):
 def test_many_chunks_and_messages_give_the_same_as_one(monkeypatch, kernel):
     study = garbled_study(nodes=3, epsilon=LOUD, **kernel)
     one = check(study, [9, 30, 5], "chunks")
-    monkeypatch.setattr("umpc.mpc.garbled.plan.MAX_PAYLOAD", 4000)
-    monkeypatch.setattr("umpc.mpc.garbled.plan.LABELS_AT_ONCE", 7)
-    monkeypatch.setattr("umpc.mpc.garbled.plan.CHOICES_AT_ONCE", 24)
+    small_garbled_messages(monkeypatch, labels=7, choices=24, payload=4000)
     many = check(study, [9, 30, 5], "chunks")
     assert many.report.sums == one.report.sums
     assert len(many.transcript.online) > 2 * len(one.transcript.online)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.garbled import NO_DEALER, without_points
+from tests.support.limits import small_garbled_messages
 from tests.support.mpc_studies import seed_of
 from tests.support.sessions import Run, first_chunk
 from tests.support.studies import KENDALL
@@ -158,8 +159,7 @@ LISTS = {
 
 def sent(monkeypatch, liar: int) -> tuple[GarbledRun, list[Message]]:
     """In several messages, of which the last is shorter."""
-    monkeypatch.setattr("umpc.mpc.garbled.plan.LABELS_AT_ONCE", 5)
-    monkeypatch.setattr("umpc.mpc.garbled.plan.CHOICES_AT_ONCE", 8)
+    small_garbled_messages(monkeypatch, labels=5, choices=8)
     run = prepared().set_up()
     messages = run.nodes[liar].fields_for(1 - liar)
     run.nodes[1 - liar].fields_for(liar)

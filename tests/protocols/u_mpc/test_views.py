@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.limits import small_chunks
 from tests.support.mpc_studies import ALPHA, RUNS, homogeneity, uniformity
 from tests.support.protocols import noise_of
 from tests.support.statistical import chi_square
@@ -254,7 +255,7 @@ def test_two_attempts_at_one_study_reuse_nothing(changes):
 
 
 def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch):
-    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    small_chunks(monkeypatch)
     run = simulate(make_study(nodes=3), random_tables([6, 7, 5], "reuse"), Entropy("reuse"))
     blocks = [
         f.payload[i : i + 12]

@@ -17,7 +17,6 @@ from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import (
     START,
     Mark,
-    fsync_folder,
     new_key,
     read_anchor,
     read_key,
@@ -31,6 +30,7 @@ from umpc.node.budget.budget_account import (
 )
 from umpc.node.budget.ledger_place import Place, connect
 from umpc.node.budget.ledger_reading import COLUMNS
+from umpc.transport.files import fsync_folder
 
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 TABLES = (

@@ -85,7 +85,7 @@ class ShuffleMessages:
         seed = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
         numbers = mix(self.protocol.split_records(columns, bits), Stream(order))
         width = self.protocol.width
-        masked = (numbers - self._pad(seed, numbers.shape[1])) & self._mask
+        masked = (numbers - self.pad(seed, numbers.shape[1])) & self.mask
         return Sealed(pack(masked.reshape(-1), width), seed)
 
     def frames(self, place: int, node: int, records: int, sealed: Sealed) -> Iterator[Frame]:
@@ -107,7 +107,7 @@ class ShuffleMessages:
         """(d, records r) uint64: a node's message at shuffler `place`. Raises: EncodingError."""
         columns = records * self.protocol.shares
         if place:
-            return self._pad(message, columns)
+            return self.pad(message, columns)
         return unpack(message, self.numbers(records), self.protocol.width).reshape(
             self.protocol.dimension, columns
         )
@@ -137,7 +137,7 @@ class ShuffleMessages:
         return self.protocol.is_possible(self._mixed(first, second))
 
     def _mixed(self, first: np.ndarray, second: np.ndarray) -> Words:
-        total: Words = (first + second) & self._mask
+        total: Words = (first + second) & self.mask
         return total.reshape(self.protocol.dimension, -1)
 
     # --- sizes ---------------------------------------------------------------------------------
@@ -187,13 +187,13 @@ class ShuffleMessages:
         return self.protocol.cells.quantised(columns)
 
     @property
-    def _mask(self) -> np.uint64:
+    def mask(self) -> np.uint64:
         return np.uint64((1 << self.protocol.width) - 1)
 
-    def _pad(self, seed: bytes, columns: int) -> np.ndarray:
+    def pad(self, seed: bytes, columns: int) -> np.ndarray:
         """(d, columns) uint64 below 2^w, uniform to whoever lacks the seed."""
         words = Stream(derive(seed, "pad")).words(self.protocol.dimension * columns)
-        return words.reshape(self.protocol.dimension, columns) & self._mask
+        return words.reshape(self.protocol.dimension, columns) & self.mask
 
     def _pieces(
         self, step: str, owners: tuple[int, ...], data: bytes, count: int
