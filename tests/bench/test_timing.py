@@ -54,7 +54,7 @@ def test_a_leak_that_only_two_times_together_show_is_found():
     """Each time alone has noise that both share."""
     rng = np.random.default_rng(SEED)
     event = rng.random(COUNT) < 0.5
-    shared = rng.normal(scale=20, size=COUNT)
+    shared = rng.normal(scale=5, size=COUNT)
     times = np.stack([shared, shared + event + rng.normal(scale=0.3, size=COUNT)], axis=1)
     alone = auc(times[:, 1], event)
     guess = combined(times, event)["logistic regression"]
