@@ -5,7 +5,7 @@ and a peer see them (`timed_sessions.py`). The watched node draws a share of 1/1
 1000, so that 0 is frequent. The table has the AUC of guessing [noise = 0] and [|noise| > its
 median] from each time alone, by two clocks, and from all times of both clocks together
 (`guessing.py`). The second table has the former draw in the same sessions. It shows that the
-measurement would notice a leak. 12,000 sessions take about 15 minutes on a busy machine.
+measurement would notice a leak. 12,000 sessions take about 20 minutes on a busy machine.
 
 **Draws** (`--draws 10000`): a clock stands right before and right after a node's own draw. It
 counts the processor time of the drawing thread, so that other work on the machine does not hide a
