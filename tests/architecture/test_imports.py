@@ -231,7 +231,16 @@ def test_raw_records_leave_through_one_folder_only():
 
 def test_no_file_but_the_registry_imports_a_protocol_by_its_folder():
     """Shufflers and the in-memory driver may import the helpers' side that they serve."""
-    folders = ("bell_2pc", "central", "ghazi_rounds", "gopa", "local", "u_mpc", "ghazi_shuffle")
+    folders = (
+        "bell_2pc",
+        "central",
+        "ghazi_rounds",
+        "ghazi_shuffle",
+        "gopa",
+        "grid",
+        "local",
+        "u_mpc",
+    )
     helpers = (
         "umpc/protocols/ghazi_shuffle/node.py",
         "umpc/protocols/ghazi_shuffle/shuffler.py",

@@ -21,7 +21,7 @@ import click
 
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError, StudyError
-from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol
+from umpc.protocols.registry import PROTOCOLS, USUAL, chosen_protocol
 from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import keys_of
 from umpc.ustat.statistics import LIBRARY, find_statistic
@@ -235,6 +235,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
+    umpc demo --edges all --backend grid
     umpc demo --adversary lying_nodes
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
@@ -356,12 +357,13 @@ def _write_study(
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:
     """The settings as a study file has them. Raises: StudyError for one of another protocol."""
-    known = [each.key for each in settings_of(find_protocol(options.protocol))]
+    protocol = chosen_protocol(options.protocol, options.settings)
+    known = [each.key for each in settings_of(protocol)]
     for key in options.settings:
         if key not in known:
             shown = ", ".join(_flag(each) for each in known if each not in PARTICIPANTS)
             raise StudyError(
-                f"{_flag(key)} is not a setting of --protocol {options.protocol}, which has "
+                f"{_flag(key)} is not a setting of --protocol {protocol.name}, which has "
                 f"{shown}; leave it out"
             )
     settings = dict(options.settings)
@@ -372,7 +374,7 @@ def _checked_settings(options: DemoOptions) -> dict[str, Any]:
 
 def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The dealer or the shufflers that the study needs."""
-    known = keys_of(find_protocol(protocol).settings)
+    known = keys_of(chosen_protocol(protocol, settings).settings)
     found: dict[str, Any] = {}
     if "dealer" in known and settings.get("preprocessing") != "none":
         found["dealer"] = {"name": "dealer", "address": NOWHERE}
