@@ -10,6 +10,7 @@
 | `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`: every record is randomised at its node |
 | `ghazi_rounds/` | a local protocol with a question after a first look |
 | `ghazi_shuffle/` | noisy counts through two shufflers |
+| `grid/` | sums over all pairs as forms of one masked table |
 | `gopa/` | a mean under noise that cancels between nodes |
 | `central/` | a trusted curator: a baseline |
 """
