@@ -1,0 +1,31 @@
+"""From kernels to a table of cells, and to every sum as a form of the table.
+
+    grid = compile_grid(kernels, schema, label=…)
+    h = grid.tabulate(columns)                        a node's table; H is the sum of all nodes'
+    2·S = ⟨H, form.apply(H)⟩ − ⟨form.diagonal(), H⟩   modulo 2^64, over pairs
+    S = ⟨form.linear(), H⟩                            over single records
+
+S counts the kernel's units, as everywhere. A table is a histogram, or more: where a kernel
+multiplies values of different records (variance, covariance), a record adds values and not 1, so a
+node takes `tabulate`, and `cell_of` only where `grid.counts` holds.
+
+| file | what it is |
+|---|---|
+| `compiler.py` | kernels to a grid; what is refused |
+| `splitting.py` | a kernel's polynomial as terms of single records' factors and shared bits |
+| `substitution.py` | fields in terms of the axes' numbers |
+| `axis.py` | a number that one record makes, and its places |
+| `layout.py` | the table: axes, features, and the tabulation of records |
+| `intervals.py` | a comparison as an interval of places |
+| `leg.py` | an operator along one axis, in linear time |
+| `factoring.py` | sums of products with few products |
+| `matrix.py` | A·v as products of legs |
+| `symmetry.py` | the proof that A is symmetric |
+| `form.py` | a released sum as a form of the table |
+"""
+
+from umpc.protocols.grid.operators.axis import Axis
+from umpc.protocols.grid.operators.compiler import MAX_CELLS, Grid, compile_grid
+from umpc.protocols.grid.operators.form import Form
+
+__all__ = ["MAX_CELLS", "Axis", "Form", "Grid", "compile_grid"]

@@ -1,0 +1,191 @@
+"""The compiler of the grid: from kernels to a table, and to each sum as a form of the table.
+
+A kernel's normal form is a sum of products. A factor of one record is a weight. A bit that compares
+two records links one axis of each. So every product is weights · Π over axes of an operator along
+one axis, which takes linear time (`leg.py`). The table's axes are what the bits compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from umpc.errors import LocalProtocolError, RangeError
+from umpc.protocols.arrays import Integers, Words
+from umpc.protocols.grid.operators.axis import ONE, Axis, axis_of
+from umpc.protocols.grid.operators.form import Form, LinearForm, OwnPart, PairForm
+from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
+from umpc.protocols.grid.operators.layout import Layout, lay_out
+from umpc.protocols.grid.operators.splitting import Term, terms_of, written_out
+from umpc.protocols.grid.operators.substitution import best_axes_first, pivots, substituted
+from umpc.protocols.grid.operators.symmetry import symmetric_matrix
+from umpc.ustat import polynomial as poly
+from umpc.ustat.clear import Columns
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.local import relabel
+from umpc.ustat.normal_form import BitAtom, FieldAtom, Polynomial
+from umpc.ustat.schema import Schema
+
+MAX_CELLS = 1 << 26
+"""The most cells of a table: 512 MiB in the 64-bit ring."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of all records' cells, and the sums that are forms of it."""
+
+    layout: Layout
+    forms: tuple[Form, ...]
+
+    @property
+    def cells(self) -> int:
+        """The number of entries of the table."""
+        return self.layout.cells
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The numbers of one record that make its cell."""
+        return tuple(axis for axis in self.layout.axes if axis != ONE)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the table is a histogram, so that `cell_of` says everything about a record."""
+        return self.layout.counts
+
+    def cell_of(self, columns: Columns) -> Integers:
+        """(records,) int64 in [0, cells): every record's cell, where the table is a histogram."""
+        if not self.counts:
+            raise LocalProtocolError("the table is no histogram: take tabulate()")
+        return self.layout.cell_of(columns)
+
+    def tabulate(self, columns: Columns) -> Words:
+        """(cells,) uint64: the table of these records, whose values are within the bounds."""
+        return self.layout.tabulate(columns)
+
+
+def compile_grid(kernels: Sequence[Kernel], schema: Schema, *, label: str = "") -> Grid:
+    """The grid of kernels over one schema.
+
+    Args: label: the public field of two values whose classes the kernels' two records come from;
+    empty where they come from all records.
+    Raises: RangeError where the table is too large; KernelError where a kernel does not factor.
+    """
+    try:
+        return _compiled(kernels, schema, label)
+    except DoesNotFactor:
+        raise KernelError("the kernel is no sum of products of operators along axes") from None
+
+
+def _compiled(kernels: Sequence[Kernel], schema: Schema, label: str) -> Grid:
+    degree = kernels[0].degree
+    parts = _best([_integral(kernel, schema, label) for kernel in kernels], degree, schema)
+    layout = parts.layout(schema)
+    _require_small(layout)
+    forms = [
+        _form(layout, kernel, each, single)
+        for kernel, each, single in zip(kernels, parts.terms, parts.singles, strict=True)
+    ]
+    return Grid(layout, tuple(forms))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The kernels' terms over an edge's records, and over one record that takes all places."""
+
+    polynomials: tuple[Polynomial, ...]
+    terms: tuple[tuple[Term, ...], ...]
+    singles: tuple[tuple[Term, ...], ...]
+
+    @classmethod
+    def of(cls, polynomials: Sequence[Polynomial], degree: int) -> Self:
+        diagonals = [relabel(each, dict.fromkeys(range(degree), 0)) for each in polynomials]
+        terms = tuple(terms_of(polynomial, degree) for polynomial in polynomials)
+        singles = tuple(terms_of(diagonal, 1) for diagonal in diagonals)
+        return cls(tuple(polynomials), terms, singles)
+
+    def compared(self, schema: Schema) -> list[Axis]:
+        """The axes that comparisons of two records need."""
+        return _compared((bit for each in self.terms for term in each for bit in term.bits), schema)
+
+    def layout(self, schema: Schema) -> Layout:
+        """The table for these terms."""
+        both = (*self.terms, *self.singles)
+        return lay_out(
+            (local for each in both for term in each for local in term.local),
+            self.compared(schema),
+            schema,
+        )
+
+
+def _best(polynomials: Sequence[Polynomial], degree: int, schema: Schema) -> _Parts:
+    """The terms in the variables with the fewest cells."""
+    parts = _Parts.of(polynomials, degree)
+    for axis in best_axes_first(parts.compared(schema)):
+        for pivot in pivots(axis):
+            changed = [substituted(each, axis, pivot) for each in parts.polynomials]
+            other = _Parts.of(changed, degree)
+            if other.layout(schema).cells < parts.layout(schema).cells:
+                parts = other
+                break
+    return parts
+
+
+def _form(layout: Layout, kernel: Kernel, terms: Sequence[Term], single: Sequence[Term]) -> Form:
+    own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
+    if kernel.degree == 1:
+        return LinearForm(own, kernel.magnitude_units)
+    return PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units)
+
+
+def _integral(kernel: Kernel, schema: Schema, label: str) -> Polynomial:
+    """The kernel in its units, over records of all classes."""
+    polynomial = kernel.polynomial.scaled(1 / kernel.unit)
+    if label:
+        polynomial = _across(polynomial, label, schema)
+    return written_out(polynomial)
+
+
+def _across(polynomial: Polynomial, label: str, schema: Schema) -> Polynomial:
+    """A kernel over two classes as a symmetric one: 0 within a class.
+
+    The kernel's first record is of the class of the label's lower value.
+    """
+    upper = poly.constant(schema[label].upper_units)
+    seconds = [
+        poly.equal_to_zero(poly.add(poly.atom(FieldAtom(r, label)), upper.scaled(Fraction(-1))))
+        for r in (0, 1)
+    ]
+    firsts = [poly.add(poly.constant(1), each.scaled(Fraction(-1))) for each in seconds]
+    swapped = relabel(polynomial, {0: 1, 1: 0})
+    return poly.add(
+        poly.multiply(polynomial, poly.multiply(firsts[0], seconds[1])),
+        poly.multiply(swapped, poly.multiply(firsts[1], seconds[0])),
+    )
+
+
+def _compared(bits: Iterable[BitAtom], schema: Schema) -> list[Axis]:
+    """The axes that comparisons of two records need."""
+    found: dict[Polynomial, None] = {}
+    for bit in sorted(set(bits), key=lambda bit: bit.order):
+        first, second = sorted(bit.records)
+        link = link_of(bit, first, second)
+        found.setdefault(link.first)
+        found.setdefault(link.second)
+    return [axis_of(form, schema) for form in found]
+
+
+def _require_small(layout: Layout) -> None:
+    """Raises: RangeError where the table has too many cells, with the axis to coarsen."""
+    if layout.cells <= MAX_CELLS:
+        return
+    widest = max(layout.axes, key=lambda axis: axis.size)
+    raise RangeError(
+        f"the grid over {_sizes(layout)} has {layout.cells} cells, and at most {MAX_CELLS} are "
+        f"possible; coarsen {widest.text}"
+    )
+
+
+def _sizes(layout: Layout) -> str:
+    return ", ".join(f"{axis.text} ({axis.size} values)" for axis in layout.axes)
