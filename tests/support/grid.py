@@ -20,9 +20,7 @@ COUNTS = (5, 0, 4)
 """The records of each node; one has none."""
 
 
-def grid_study(
-    kernels: str | Sequence[str] = KENDALL, nodes: int = 3, **changes: Any
-) -> Study:
+def grid_study(kernels: str | Sequence[str] = KENDALL, nodes: int = 3, **changes: Any) -> Study:
     """A study by the grid; without a grid's noise settings, every node adds its own noise."""
     facts = {"protocol": "grid", "backend": "grid", "noise": "distributed", **changes}
     return make_study(kernels, nodes, **facts)
@@ -59,7 +57,7 @@ class GridRun:
             node.receive_seed(self.dealing.seed_frame(place).payload)
         (chunk,) = self.attempt.chunks()
         self.material = dict(self.dealing.deal_one(chunk))
-        for place, node in enumerate(self.nodes):
+        for place in range(len(self.nodes)):
             self.give(place, self.material[place].payload)
         return self
 
