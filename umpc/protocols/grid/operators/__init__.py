@@ -21,11 +21,15 @@ node takes `tabulate`, and `cell_of` only where `grid.counts` holds.
 | `factoring.py` | sums of products with few products |
 | `matrix.py` | A·v as products of legs |
 | `symmetry.py` | the proof that A is symmetric |
+| `dense.py` | a small table's matrix entry by entry, for kernels that do not factor |
+| `cuts.py` | public cut points of a field |
+| `limits.py` | sizes that are refused, and what to coarsen |
 | `form.py` | a released sum as a form of the table |
 """
 
 from umpc.protocols.grid.operators.axis import Axis
-from umpc.protocols.grid.operators.compiler import MAX_CELLS, Grid, compile_grid
+from umpc.protocols.grid.operators.compiler import Grid, compile_grid
 from umpc.protocols.grid.operators.form import Form
+from umpc.protocols.grid.operators.limits import MAX_CELLS
 
 __all__ = ["MAX_CELLS", "Axis", "Form", "Grid", "compile_grid"]
