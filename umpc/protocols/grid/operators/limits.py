@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, prod
 
 from umpc.errors import RangeError
 from umpc.protocols.grid.operators.axis import ONE, Axis
@@ -22,17 +22,28 @@ def require_cells(layout: Layout, kernels: Sequence[Kernel], most: int, reason: 
     """
     if layout.cells <= most:
         return
-    widest = max(layout.axes, key=lambda axis: axis.size)
-    least = ceil(layout.cells / most)
-    kept = widest.size // least
-    if kept >= 2:
-        advice = f"coarsen {widest.text} to at most {kept} values{_ways(widest, kept, kernels)}"
-    else:
-        advice = f"coarsen its fields so that it has {least} times fewer cells"
+    advice = " and ".join(
+        f"{axis.text} to at most {kept} values{_ways(axis, kept, kernels)}"
+        for axis, kept in _coarser(layout, most)
+    )
+    instead = f"; coarsen {advice}, or take pairs" if advice else "; take pairs"
     raise RangeError(
         f"the grid has {layout.cells} cells ({_sizes(layout)}), and at most {most} are possible "
-        f"{reason}; {advice}, or take pairs"
+        f"{reason}{instead}"
     )
+
+
+def _coarser(layout: Layout, most: int) -> list[tuple[Axis, int]]:
+    """The axes to coarsen, each with the number of values that it may keep."""
+    widest = max(layout.axes, key=lambda axis: axis.size)
+    kept = most // (layout.cells // widest.size)
+    if kept >= 2:
+        return [(widest, kept)]
+    sizes = [axis.size for axis in layout.axes]
+    while len(layout.features) * prod(sizes) > most and max(sizes) > 2:
+        place = sizes.index(max(sizes))
+        sizes[place] = (sizes[place] + 1) // 2
+    return [(a, size) for a, size in zip(layout.axes, sizes, strict=True) if size < a.size]
 
 
 def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel]) -> str:
@@ -41,10 +52,10 @@ def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel]) -> str:
         return ""
     field = kernels[0].schema[axis.field]
     steps = ceil((axis.size - 1) / (kept - 1))
-    way = f", by a resolution of {field.resolution * steps} or more"
+    way = f"a resolution of {field.resolution * steps} or more"
     if any(uses_more_than_order(kernel.polynomial, field.name) for kernel in kernels):
-        return way
-    return f"{way}, or by {kept - 1} cuts"
+        return f" ({way})"
+    return f" ({way}, or {kept - 1} cut points)"
 
 
 def _sizes(layout: Layout) -> str:
