@@ -9,6 +9,8 @@ S counts the kernel's units, as everywhere. A table is a histogram, or more: whe
 multiplies values of different records (variance, covariance), a record adds values and not 1, so a
 node takes `tabulate`, and `cell_of` only where `grid.counts` holds.
 
+Two columns of any width have `compile_dyadic(kernels, resolution)` with the same methods.
+
 | file | what it is |
 |---|---|
 | `compiler.py` | kernels to a grid; what is refused |
@@ -21,11 +23,30 @@ node takes `tabulate`, and `cell_of` only where `grid.counts` holds.
 | `factoring.py` | sums of products with few products |
 | `matrix.py` | A·v as products of legs |
 | `symmetry.py` | the proof that A is symmetric |
+| `dense.py` | a small table's matrix entry by entry, for kernels that do not factor |
+| `dyadic.py` | sign products of two wide columns at a resolution |
+| `cuts.py` | public cut points of a field |
+| `limits.py` | sizes that are refused, and what to coarsen |
 | `form.py` | a released sum as a form of the table |
 """
 
 from umpc.protocols.grid.operators.axis import Axis
-from umpc.protocols.grid.operators.compiler import MAX_CELLS, Grid, compile_grid
+from umpc.protocols.grid.operators.compiler import Grid, compile_grid
+from umpc.protocols.grid.operators.dyadic import (
+    DyadicGrid,
+    compile_dyadic,
+    ties_of_uniform_columns,
+)
 from umpc.protocols.grid.operators.form import Form
+from umpc.protocols.grid.operators.limits import MAX_CELLS
 
-__all__ = ["MAX_CELLS", "Axis", "Form", "Grid", "compile_grid"]
+__all__ = [
+    "MAX_CELLS",
+    "Axis",
+    "DyadicGrid",
+    "Form",
+    "Grid",
+    "compile_dyadic",
+    "compile_grid",
+    "ties_of_uniform_columns",
+]

@@ -7,17 +7,20 @@ one axis, which takes linear time (`leg.py`). The table's axes are what the bits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from umpc.errors import LocalProtocolError, RangeError
+from umpc.errors import KernelError, LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, axis_of
+from umpc.protocols.grid.operators.cuts import Cuts
+from umpc.protocols.grid.operators.dense import MAX_DENSE_CELLS, DenseForm, dense_layout
 from umpc.protocols.grid.operators.form import Form, LinearForm, OwnPart, PairForm
 from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
 from umpc.protocols.grid.operators.layout import Layout, lay_out
+from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
 from umpc.protocols.grid.operators.splitting import Term, terms_of, written_out
 from umpc.protocols.grid.operators.substitution import best_axes_first, pivots, substituted
 from umpc.protocols.grid.operators.symmetry import symmetric_matrix
@@ -28,9 +31,6 @@ from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import BitAtom, FieldAtom, Polynomial
 from umpc.ustat.schema import Schema
 
-MAX_CELLS = 1 << 26
-"""The most cells of a table: 512 MiB in the 64-bit ring."""
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -38,6 +38,7 @@ class Grid:
 
     layout: Layout
     forms: tuple[Form, ...]
+    cuts: Cuts
 
     @property
     def cells(self) -> int:
@@ -58,36 +59,48 @@ class Grid:
         """(records,) int64 in [0, cells): every record's cell, where the table is a histogram."""
         if not self.counts:
             raise LocalProtocolError("the table is no histogram: take tabulate()")
-        return self.layout.cell_of(columns)
+        return self.layout.cell_of(self.cuts.apply(columns))
 
     def tabulate(self, columns: Columns) -> Words:
         """(cells,) uint64: the table of these records, whose values are within the bounds."""
-        return self.layout.tabulate(columns)
+        return self.layout.tabulate(self.cuts.apply(columns))
 
 
-def compile_grid(kernels: Sequence[Kernel], schema: Schema, *, label: str = "") -> Grid:
+def compile_grid(
+    kernels: Sequence[Kernel],
+    schema: Schema,
+    *,
+    label: str = "",
+    cuts: Mapping[str, Sequence[Fraction]] | None = None,
+) -> Grid:
     """The grid of kernels over one schema.
 
-    Args: label: the public field of two values whose classes the kernels' two records come from;
-    empty where they come from all records.
-    Raises: RangeError where the table is too large; KernelError where a kernel does not factor.
+    Args:
+        label: the public field of two values whose classes the kernels' two records come from;
+            empty where they come from all records. The first record has the lower value.
+        cuts: the public cut points of some fields, in the fields' own numbers.
+
+    Raises: RangeError where the table is too large, or cut points do not fit; KernelError where a
+    kernel has a degree that has no grid, or uses more of a cut field than its order; UnknownField.
     """
-    try:
-        return _compiled(kernels, schema, label)
-    except DoesNotFactor:
-        raise KernelError("the kernel is no sum of products of operators along axes") from None
-
-
-def _compiled(kernels: Sequence[Kernel], schema: Schema, label: str) -> Grid:
+    cut = Cuts(schema, cuts or {})
+    if cut.points:
+        kernels = [cut.kernel(kernel) for kernel in kernels]
     degree = kernels[0].degree
-    parts = _best([_integral(kernel, schema, label) for kernel in kernels], degree, schema)
-    layout = parts.layout(schema)
-    _require_small(layout)
-    forms = [
-        _form(layout, kernel, each, single)
-        for kernel, each, single in zip(kernels, parts.terms, parts.singles, strict=True)
-    ]
-    return Grid(layout, tuple(forms))
+    if degree > 2:
+        raise KernelError(
+            f"the grid has sums over 1 or 2 records, this kernel takes {degree}; take pairs"
+        )
+    try:
+        parts = _best([_integral(kernel, label) for kernel in kernels], degree, cut.coarse)
+        layout = parts.layout(cut.coarse)
+        require_cells(layout, kernels, MAX_CELLS, "in bounded memory")
+        return Grid(layout, _forms(layout, kernels, parts), cut)
+    except (DoesNotFactor, KernelError):
+        layout = dense_layout(kernels, label)
+        reason = "for a kernel that is no sum of products over axes"
+        require_cells(layout, kernels, MAX_DENSE_CELLS, reason)
+        return Grid(layout, tuple(DenseForm(layout, kernel, label) for kernel in kernels), cut)
 
 
 @dataclass(frozen=True)
@@ -132,6 +145,12 @@ def _best(polynomials: Sequence[Polynomial], degree: int, schema: Schema) -> _Pa
     return parts
 
 
+def _forms(layout: Layout, kernels: Sequence[Kernel], parts: _Parts) -> tuple[Form, ...]:
+    """The sum of each kernel. Raises: DoesNotFactor."""
+    rows = zip(kernels, parts.terms, parts.singles, strict=True)
+    return tuple(_form(layout, *row) for row in rows)
+
+
 def _form(layout: Layout, kernel: Kernel, terms: Sequence[Term], single: Sequence[Term]) -> Form:
     own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
     if kernel.degree == 1:
@@ -139,11 +158,11 @@ def _form(layout: Layout, kernel: Kernel, terms: Sequence[Term], single: Sequenc
     return PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units)
 
 
-def _integral(kernel: Kernel, schema: Schema, label: str) -> Polynomial:
+def _integral(kernel: Kernel, label: str) -> Polynomial:
     """The kernel in its units, over records of all classes."""
     polynomial = kernel.polynomial.scaled(1 / kernel.unit)
     if label:
-        polynomial = _across(polynomial, label, schema)
+        polynomial = _across(polynomial, label, kernel.schema)
     return written_out(polynomial)
 
 
@@ -169,23 +188,10 @@ def _compared(bits: Iterable[BitAtom], schema: Schema) -> list[Axis]:
     """The axes that comparisons of two records need."""
     found: dict[Polynomial, None] = {}
     for bit in sorted(set(bits), key=lambda bit: bit.order):
+        if len(bit.records) > 2:
+            raise DoesNotFactor
         first, second = sorted(bit.records)
         link = link_of(bit, first, second)
         found.setdefault(link.first)
         found.setdefault(link.second)
     return [axis_of(form, schema) for form in found]
-
-
-def _require_small(layout: Layout) -> None:
-    """Raises: RangeError where the table has too many cells, with the axis to coarsen."""
-    if layout.cells <= MAX_CELLS:
-        return
-    widest = max(layout.axes, key=lambda axis: axis.size)
-    raise RangeError(
-        f"the grid over {_sizes(layout)} has {layout.cells} cells, and at most {MAX_CELLS} are "
-        f"possible; coarsen {widest.text}"
-    )
-
-
-def _sizes(layout: Layout) -> str:
-    return ", ".join(f"{axis.text} ({axis.size} values)" for axis in layout.axes)
