@@ -27,6 +27,9 @@ LONG = {
     "tests/audit/test_gopa.py": (
         "test_the_honest_nodes_noise_keeps_its_promise_and_the_same_runs_find_noise_that_does_not",
     ),
+    "tests/audit/test_grid.py": (
+        "test_the_grid_keeps_its_promise_and_the_same_runs_find_broken_code",
+    ),
     "tests/audit/test_onemessage.py": (
         "test_a_records_answer_keeps_its_promise_and_the_same_runs_find_one_that_does_not",
     ),
@@ -146,6 +149,7 @@ LONG = {
         "test_the_error_of_many_runs_is_the_predicted_one",
     ),
     "tests/protocols/gopa/test_study.py": ("test_what_each_sees_has_the_stated_law",),
+    "tests/protocols/grid/test_grid_run.py": ("test_every_statistic_is_the_clear_one",),
     "tests/protocols/u_mpc/test_degrees.py": ("test_sums_of_every_degree_equal_the_clear_ones",),
     "tests/protocols/u_mpc/test_garbled.py": (
         "test_any_tables_at_any_nodes",
@@ -198,6 +202,14 @@ LONG = {
     "tests/system/test_faults.py": ("test_a_node_that_fails_is_named_and_costs_nothing",),
     "tests/system/test_garbled.py": ("test_",),
     "tests/system/test_gopa.py": ("test_a_demo_is_near_the_exact_mean_at_the_predicted_cost",),
+    "tests/system/test_grid.py": (
+        "test_a_dealer_that_fails_is_named_and_costs_nothing",
+        "test_a_demo_over_all_pairs_is_exact",
+        "test_a_node_that_fails_is_named_and_costs_nothing",
+        "test_all_pairs_with_the_same_job_are_counted_exactly",
+        "test_every_statistic_of_pairs_is_the_clear_one",
+        "test_the_error_of_many_runs_is_the_predicted_one",
+    ),
     "tests/system/test_ledger_crash.py": ("test_",),
     "tests/system/test_onemessage.py": ("test_a_demo_is_near",),
     "tests/ustat/test_estimators.py": ("test_intervals_hold_the_value_without_noise",),

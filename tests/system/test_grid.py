@@ -11,6 +11,7 @@ import csv
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ BUDGET = "9" + "0" * 14
 RECORDS = (7, 6, 5)
 QUICK = ("kendall_tau", "auc", "covariance")
 """Statistics that `make test` runs; the others are long."""
+RUNS = 20
 FAR = 12
 """Standard deviations beyond which noise lies with a probability below 1e-6."""
 
@@ -106,6 +108,16 @@ def test_the_noise_is_what_the_report_says(tables, noise):
     exact = run(tables, name=f"exact-{noise}").estimate
     noisy = run(tables, name=f"noisy-{noise}", noise=noise, epsilon="4")
     assert 0 < abs(noisy.estimate - exact) < FAR * noisy.noise_std
+
+
+def test_the_error_of_many_runs_is_the_predicted_one(tables):
+    """The squared errors of 20 runs at ε = 1, in units of the predicted variance."""
+    exact = run(tables, name="mse-exact").estimate
+    reports = [run(tables, name=f"mse-{i}", epsilon="1", max_colluding=2) for i in range(RUNS)]
+    squares = [((each.estimate - exact) / each.noise_std) ** 2 for each in reports]
+    # discrete Laplace noise: a square has mean 1 and variance 5
+    assert abs(sum(squares) / RUNS - 1) < FAR * sqrt(5 / RUNS), squares
+    assert sum(squares) / RUNS > 1 / FAR
 
 
 def test_a_study_asked_again_shows_the_stored_shares_and_costs_nothing(tables):

@@ -62,12 +62,14 @@ def test_a_committee_takes_two_nodes():
 
 def test_a_grid_that_is_too_large_is_refused_with_what_to_coarsen():
     study = grid_study(KENDALL, x=("0", "100000"), y=("0", "100000"))
-    assert_refused(study, RangeError, r'cells.*at most 67108864.*or take backend = "shared"')
+    assert_refused(study, RangeError, r'cells.*at most 67108864.*take pairs \(backend = "shared"')
 
 
 def test_a_kernel_that_does_not_factor_is_refused():
     study = grid_study(
-        "abs(a.x - b.x) * abs(a.x - b.x) < abs(a.y * b.y) * 3 + a.x * b.x * b.y * a.y"
+        "abs(a.x - b.x) * abs(a.x - b.x) < abs(a.y * b.y) * 3 + a.x * b.x * b.y * a.y",
+        x=("0", "500"),
+        y=("0", "500"),
     )
     with pytest.raises((KernelError, RangeError), match='backend = "shared"'):
         protocol_of(study).check(study)

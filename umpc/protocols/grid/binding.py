@@ -16,7 +16,7 @@ from umpc.errors import KernelError, RangeError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.grid.attempt import FACTOR, GridAttempt
 from umpc.protocols.grid.operators import Grid, compile_grid
-from umpc.protocols.grid.settings import PAIRS_INSTEAD
+from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD
 from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
@@ -29,7 +29,7 @@ def grid_of(study: Study) -> Grid:
     try:
         return compile_grid(study.parsed_kernels, study.schema, label=label)
     except (KernelError, RangeError) as error:
-        raise type(error)(f"{error.message}; or {PAIRS_INSTEAD}") from error
+        raise type(error)(f"{error.message} ({PAIRS})") from error
 
 
 def ring_of(sizes: Sizes) -> Ring:

@@ -20,7 +20,8 @@ PREPROCESSINGS = ("dealer",)
 EDGES = "all"
 DEGREE = 2
 """The records of a set. Sets of three need a kernel that factors, and are not supported yet."""
-PAIRS_INSTEAD = 'take backend = "shared" with a number of edges such as edges = "2n"'
+PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
+PAIRS_INSTEAD = f"take {PAIRS}"
 
 
 class GridSettings(
