@@ -107,7 +107,9 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 
 
 def test_an_unknown_name_is_refused_with_all_names():
-    with pytest.raises(StudyError, match=r"protocol must be one of u-mpc, grid, bell-2pc.*got 'bell'"):
+    with pytest.raises(
+        StudyError, match=r"protocol must be one of u-mpc, grid, bell-2pc.*got 'bell'"
+    ):
         find_protocol("bell")
 
 
