@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,46 @@ def kernels_of(name: str) -> tuple[list[Kernel], str]:
     return kernels, "group" if two_sample else ""
 
 
-@pytest.mark.parametrize("records", [0, 1, 2, 7, 30])
+def domain(kernels: list[Kernel], label: str) -> dict[str, np.ndarray]:
+    """Return every record of the fields that the kernels use."""
+    names = sorted({name for kernel in kernels for name in kernel.fields} | ({label} - {""}))
+    fields = [SCHEMA[name] for name in names]
+    values = product(*(range(field.lower_units, field.upper_units + 1) for field in fields))
+    return dict(zip(names, np.array(list(values), dtype=np.int64).T, strict=True))
+
+
+def values(kernel: Kernel, columns: dict[str, np.ndarray], label: str) -> np.ndarray:
+    """Return the kernel of all pairs of records, (records, records); 0 within a class."""
+    count = len(next(iter(columns.values())))
+    a, b = (rows.ravel() for rows in np.mgrid[:count, :count])
+    first, second = ({name: column[rows] for name, column in columns.items()} for rows in (a, b))
+    if not label:
+        return kernel.evaluate([first, second]).reshape(count, count)
+    forward, backward = kernel.evaluate([first, second]), kernel.evaluate([second, first])
+    found = np.where(first[label] < second[label], forward, 0)
+    return np.where(first[label] > second[label], backward, found).reshape(count, count)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_entry_is_the_kernel_of_every_pair_of_records(name):
+    kernels, label = kernels_of(name)
+    grid = compile_grid(kernels, SCHEMA, label=label)
+    columns = domain(kernels, label)
+    count = len(next(iter(columns.values())))
+    singles = [{n: column[row : row + 1] for n, column in columns.items()} for row in range(count)]
+    tables = np.array([grid.tabulate(single) for single in singles])
+    for kernel, form in zip(kernels, grid.forms, strict=True):
+        if kernel.degree == 1:
+            wanted = kernel.evaluate([columns]).view(np.uint64)
+            assert np.array_equal(tables @ form.linear(), wanted)
+            continue
+        wanted = values(kernel, columns, label).view(np.uint64)
+        assert np.array_equal(tables @ np.array([form.apply(each) for each in tables]).T, wanted)
+        assert np.array_equal(tables @ form.diagonal(), np.diag(wanted))
+        assert np.abs(wanted.view(np.int64)).max() <= form.magnitude
+
+
+@pytest.mark.parametrize("records", [0, 1, 2, 30])
 @pytest.mark.parametrize("name", SMALL)
 def test_a_statistic_equals_its_clear_sum(name, records):
     kernels, label = kernels_of(name)

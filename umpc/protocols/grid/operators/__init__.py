@@ -4,6 +4,7 @@
     h = grid.tabulate(columns)                        a node's table; H is the sum of all nodes'
     2·S = ⟨H, form.apply(H)⟩ − ⟨form.diagonal(), H⟩   modulo 2^64, over pairs
     S = ⟨form.linear(), H⟩                            over single records
+    6·S = form.value(H) + ⟨form.diagonal(), H⟩        over triples, see `triples.py` for masks
 
 S counts the kernel's units, as everywhere. A table is a histogram, or more: where a kernel
 multiplies values of different records (variance, covariance), a record adds values and not 1, so a
@@ -23,6 +24,8 @@ Two columns of any width have `compile_dyadic(kernels, resolution)` with the sam
 | `factoring.py` | sums of products with few products |
 | `matrix.py` | A·v as products of legs |
 | `symmetry.py` | the proof that A is symmetric |
+| `paths.py` | a kernel of three records as terms with one record in the middle |
+| `triples.py` | a sum over triples as a form of the table |
 | `dense.py` | a small table's matrix entry by entry, for kernels that do not factor |
 | `dyadic.py` | sign products of two wide columns at a resolution |
 | `cuts.py` | public cut points of a field |
@@ -39,6 +42,7 @@ from umpc.protocols.grid.operators.dyadic import (
 )
 from umpc.protocols.grid.operators.form import Form
 from umpc.protocols.grid.operators.limits import MAX_CELLS
+from umpc.protocols.grid.operators.triples import TripleForm
 
 __all__ = [
     "MAX_CELLS",
@@ -46,6 +50,7 @@ __all__ = [
     "DyadicGrid",
     "Form",
     "Grid",
+    "TripleForm",
     "compile_dyadic",
     "compile_grid",
     "ties_of_uniform_columns",

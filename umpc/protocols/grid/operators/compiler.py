@@ -24,6 +24,7 @@ from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
 from umpc.protocols.grid.operators.splitting import Term, terms_of, written_out
 from umpc.protocols.grid.operators.substitution import best_axes_first, pivots, substituted
 from umpc.protocols.grid.operators.symmetry import symmetric_matrix
+from umpc.protocols.grid.operators.triples import TripleTerms, triple_form
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
@@ -87,10 +88,10 @@ def compile_grid(
     if cut.points:
         kernels = [cut.kernel(kernel) for kernel in kernels]
     degree = kernels[0].degree
-    if degree > 2:
-        raise KernelError(
-            f"the grid has sums over 1 or 2 records, this kernel takes {degree}; take pairs"
-        )
+    if degree > 3:
+        raise KernelError(f"the grid has sums over 1 to 3 records, this kernel takes {degree}")
+    if degree == 3:
+        return _of_triples(kernels, cut)
     try:
         parts = _best([_integral(kernel, label) for kernel in kernels], degree, cut.coarse)
         layout = parts.layout(cut.coarse)
@@ -101,6 +102,24 @@ def compile_grid(
         reason = "for a kernel that is no sum of products over axes"
         require_cells(layout, kernels, MAX_DENSE_CELLS, reason)
         return Grid(layout, tuple(DenseForm(layout, kernel, label) for kernel in kernels), cut)
+
+
+def _of_triples(kernels: Sequence[Kernel], cut: Cuts) -> Grid:
+    """The grid of kernels of three records. Raises: KernelError, RangeError."""
+    try:
+        sums = [TripleTerms.of(_integral(kernel, "")) for kernel in kernels]
+        bits = [bit for each in sums for bit in each.bits]
+        locals_ = [local for each in sums for local in each.locals]
+        layout = lay_out(locals_, _compared(bits, cut.coarse), cut.coarse)
+        require_cells(layout, kernels, MAX_CELLS, "in bounded memory")
+        rows = zip(sums, kernels, strict=True)
+        forms = [triple_form(layout, each, kernel.magnitude_units) for each, kernel in rows]
+    except DoesNotFactor:
+        raise KernelError(
+            "the grid has kernels of three records that compare one of them with both others, and "
+            "this one does more; take pairs"
+        ) from None
+    return Grid(layout, tuple(forms), cut)
 
 
 @dataclass(frozen=True)

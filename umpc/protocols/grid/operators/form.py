@@ -60,6 +60,13 @@ class OwnPart:
     def vector(self) -> Words:
         """(cells,) uint64. A sum without terms takes no memory until it is read."""
         vector = np.zeros(self.layout.shape, dtype=np.uint64)
+        for feature, weight in self.weights():
+            vector[feature] += weight
+        return vector.reshape(-1)
+
+    def weights(self) -> list[tuple[int, Words]]:
+        """Each term's feature, and its factor at each place: uint64 that broadcasts to (sizes…)."""
+        found = []
         for coefficient, local in self.terms:
             placed = self.layout.place(local)
             product = word(coefficient)
@@ -69,8 +76,8 @@ class OwnPart:
                 if factors:
                     weight = to_words(self.layout.weight(axis, factors))
                     product = product * weight.reshape(shape)
-            vector[placed.feature] += product
-        return vector.reshape(-1)
+            found.append((placed.feature, product))
+        return found
 
 
 @dataclass(frozen=True)

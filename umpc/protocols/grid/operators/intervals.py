@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from umpc.protocols.arrays import Integers
+from umpc.protocols.arrays import Flags, Integers
 from umpc.protocols.grid.operators.axis import Axis
 from umpc.protocols.grid.operators.splitting import own_factors
 from umpc.ustat import polynomial as poly
@@ -53,9 +53,7 @@ class Link:
         slope = self.beta + self.gamma * u
         level = self.alpha * u + self.constant
         # level + slope·w < 0, or = 0, for w = second.low + place
-        steep = np.where(slope == 0, 1, slope)
-        root = -level // steep
-        exact = root * steep == -level
+        root, exact = _quotient(-level, slope)
         if self.kind == "equal":
             low, high = root, np.where(exact, root + 1, root)
         else:
@@ -69,6 +67,16 @@ class Link:
         high = np.where(slope == 0, second.low + np.where(flat, second.size, 0), high)
         places = [np.clip(end - second.low, 0, second.size) for end in (low, high)]
         return places[0], np.maximum(places[0], places[1])
+
+
+def _quotient(numbers: Integers, divisors: Integers) -> tuple[Integers, Flags]:
+    """numbers // divisors, and whether nothing remains; a divisor 0 is taken as 1."""
+    if np.all(np.abs(divisors) <= 1):
+        # most comparisons are of plain values, and a division takes long
+        return np.where(divisors < 0, -numbers, numbers), np.ones(len(numbers), dtype=np.bool_)
+    steep = np.where(divisors == 0, 1, divisors)
+    root = numbers // steep
+    return root, root * steep == numbers
 
 
 def link_of(bit: BitAtom, first: int, second: int) -> Link:

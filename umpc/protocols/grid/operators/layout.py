@@ -88,7 +88,7 @@ class Layout:
         table = np.zeros((len(self.features), prod(self.shape[1:])), dtype=np.uint64)
         for row, feature in zip(table, self.features, strict=True):
             if feature == ():
-                row[:] = np.bincount(cell, minlength=len(row)).view(np.uint64)
+                np.add.at(row, cell, np.uint64(1))
                 continue
             value = Polynomial(((feature, Fraction(1)),))
             np.add.at(row, cell, evaluate_local(value, {0: columns}, len(cell)).view(np.uint64))

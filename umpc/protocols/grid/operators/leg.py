@@ -176,7 +176,7 @@ def _prefix_sums(values: Words, axis: int) -> Words:
         np.cumsum(values, axis=1, out=sums[:, 1:])
         return sums
     sums[0] = 0
-    if values.shape[1] < 64:
+    if values.shape[1] < 256:
         np.cumsum(values, axis=0, out=sums[1:])
         return sums
     for place, row in enumerate(values):

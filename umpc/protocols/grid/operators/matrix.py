@@ -64,7 +64,7 @@ class Matrix:
             block = (left.feature, right.feature, order)
             blocks.setdefault(block, []).append((entry.coefficient, numbers))
         self._known = list(keys)
-        self._chains = tuple(
+        self.chains = tuple(
             _Chain(*block, self._legs(block[2], product))
             for block, terms in blocks.items()
             for product in grouped(terms, len(layout.axes))
@@ -74,13 +74,13 @@ class Matrix:
     def cost(self) -> int:
         """The ring operations of one product A·v, about."""
         block = prod(self.layout.shape[1:])
-        return block * sum(1 + sum(leg.cost for leg in chain.legs) for chain in self._chains)
+        return block * sum(1 + sum(leg.cost for leg in chain.legs) for chain in self.chains)
 
     def apply(self, vector: Words) -> Words:
         """(cells,) uint64 → (cells,) uint64: A·v modulo 2^64. The vector is not changed."""
         source = vector.reshape(self.layout.shape)
         blocks: list[Words | None] = [None] * self.layout.shape[0]
-        for chain in self._chains:
+        for chain in self.chains:
             made = self._chained(chain, source[chain.input])
             known = blocks[chain.output]
             if known is None:
@@ -101,7 +101,7 @@ class Matrix:
         Args: left, right: the factors of v and w: (features,), then (size,) for each axis.
         """
         total = 0
-        for chain in self._chains:
+        for chain in self.chains:
             product = int(left[0][chain.output]) * int(right[0][chain.input])
             for place, leg in enumerate(chain.legs):
                 image = np.empty((1, leg.outputs, 1), dtype=np.uint64)

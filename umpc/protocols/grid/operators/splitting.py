@@ -81,6 +81,8 @@ def fields_of(form: Polynomial) -> frozenset[str]:
 
 def own_factors(factors: Sequence[tuple[Atom, int]], record: int) -> Monomial:
     """Factors of one record, written as factors of record 0."""
+    if all(isinstance(factor, FieldAtom) for factor, _ in factors):
+        return tuple((FieldAtom(0, min(fields_in(factor))), power) for factor, power in factors)
     product = Polynomial(((tuple(factors), Fraction(1)),))
     ((monomial, _),) = relabel(product, {record: 0}).terms
     return monomial
