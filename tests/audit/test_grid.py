@@ -17,8 +17,7 @@ from tests.support.protocols import noise_of
 from tests.support.studies import KENDALL, Entropy, clear_sums, make_attempt
 from umpc.errors import ImpossibleResult
 from umpc.mpc.attempt import edges_of
-from umpc.protocols.grid import node as grid_node
-from umpc.protocols.grid.attempt import FACTOR
+from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.registry import checked, delta_of
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
@@ -48,7 +47,7 @@ def view(run: Simulated) -> list[int]:
     """The sums as the coordinator and t colluding nodes see them, without these nodes' noise."""
     totals = noisy_sums(run.transcript.shares, len(run.attempt.study.kernels))
     taken = [total - seen for total, seen in zip(totals, coalitions_view(run), strict=True)]
-    return [total // FACTOR - own for total, own in zip(totals, taken, strict=True)]
+    return [total // run.attempt.factor - own for total, own in zip(totals, taken, strict=True)]
 
 
 def case(runs: int, name: str, nodes: int, **changes) -> GridCase:
@@ -82,7 +81,7 @@ def test_noise_that_is_not_doubled_is_refused(monkeypatch):
     """Twice a sum plus noise once is odd in about half of all runs, so no such release lasts."""
     study = next(iter(AUDITS)).study
     tables = next(iter(AUDITS)).tables[0]
-    monkeypatch.setattr(grid_node, "FACTOR", 1)
+    monkeypatch.setattr(GridAttempt, "factor", 1)
     refused = 0
     for number in range(30):
         try:

@@ -207,7 +207,7 @@ LONG = {
         "test_a_demo_over_all_pairs_is_exact",
         "test_a_node_that_fails_is_named_and_costs_nothing",
         "test_all_pairs_with_the_same_job_are_counted_exactly",
-        "test_every_statistic_of_pairs_is_the_clear_one",
+        "test_every_other_statistic_is_the_clear_one",
         "test_the_error_of_many_runs_is_the_predicted_one",
     ),
     "tests/system/test_ledger_crash.py": ("test_",),

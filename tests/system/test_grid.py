@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.protocols.grid.test_grid_run import PAIRS
+from tests.protocols.grid.test_grid_run import PAIRS, TRIPLES
 from tests.support.tables import HEART
 from tests.system.conftest import Lab
 from tests.system.test_backends import in_the_clear, study_facts, write_table
@@ -86,8 +86,8 @@ def test_a_statistic_is_the_clear_one(here, name):
     check_statistic(here, name)
 
 
-@pytest.mark.parametrize("name", [name for name in PAIRS if name not in QUICK])
-def test_every_statistic_of_pairs_is_the_clear_one(here, name):
+@pytest.mark.parametrize("name", [name for name in [*PAIRS, *TRIPLES] if name not in QUICK])
+def test_every_other_statistic_is_the_clear_one(here, name):
     check_statistic(here, name)
 
 

@@ -29,7 +29,6 @@ from tests.support.studies import (
 )
 from umpc.errors import ImpossibleResult, KernelError, RangeError
 from umpc.proto.codec import encode_frame
-from umpc.protocols.grid.attempt import FACTOR
 from umpc.protocols.grid.binding import ring_of
 from umpc.protocols.grid.node_table import NodeTable
 from umpc.protocols.registry import checked, protocol_of
@@ -63,15 +62,16 @@ def factors(name: str) -> bool:
 
 PAIRS = [name for name in LIBRARY if LIBRARY[name].degree == 2 and factors(name)]
 """The library's statistics of pairs that the grid takes."""
+TRIPLES = [name for name in LIBRARY if LIBRARY[name].degree == 3 and factors(name)]
+"""Those of triples."""
 
 
 def run_and_check(study: Study, tables, label: str) -> Simulated:
     """A whole study in memory: all sums and the estimate are the clear ones."""
     run = simulate(study, tables, Entropy(label))
     expected = clear_sums(study, tables, all_pairs(study, run))
-    assert [each // FACTOR for each in noisy_sums(run.transcript.shares, len(study.kernels))] == (
-        expected
-    ), label
+    multiplied = noisy_sums(run.transcript.shares, len(study.kernels))
+    assert [each // run.attempt.factor for each in multiplied] == expected, label
     exact = [
         float(total * kernel.unit / run.report.edges)
         for total, kernel in zip(map(Fraction, expected), study.parsed_kernels, strict=True)
@@ -113,11 +113,12 @@ def test_the_grid_takes_the_statistics_that_its_documents_name():
         "wilcoxon_signed_rank",
         "renyi_entropy",
     } <= set(PAIRS)
+    assert {"spearman_rho", "vus"} <= set(TRIPLES)
 
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("nodes", [1, 2, 5])
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [*PAIRS, *TRIPLES])
 def test_every_statistic_is_the_clear_one(name, nodes, kind):
     """Ties, bounds, all equal, and a node without records among five."""
     study, label = study_of(name, nodes), f"grid {name} {nodes} {kind}"
@@ -127,9 +128,9 @@ def test_every_statistic_is_the_clear_one(name, nodes, kind):
 @settings(max_examples=40, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_tables_at_any_nodes(data):
-    name = data.draw(st.sampled_from(PAIRS))
+    name = data.draw(st.sampled_from([*PAIRS, *TRIPLES]))
     counts = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
-    counts[0] += max(0, 2 - sum(counts))
+    counts[0] += max(0, LIBRARY[name].degree - sum(counts))
     study = study_of(name, len(counts))
     kind = data.draw(st.sampled_from(sorted(TABLES)))
     label = f"any grid {name} {counts} {kind} {data.draw(st.integers(0, 9))}"
@@ -152,7 +153,7 @@ def test_a_committees_noise_is_doubled_and_costs_what_was_predicted(noise):
     study = checked(grid_study(noise=noise, delta=delta, epsilon="4", max_colluding=2))
     run = simulate(study, random_tables(COUNTS, noise), Entropy(noise))
     (total,) = noisy_sums(run.transcript.shares, 1)
-    assert total % FACTOR == 0
+    assert total % run.attempt.factor == 0
     check_cost(run)
     has_links = any(node.peers for node in run.nodes)
     assert has_links == (noise != "skellam")
@@ -173,7 +174,7 @@ def test_an_odd_total_is_impossible():
     first, *others = [node.release() for node in run.nodes]
     lie = replace(first, share=bytes([first.share[0] ^ 1]) + first.share[1:])
     assert run.coordinator.finish([first, *others], Measured()).estimate is not None
-    with pytest.raises(ImpossibleResult, match="is even"):
+    with pytest.raises(ImpossibleResult, match="a multiple of 2"):
         run.coordinator.finish([lie, *others], Measured())
 
 

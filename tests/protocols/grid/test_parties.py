@@ -54,7 +54,7 @@ def test_a_table_is_masked_once():
 def test_a_dealer_deals_once():
     run = a_run().prepare()
     with pytest.raises(LocalProtocolError, match="serve one table"):
-        list(run.dealing.deal_one(run.attempt.correlation))
+        list(run.dealing.deal_one(next(run.attempt.chunks())))
 
 
 def test_a_seed_comes_once():
@@ -74,13 +74,13 @@ def test_shares_are_made_once_and_the_seed_is_forgotten():
 def test_the_dealt_numbers_come_once_and_have_their_size():
     run = a_run().prepare()
     payload = run.material[0].payload
-    with pytest.raises(LocalProtocolError, match="one chunk, once"):
+    with pytest.raises(LocalProtocolError, match="each chunk once"):
         run.give(0, payload)
     again = GridRun(STUDY, random_tables(COUNTS, "parties", high=4))
     again.give = lambda *given: None
     again.prepare()
     for wrong in (payload[:-1], payload + b"\0", b""):
-        with pytest.raises(EncodingError, match="1 shares take 4 bytes"):
+        with pytest.raises(EncodingError, match="4 bytes of shares were due"):
             GridRun.give(again, 0, wrong)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.grid import grid_study
 from tests.support.protocols import assert_refused
-from tests.support.studies import KENDALL, SPEARMAN, make_study
+from tests.support.studies import KENDALL, make_study
 from umpc.errors import KernelError, RangeError, StudyError
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.grid.settings import GridSettings
@@ -40,7 +40,10 @@ REFUSED = [
     ({"adversary": LYING_NODES}, 'any vector passes for a histogram.*backend = "shared"'),
     ({"edges": "2n"}, 'over all pairs, got edges = "2n"'),
     ({"kernels": "a.x", "degree": 1}, "each node adds up its own records"),
-    ({"kernels": SPEARMAN, "degree": 3}, r"over 3 record\(s\); take backend = \"shared\""),
+    (
+        {"kernels": "a.x * b.x * c.x * d.x", "degree": 4},
+        r"4 record\(s\); take backend = \"shared\"",
+    ),
     ({"backend": "shared"}, "must be one of grid, got 'shared'"),
     ({"noise": "central"}, 'noise of "grid" must be one of distributed, in_mpc'),
     ({"noise": "skellam"}, "delta goes with noise"),

@@ -6,6 +6,7 @@
 | `settings.py` | the settings of a study, and their rules |
 | `binding.py` | a study's grid, ring, noise and attempt |
 | `attempt.py` | the facts of one attempt: no edges, one vector of cells |
+| `masked_form.py` | a sum from the total, and what the dealer deals for it |
 | `masks.py` | the masks from their seeds, and the frames of a vector |
 | `dealing.py` | the dealer's part |
 | `node.py` | the node's side |

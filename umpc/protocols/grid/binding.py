@@ -1,9 +1,10 @@
 """A study's grid, ring, noise and attempt. Every process derives them for itself.
 
-*The ring.* Shares are of 2·(S + noise). |S| is at most |E|·max|f| in units, and the noise stays
-within its tail bound but for a probability of 2^-64. The ring tells all integers of magnitude up to
-2·(|E|·max|f| + tail) apart, so the result does not wrap. Everything before the result may wrap: the
-identity of `operators/` holds modulo 2^64, hence modulo 2^32.
+*The ring.* Shares are of 2·(S + noise), and of 6·(S + noise) over triples. |S| is at most
+|E|·max|f| in units, and the noise stays within its tail bound but for a probability of 2^-64. The
+ring tells all integers of magnitude up to so many times (|E|·max|f| + tail) apart, so the result
+does not wrap. Everything before the result may wrap: the identities of `masked_form.py` hold modulo
+2^64, hence modulo 2^32.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from functools import lru_cache
 from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.protocols.grid.attempt import FACTOR, GridAttempt
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.masked_form import factor_of
 from umpc.protocols.grid.operators import Grid, compile_grid
 from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD
 from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
@@ -36,7 +38,8 @@ def ring_of(sizes: Sizes) -> Ring:
     """The ring of the shares. Raises: RangeError where none is wide enough."""
     study = sizes.study
     laws = noise_of_sums(sizes)
-    bound = FACTOR * max(
+    factor = factor_of(study.degree)
+    bound = factor * max(
         sizes.edges * kernel.magnitude_units + law.tail_bound()
         for kernel, law in zip(study.parsed_kernels, laws, strict=True)
     )
@@ -44,8 +47,8 @@ def ring_of(sizes: Sizes) -> Ring:
         if bound < 1 << (ring.bits - 1):
             return ring
     raise RangeError(
-        f"twice the sum over all pairs, with its noise, may reach 2^{bound.bit_length()}, and the "
-        f"ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a coarser "
+        f"{factor} times the sum over all sets, with its noise, may reach 2^{bound.bit_length()}, "
+        f"and the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a coarser "
         f"resolution, allow a larger epsilon, or {PAIRS_INSTEAD}"
     )
 

@@ -16,9 +16,10 @@ from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.protocols.base.aggregation import CoordinatorAggregation
-from umpc.protocols.grid.attempt import FACTOR, GridAttempt
+from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, ring_of
 from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.masked_form import factor_of
 from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
@@ -106,14 +107,15 @@ class GridCoordinator(UMpcCoordinator):
         return cost_of(require(attempt, GridAttempt))
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
-        """Half of what the shares add up to, which is even unless somebody deviated.
+        """Half of what the shares add up to, or a sixth; it is whole unless somebody deviated.
 
         Raises: ImpossibleResult.
         """
         laws = noise_of_sums(sizes)
-        doubled = noisy_sums(shares, len(self.study.kernels))
-        if any(total % FACTOR for total in doubled):
-            raise impossible(self.study, "twice the sum of whole units and of their noise is even")
-        totals = [total // FACTOR for total in doubled]
+        factor = factor_of(self.study.degree)
+        multiplied = noisy_sums(shares, len(self.study.kernels))
+        if any(total % factor for total in multiplied):
+            raise impossible(self.study, f"shares add up to a multiple of {factor}")
+        totals = [total // factor for total in multiplied]
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
         return sum_reports(sizes, totals, laws)

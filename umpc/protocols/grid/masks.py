@@ -30,6 +30,11 @@ def mask_stream(seed: bytes, attempt: bytes) -> Stream:
     return Stream(derive(seed, "grid mask", attempt))
 
 
+def vector_stream(seed: bytes, attempt: bytes, number: int) -> Stream:
+    """The stream of a node's share of the vector that is dealt for one sum. Args: number: its."""
+    return Stream(derive(seed, "grid vector", attempt, number))
+
+
 def widened(elements: Elements) -> Words:
     """Elements of any ring as 64-bit words; arithmetic modulo 2^64 is right modulo 2^w too."""
     return elements.astype(np.uint64, copy=False)

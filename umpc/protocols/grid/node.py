@@ -2,9 +2,9 @@
 
 | step | what is new |
 |---|---|
-| prepare | the dealer's seed of the mask, and shares of aᵀAa |
+| prepare | the dealer's seed of the mask, and shares of what follows from all masks |
 | evaluate | the own records counted by cell; the masked table up, the total down, signatures |
-| release | the share of 2·S, and twice the noise, under zero shares |
+| release | the share of 2·S (6·S over triples), and the noise as often, under zero shares |
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.ring import Elements
 from umpc.crypto.rounds import Protocol
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
+from umpc.mpc.masked.material import dealt_bytes
 from umpc.protocols.base.aggregation import NodeAggregation
-from umpc.protocols.grid.attempt import FACTOR, GridAttempt
+from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt
-from umpc.protocols.grid.masks import inner
+from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.grid.node_table import NodeTable
 from umpc.protocols.u_mpc.node import UMpcNode
 
@@ -60,25 +62,26 @@ class GridNode(UMpcNode):
 
     def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[Any]:
         """The dealt numbers. There is no round. Raises: EncodingError for another size."""
-        if chunk in self._begun or chunk != self.grid_attempt.correlation:
-            raise LocalProtocolError("a node of a grid gets one chunk, once")
+        if chunk in self._begun:
+            raise LocalProtocolError("a node of a grid gets each chunk once")
         ring = self.attempt.ring
-        if len(material) != ring.bytes * chunk.count:
-            raise EncodingError(
-                f"{chunk.count} shares take {ring.bytes * chunk.count} bytes, and "
-                f"{len(material)} came"
-            )
+        size = dealt_bytes(self.attempt.plan(chunk), self.index, chunk.count)
+        if len(material) != size:
+            raise EncodingError(f"{size} bytes of shares were due, and {len(material)} came")
         self._begun.add(chunk)
-        return _as_they_are(np.frombuffer(material, dtype=ring.dtype.newbyteorder("<")).tolist())
+        return _as_they_are(np.frombuffer(material, dtype=ring.dtype.newbyteorder("<")))
 
     def add(self, chunk: Chunk, shares: Any) -> None:
-        self.table.deal(shares)
+        if not self.grid_attempt.is_of_vector(chunk):
+            self.table.deal(shares.tolist())
+        elif len(shares):
+            self.table.deal_vector(chunk.sum, chunk.start, shares)
         self._chunks_added += 1
 
     # --- evaluate ------------------------------------------------------------------------------
 
     def own_steps(self) -> Iterator[None]:
-        """Count this node's records by cell, and add up f(r, r) of each sum."""
+        """Count this node's records by cell, and add up what is linear in them, of each sum."""
         if self._inner_begun:
             raise LocalProtocolError("the records of this node were counted before")
         self._inner_begun = True
@@ -86,22 +89,22 @@ class GridNode(UMpcNode):
         table = grid.tabulate(self.columns)
         yield
         # one vector of the table's size at a time
-        self.table.put(table, [inner(form.diagonal(), table) for form in grid.forms])
+        self.table.put(table, [form.own(table) for form in masked_forms(grid)])
         self._inner_done = True
         yield
 
     # --- release -------------------------------------------------------------------------------
 
     def _share(self) -> bytes:
-        """2·(S + noise), shared: uniform to everybody, given the sum over all nodes."""
+        """2·(S + noise), or 6 times of triples, shared: uniform given the sum over all nodes."""
         ring = self.attempt.ring
         noises = map(sum, zip(*self._parts, self._noise, strict=True))
         parts = zip(self.table.shares, noises, self._zeros, strict=True)
-        totals = (share + FACTOR * noise + zero for share, noise, zero in parts)
+        totals = (share + self.grid_attempt.factor * noise + zero for share, noise, zero in parts)
         return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
 
 
-def _as_they_are(shares: list[int]) -> Protocol[list[int]]:
+def _as_they_are(shares: Elements) -> Protocol[Elements]:
     """A protocol without rounds."""
     yield from ()
     return shares

@@ -1,17 +1,14 @@
 """A node's table in one attempt: masked and sent once; then the node's share, from the total.
 
-With H the table of all records, a = Σ a_v the sum of the masks and Ĥ = H + a the total, for a
-symmetric A:
-
-    HᵀAH = ĤᵀAĤ − 2·aᵀAĤ + aᵀAa
-
-So node u's share of 2·S = HᵀAH − Σ f(r, r) is −2·⟨a_u, A·Ĥ⟩ + c_u − Σ f(r, r) over its own records
-r, where c_u is its share of aᵀAa. The study's first node adds ĤᵀAĤ, which everybody could compute.
+Node u's share of a doubled sum over pairs is −⟨a_u, 2·A·Ĥ⟩ + c_u − Σ f(r, r) over its own records
+r, where c_u is its share of aᵀAa (`masked_form.py`). The study's first node adds the public part
+ĤᵀAĤ. Over triples it is the same with the gradient at Ĥ, and with ⟨Ĥ, g_u⟩ besides.
 
 *Reveals*: the masked table is uniform to everybody who lacks its seed. Shares leave the node under
 noise and zero shares only (`node.py`).
 
-Memory: the total and A·Ĥ, each one 64-bit word for each cell, and those of an operator.
+Memory: the total and A·Ĥ, each one 64-bit word for each cell, and those of an operator. The last
+node also keeps its shares of vectors, where these are dealt.
 """
 
 from __future__ import annotations
@@ -21,13 +18,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from umpc.crypto.prg import Stream
 from umpc.crypto.ring import Elements
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.arrays import Words
-from umpc.protocols.grid.attempt import FACTOR, GridAttempt
-from umpc.protocols.grid.masks import inner, mask_stream, widened
-from umpc.protocols.grid.operators.form import Form
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.masked_form import MaskedForm, masked_forms
+from umpc.protocols.grid.masks import inner, mask_stream, vector_stream, widened
 from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
 from umpc.study.frames import Frame
 
@@ -54,27 +52,34 @@ class NodeTable:
         self._own = own
         self._keys = keys
         self._table: Words | None = None
-        self._diagonal: list[int] = []
+        self._own_parts: list[int] = []
         self._is_masked = False
         self._total: Words | None = None
         self._came = 0
         self._hash = hashlib.sha256()
         self._shares: list[int] | None = None
-        self._products: list[int] = []
+        self._numbers: list[int] = []
+        self._vectors: dict[int, Elements] = {}
 
     def __repr__(self) -> str:
         return f"NodeTable({self._own.name}, <redacted>)"
 
-    def put(self, table: Words, diagonal: list[int]) -> None:
-        """The node's own records: (cells,) uint64, and Σ f(r, r) of each sum."""
+    def put(self, table: Words, own: list[int]) -> None:
+        """The node's own records: (cells,) uint64, and the part of each sum that is linear."""
         if self._is_masked:
             raise LocalProtocolError("the mask was used before; it serves one table")
         self._table = table
-        self._diagonal = diagonal
+        self._own_parts = own
 
-    def deal(self, products: list[int]) -> None:
-        """The node's shares of aᵀAa, one for each sum."""
-        self._products = products
+    def deal(self, numbers: list[int]) -> None:
+        """The node's shares of the dealt numbers, one for each sum."""
+        self._numbers = numbers
+
+    def deal_vector(self, number: int, start: int, values: Elements) -> None:
+        """A part of the node's share of a sum's dealt vector, from cell `start` on."""
+        cells = self.attempt.layout.cells
+        vector = self._vectors.setdefault(number, np.empty(cells, dtype=values.dtype))
+        vector[start : start + len(values)] = values
 
     def masked(self) -> Iterator[Frame]:
         """Round 1: the table under its mask, frame by frame, once."""
@@ -132,21 +137,31 @@ class NodeTable:
         total = self._total
         if total is None or self._shares is not None:
             raise LocalProtocolError("shares are made once, from the total")
-        forms = zip(self.attempt.grid.forms, self._products, self._diagonal, strict=True)
-        self._shares = [self._share(total, *form) for form in forms]
+        parts = zip(self._numbers, self._own_parts, strict=True)
+        constant = [number + own for number, own in parts]
+        forms = enumerate(masked_forms(self.attempt.grid))
+        self._shares = [constant[place] + self._share(total, place, form) for place, form in forms]
         self._total = None
+        self._vectors.clear()
         self._seed = b""
 
-    def _share(self, total: Words, form: Form, product: int, diagonal: int) -> int:
-        """A node's share of one doubled sum, without noise."""
-        image = form.apply(total)
-        share = product - diagonal - FACTOR * self._with_mask(image)
-        return share + inner(total, image) * (self.node == 0)
+    def _share(self, total: Words, place: int, form: MaskedForm) -> int:
+        """The part of a node's share that depends on the total."""
+        public, image = form.of_total(total)
+        share = -self._with_stream(mask_stream(self._seed, self.attempt.id), image)
+        if place < self.attempt.vectors:
+            share += self._with_vector(place, total)
+        return share + public * (self.node == 0)
 
-    def _with_mask(self, image: Words) -> int:
-        """⟨a_u, image⟩ modulo 2^64, with the mask made piece by piece."""
+    def _with_vector(self, place: int, total: Words) -> int:
+        """⟨g_u, Ĥ⟩ modulo 2^64: the node's share of a sum's vector is dealt, or a stream."""
+        if place in self._vectors:
+            return inner(widened(self._vectors[place]), total)
+        return self._with_stream(vector_stream(self._seed, self.attempt.id, place), total)
+
+    def _with_stream(self, stream: Stream, image: Words) -> int:
+        """⟨stream, image⟩ modulo 2^64, with the stream's elements made piece by piece."""
         layout = self.attempt.layout
-        stream = mask_stream(self._seed, self.attempt.id)
         found = 0
         for start, stop in layout.ranges:
             mask = widened(stream.words(stop - start, layout.ring.dtype))
@@ -155,7 +170,7 @@ class NodeTable:
 
     @property
     def shares(self) -> list[int]:
-        """The node's share of each doubled sum, without noise, as any integer."""
+        """The node's share of each multiplied sum, without noise, as any integer."""
         if self._shares is None:
             raise LocalProtocolError("the total was not confirmed; there are no shares")
         return self._shares

@@ -18,8 +18,8 @@ BACKEND = "grid"
 BACKENDS = (BACKEND,)
 PREPROCESSINGS = ("dealer",)
 EDGES = "all"
-DEGREE = 2
-"""The records of a set. Sets of three need a kernel that factors, and are not supported yet."""
+DEGREES = (2, 3)
+"""The records of a set. A kernel of three records must compare one of them with both others."""
 PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
 PAIRS_INSTEAD = f"take {PAIRS}"
 
@@ -33,7 +33,7 @@ class GridSettings(
     tag_field="protocol",
     tag="grid",
 ):
-    """The noisy sum over all pairs of records is released, from one masked histogram.
+    """The noisy sum over all pairs or triples of records is released, from one masked histogram.
 
     noise: as in u-mpc. A committee's coins come from transfers between its members.
     backend, edges, preprocessing: each has one value, so that a study file of u-mpc becomes one of
@@ -86,16 +86,16 @@ def check_settings(study: Study) -> None:
             f'backend = "grid" is over all pairs, got edges = "{settings.edges}"; say edges = '
             f'"all", or take backend = "shared" for some of the pairs'
         )
-    if study.degree != DEGREE:
+    if study.degree not in DEGREES:
         raise StudyError(
-            f'backend = "grid" is of pairs, and {study.statistic!r} is over {study.degree} '
-            f"record(s); {_instead(study.degree)}"
+            f'backend = "grid" is of pairs and triples, and {study.statistic!r} is over '
+            f"{study.degree} record(s); {_instead(study.degree)}"
         )
     _check_noise(study, settings)
 
 
 def _instead(degree: int) -> str:
-    if degree < DEGREE:
+    if degree < min(DEGREES):
         return 'take backend = "shared", where each node adds up its own records'
     return PAIRS_INSTEAD
 
