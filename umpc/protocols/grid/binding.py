@@ -48,8 +48,8 @@ def ring_of(sizes: Sizes) -> Ring:
             return ring
     raise RangeError(
         f"{factor} times the sum over all sets, with its noise, may reach 2^{bound.bit_length()}, "
-        f"and the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a coarser "
-        f"resolution, allow a larger epsilon, or {PAIRS_INSTEAD}"
+        f"and the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a "
+        f"coarser resolution, allow a larger epsilon, or {PAIRS_INSTEAD}"
     )
 
 
