@@ -38,7 +38,7 @@ def test_usual_noise_is_that_of_u_mpc():
 
 REFUSED = [
     ({"adversary": LYING_NODES}, 'any vector passes for a histogram.*backend = "shared"'),
-    ({"edges": "2n"}, 'over all pairs, got edges = "2n"'),
+    ({"edges": "2n"}, 'over all sets, got edges = "2n"'),
     ({"kernels": "a.x", "degree": 1}, "each node adds up its own records"),
     (
         {"kernels": "a.x * b.x * c.x * d.x", "degree": 4},

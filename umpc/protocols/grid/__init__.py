@@ -1,4 +1,4 @@
-"""The grid: the sum over all pairs, from one masked histogram (docs/protocol.md#the-grid).
+"""The grid: the sum over all sets, from one masked histogram (docs/protocol.md#the-grid).
 
 | file | what it holds |
 |---|---|

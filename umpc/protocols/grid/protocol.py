@@ -36,7 +36,7 @@ TRIAL_RECORDS = 1000
 
 
 class GridProtocol(UMpc):
-    """Noisy sums over all pairs, from one masked histogram; chosen by backend = grid."""
+    """Noisy sums over all sets, from one masked histogram; chosen by backend = grid."""
 
     settings: type[Settings] = GridSettings
     adversaries = (HONEST,)
@@ -59,7 +59,7 @@ class GridProtocol(UMpc):
         yield "grid", f"{grid.cells:,} cells: {axes}"
 
     def describe_evaluation(self, backend: str) -> str:
-        return "all pairs at once, from one masked histogram of all records"
+        return "all sets at once, from one masked histogram of all records"
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
@@ -90,7 +90,7 @@ class GridProtocol(UMpc):
         sizes = attempt.sizes
         cost = self.cost(attempt)
         ring = require(attempt, GridAttempt).ring
-        yield "sets", f"all {sizes.edges:,} pairs of {sizes.records:,} records"
+        yield "sets", f"all {sizes.edges:,} of {sizes.records:,} records"
         yield from self.describe(study)
         for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
             deviation = law.std * float(kernel.unit) / sizes.edges

@@ -43,11 +43,11 @@ class GridSettings(
     backend: Annotated[
         str,
         describe(
-            "grid: all pairs from one masked histogram, for kernels that factor over its axes.",
+            "grid: all sets from one masked histogram, for kernels that factor over its axes.",
             *BACKENDS,
         ),
     ] = BACKEND
-    edges: Annotated[str, describe("all, because the grid has no other pairs than all.")] = EDGES
+    edges: Annotated[str, describe("all, because the grid has no other sets than all.")] = EDGES
     noise: Annotated[
         str,
         describe(
@@ -83,8 +83,8 @@ def check_settings(study: Study) -> None:
         raise StudyError('backend = "grid" takes its masks from a dealer; name one')
     if settings.edges != EDGES:
         raise StudyError(
-            f'backend = "grid" is over all pairs, got edges = "{settings.edges}"; say edges = '
-            f'"all", or take backend = "shared" for some of the pairs'
+            f'backend = "grid" is over all sets, got edges = "{settings.edges}"; say edges = '
+            f'"all", or take backend = "shared" for some of the sets'
         )
     if study.degree not in DEGREES:
         raise StudyError(
