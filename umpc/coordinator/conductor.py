@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -143,6 +143,7 @@ class Conductor:
     async def _evaluate(self) -> list[m.Ready]:
         """The work on the data. Where the side adds up masked vectors, these come first."""
         evaluate = self.side.evaluate()
+        begun = self._elapsed(self.started)
         aggregation = self.side.aggregation
         if aggregation is None:
             return await self._ask("evaluate", evaluate, (m.Ready,))
@@ -160,8 +161,13 @@ class Conductor:
         failpoint("before-total")
         signed = await each(self.links, "evaluate", deliver)
         signatures = tuple(answer.signature for answer in signed)
-        aggregation.check_signed(signatures)
-        return await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))
+        await asyncio.to_thread(aggregation.check_signed, signatures)
+        ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))
+        self.moments = [
+            replace(moment, asked=begun) if moment.step == "evaluate" else moment
+            for moment in self.moments
+        ]
+        return ready
 
     async def _take_up(self, answers: list[Proposed]) -> list[Proposed]:
         """The answers with which the study goes on.

@@ -42,7 +42,6 @@ class TotalOfTables:
         self._keys = keys
         self._total = np.zeros(attempt.layout.cells, dtype=attempt.ring.dtype)
         self._came = [0] * len(attempt.members)
-        self._hash = b""
 
     def add(self, node: int, frame: Frame) -> bool:
         """Add a node's next frame. Returns: whether it was the last one.
@@ -66,16 +65,15 @@ class TotalOfTables:
         layout = self.attempt.layout
         if any(came != layout.frames for came in self._came):
             raise LocalProtocolError("the total is told when all masked histograms have come")
-        state = hashlib.sha256()
         for start, stop in layout.ranges:
-            frame = layout.frame(TOTAL, start, self._total[start:stop])
-            state.update(frame.payload)
-            yield frame
-        self._hash = state.digest()
+            yield layout.frame(TOTAL, start, self._total[start:stop])
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
         """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
-        statement = total_statement(self.attempt.id, self._hash)
+        state = hashlib.sha256()
+        for frame in self.total():
+            state.update(frame.payload)
+        statement = total_statement(self.attempt.id, state.digest())
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
 
 
