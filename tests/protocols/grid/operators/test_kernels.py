@@ -23,6 +23,7 @@ from tests.support.kernels import (
     record_corners,
     symmetrised,
 )
+from tests.support.mpc_studies import make_schema
 from umpc.errors import KernelError, RangeError
 from umpc.protocols.grid.operators import Grid, compile_grid
 from umpc.protocols.grid.operators.dense import DenseForm
@@ -114,3 +115,14 @@ def test_several_sums_share_one_table():
 def test_numbers_that_are_multiplied_need_no_cell_for_each_value():
     grid = compile_grid([KERNELS["covariance"]], SCHEMA)
     assert grid.cells == 4 and grid.axes == () and not grid.counts
+
+
+@pytest.mark.parametrize(("x", "y"), [(1, 2), (2, -1), (-1, 1)])
+def test_a_sum_of_fields_needs_its_own_axis_and_nothing_else(x, y):
+    def function(a, b):
+        return abs(x * (a.x - b.x) + y * (a.y - b.y))
+
+    schema = make_schema(x=("0", "5"), y=("-4", "4"))
+    kernel = Kernel(trace(function), schema)
+    grid = assert_sums(kernel, random_columns(schema, RNG, 20))
+    assert grid.cells == grid.axes[0].size == abs(x) * 5 + abs(y) * 8 + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from tests.protocols.grid.operators.sums import clear_sum, form_sum, random_columns
 from tests.support.mpc_studies import make_schema
-from umpc.protocols.grid.operators import compile_grid
+from umpc.protocols.grid.operators import Grid, compile_grid
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import LIBRARY
 
@@ -20,14 +21,17 @@ COLUMNS = {"x": ["x"], "y": ["y"], "score": ["y"], "label": ["label"], "x...": [
 SMALL = sorted(name for name, statistic in LIBRARY.items() if statistic.degree <= 2)
 
 
-def kernels_of(name: str) -> tuple[list[Kernel], str]:
+@cache
+def compiled(name: str) -> tuple[Grid, list[Kernel], str]:
+    """Return a statistic's grid, its kernels and the label of its classes."""
     statistic = LIBRARY[name]
     columns = [column for argument in statistic.arguments for column in COLUMNS[argument]]
     two_sample = statistic.sampling == "two_sample"
     parameters = {each.name: 3 for each in statistic.parameters if each.default is None}
     found = statistic.expressions(columns, parameters)
     kernels = [Kernel(each, SCHEMA, statistic.degree, not two_sample) for each in found]
-    return kernels, "group" if two_sample else ""
+    label = "group" if two_sample else ""
+    return compile_grid(kernels, SCHEMA, label=label), kernels, label
 
 
 def domain(kernels: list[Kernel], label: str) -> dict[str, np.ndarray]:
@@ -52,8 +56,7 @@ def values(kernel: Kernel, columns: dict[str, np.ndarray], label: str) -> np.nda
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_entry_is_the_kernel_of_every_pair_of_records(name):
-    kernels, label = kernels_of(name)
-    grid = compile_grid(kernels, SCHEMA, label=label)
+    grid, kernels, label = compiled(name)
     columns = domain(kernels, label)
     count = len(next(iter(columns.values())))
     singles = [{n: column[row : row + 1] for n, column in columns.items()} for row in range(count)]
@@ -72,8 +75,7 @@ def test_every_entry_is_the_kernel_of_every_pair_of_records(name):
 @pytest.mark.parametrize("records", [0, 1, 2, 30])
 @pytest.mark.parametrize("name", SMALL)
 def test_a_statistic_equals_its_clear_sum(name, records):
-    kernels, label = kernels_of(name)
-    grid = compile_grid(kernels, SCHEMA, label=label)
+    grid, kernels, label = compiled(name)
     columns = random_columns(SCHEMA, np.random.default_rng(records), records)
     table = grid.tabulate(columns)
     for kernel, form in zip(kernels, grid.forms, strict=True):

@@ -47,7 +47,8 @@ class Axis:
     @cached_property
     def text(self) -> str:
         """The number in words, for reports."""
-        return " + ".join(_text(monomial, c) for monomial, c in self.form.terms)
+        terms = " + ".join(_text(monomial, c) for monomial, c in self.form.terms)
+        return terms.replace("+ -", "- ")
 
     @property
     def values(self) -> Integers:
@@ -75,7 +76,7 @@ def field_axis(name: str, schema: Schema) -> Axis:
 
 
 def _text(monomial: Monomial, coefficient: Fraction) -> str:
-    parts = [str(coefficient)] if coefficient != 1 else []
+    parts = [] if abs(coefficient) == 1 else [str(abs(coefficient))]
     for factor, power in monomial:
         match factor:
             case FieldAtom(_, name):
@@ -85,4 +86,4 @@ def _text(monomial: Monomial, coefficient: Fraction) -> str:
             case LogicAtom():
                 part = "[logic]"
         parts.append(part if power == 1 else f"{part}^{power}")
-    return "·".join(parts)
+    return ("-" if coefficient < 0 else "") + "·".join(parts)

@@ -32,6 +32,7 @@ class DenseForm:
     kernel: Kernel
     label: str
     degree = 2
+    multiple = 2
 
     @property
     def magnitude(self) -> int:

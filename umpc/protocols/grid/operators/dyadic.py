@@ -143,6 +143,7 @@ class DyadicForm:
     signs: Signs
     magnitude: int
     degree = 2
+    multiple = 2
 
     @property
     def cells(self) -> int:

@@ -28,8 +28,16 @@ class Form(Protocol):
         ...
 
     @property
+    def multiple(self) -> int:
+        """The multiple of S that the form gives: the number of orders of an edge's records."""
+        ...
+
+    @property
     def magnitude(self) -> int:
-        """max |kernel| in units, or a bound of it."""
+        """max |kernel| in units, or a bound of it; no entry of A at two records is larger.
+
+        |multiple·S| ≤ multiple · edges · magnitude must stay below half of the ring's modulus.
+        """
         ...
 
     @property
@@ -87,6 +95,7 @@ class LinearForm:
     own: OwnPart
     magnitude: int
     degree = 1
+    multiple = 1
 
     @property
     def cost(self) -> int:
@@ -110,6 +119,7 @@ class PairForm:
     own: OwnPart
     magnitude: int
     degree = 2
+    multiple = 2
 
     @property
     def cost(self) -> int:

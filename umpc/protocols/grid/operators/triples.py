@@ -66,6 +66,7 @@ class TripleForm:
     own: OwnPart
     magnitude: int
     degree = 3
+    multiple = 6
 
     @property
     def cost(self) -> int:
