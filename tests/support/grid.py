@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.support.protocols import begin_all, coordinator_of, make_node, run_own_steps
 from tests.support.studies import KENDALL, LOUD, Columns, Entropy, make_study
+from umpc.mpc.chunks import Chunk
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
 from umpc.study import messages as m
@@ -55,15 +56,15 @@ class GridRun:
         self.dealing = GridDealing(self.attempt, self.entropy)
         for place, node in enumerate(self.nodes):
             node.receive_seed(self.dealing.seed_frame(place).payload)
-        (chunk,) = self.attempt.chunks()
-        self.material = dict(self.dealing.deal_one(chunk))
-        for place in range(len(self.nodes)):
-            self.give(place, self.material[place].payload)
+        for chunk in self.attempt.chunks():
+            self.material = dict(self.dealing.deal_one(chunk))
+            for place in range(len(self.nodes)):
+                self.give(place, self.material[place].payload, chunk)
         return self
 
-    def give(self, place: int, payload: bytes) -> None:
-        """One node's dealt numbers."""
-        (chunk,) = self.attempt.chunks()
+    def give(self, place: int, payload: bytes, chunk: Chunk | None = None) -> None:
+        """One node's part of a chunk, by default of the numbers, which come last."""
+        chunk = chunk or list(self.attempt.chunks())[-1]
         protocol = self.nodes[place].protocol(chunk, payload, self.attempt.tree_hash())
         try:
             next(protocol)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
-from tests.support.studies import Entropy, random_tables
+from tests.support.studies import SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.grid import masks
+from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.grid.masks import Layout, inner
 from umpc.protocols.grid.total import total_statement
 from umpc.simulation import AUTHORITY
@@ -244,6 +245,26 @@ def test_masks_of_two_nodes_and_of_two_attempts_differ():
         for attempt in (b"one", b"two")
     }
     assert len(found) == 4
+
+
+@pytest.mark.usefixtures("small_frames")
+def test_shares_of_a_vector_add_up_to_what_follows_from_all_masks():
+    """The last node's share is dealt in pieces; the other nodes' are streams of their seeds."""
+    study = grid_study(SPEARMAN, degree=3, x=("0", "3"), y=("0", "2"), epsilon="1e9")
+    run = GridRun(study, random_tables(COUNTS, "triples", high=2)).prepare()
+    ring, cells = run.attempt.ring, run.attempt.grid.cells
+    masks_of_all, shares = np.zeros(cells, ring.dtype), np.zeros(cells, ring.dtype)
+    for node in run.nodes:
+        masks_of_all += masks.mask_stream(node.table._seed, run.attempt.id).words(cells, ring.dtype)
+    for node in run.nodes[:-1]:
+        stream = masks.vector_stream(node.table._seed, run.attempt.id, 0)
+        shares += stream.words(cells, ring.dtype)
+        assert not node.table._vectors
+    dealt = run.nodes[-1].table._vectors[0]
+    vector, _ = next(masked_forms(run.attempt.grid)).dealt(masks.widened(masks_of_all))
+    assert (shares + dealt == vector.astype(ring.dtype)).all() and shares.all()
+    report = run.count().send().tell().confirm().finish()
+    assert report.sets == report.edges == 84
 
 
 def test_shares_of_the_products_add_up_and_each_is_fresh():
