@@ -11,7 +11,14 @@ from umpc.proto import checks, codec, frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.local.settings import MOST_CELLS
 from umpc.study import messages as m
-from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, STEPS, TO_SHUFFLERS, Frame
+from umpc.study.frames import (
+    BETWEEN_NODES,
+    MAX_PAYLOAD,
+    STEPS,
+    TO_SHUFFLERS,
+    WITH_COORDINATOR,
+    Frame,
+)
 from umpc.study.rules import MAX_DEGREE, MAX_SUMS
 from umpc.study.sizes import Member
 
@@ -48,7 +55,22 @@ def sent_in(steps: frozenset[str]) -> st.SearchStrategy:
     )
 
 
-sent, sent_to_shufflers = sent_in(BETWEEN_NODES), sent_in(TO_SHUFFLERS)
+sent = sent_in(BETWEEN_NODES | WITH_COORDINATOR)
+sent_to_shufflers = sent_in(TO_SHUFFLERS)
+parts = st.integers(0, 40).flatmap(
+    lambda count: st.builds(
+        m.Part,
+        st.builds(
+            Frame,
+            st.sampled_from(sorted(WITH_COORDINATOR)),
+            st.just(()),
+            u32,
+            st.just(count),
+            st.just(32),
+            st.binary(min_size=4 * count, max_size=4 * count),
+        ),
+    )
+)
 released = records.flatmap(
     lambda r: st.builds(m.Released, b32, shares, st.just(r), st.integers(0, r), sent_to_shufflers)
 )
@@ -57,6 +79,8 @@ coordinator_messages = st.one_of(
     st.builds(m.Agree, st.lists(members, max_size=3).map(tuple)),
     st.builds(m.Begin, st.lists(b32, max_size=3).map(tuple), some_signatures),
     st.builds(m.Evaluate, some_signatures),
+    parts,
+    st.builds(m.TotalConfirmed, some_signatures),
     st.builds(m.Park),
     st.builds(m.Release),
     st.builds(m.Ask, st.binary(max_size=64)),
@@ -66,6 +90,8 @@ node_messages = st.one_of(
     st.builds(m.Accepted, b32, members),
     st.builds(m.Opened, b32, b64),
     st.builds(m.Prepared, b32, u64, st.booleans(), b64),
+    parts,
+    st.builds(m.TotalSigned, b64),
     st.builds(m.Parked, u64, st.integers(0, codec.MAX_SECONDS)),
     st.builds(m.Ready, sent, u64, u32),
     released,

@@ -31,6 +31,9 @@ LONG = {
     "tests/audit/test_gopa.py": (
         "test_the_honest_nodes_noise_keeps_its_promise_and_the_same_runs_find_noise_that_does_not",
     ),
+    "tests/audit/test_grid.py": (
+        "test_the_grid_keeps_its_promise_and_the_same_runs_find_broken_code",
+    ),
     "tests/audit/test_onemessage.py": (
         "test_a_records_answer_keeps_its_promise_and_the_same_runs_find_one_that_does_not",
     ),
@@ -198,6 +201,7 @@ LONG = {
         "test_the_error_of_many_runs_is_the_predicted_one",
     ),
     "tests/protocols/gopa/test_study.py": ("test_what_each_sees_has_the_stated_law",),
+    "tests/protocols/grid/test_grid_run.py": ("test_every_statistic_is_the_clear_one",),
     "tests/protocols/local/test_bell_auc.py": (
         "test_discarded_nodes_have_the_stated_error",
         "test_the_estimate_has_the_stated_mean_and_variance",
@@ -266,6 +270,14 @@ LONG = {
         "test_a_demo_without_a_dealer_draws_noise_that_nobody_knows_at_its_predicted_cost",
     ),
     "tests/system/test_gopa.py": ("test_a_demo_is_near_the_exact_mean_at_the_predicted_cost",),
+    "tests/system/test_grid.py": (
+        "test_a_dealer_that_fails_is_named_and_costs_nothing",
+        "test_a_demo_over_all_pairs_is_exact",
+        "test_a_node_that_fails_is_named_and_costs_nothing",
+        "test_all_pairs_with_the_same_job_are_counted_exactly",
+        "test_every_other_statistic_is_the_clear_one",
+        "test_the_error_of_many_runs_is_the_predicted_one",
+    ),
     "tests/system/test_ledger_crash.py": ("test_",),
     "tests/system/test_noise_from_transfers.py": (
         "test_a_demo_draws_noise_of_either_kind_at_its_predicted_cost",

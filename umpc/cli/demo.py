@@ -128,6 +128,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
+    umpc demo --edges all --backend grid
     umpc demo --adversary lying_nodes
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'

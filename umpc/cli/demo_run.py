@@ -15,7 +15,7 @@ import click
 from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
-from umpc.protocols.registry import find_protocol
+from umpc.protocols.registry import chosen_protocol
 from umpc.study.settings import keys_of
 
 if TYPE_CHECKING:
@@ -80,12 +80,13 @@ def _write_study(
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:
     """The settings as a study file has them. Raises: StudyError for one of another protocol."""
-    known = [each.key for each in settings_of(find_protocol(options.protocol))]
+    protocol = chosen_protocol(options.protocol, options.settings)
+    known = [each.key for each in settings_of(protocol)]
     for key in options.settings:
         if key not in known:
             shown = ", ".join(flag_of(each) for each in known if each not in PARTICIPANTS)
             raise StudyError(
-                f"{flag_of(key)} is not a setting of --protocol {options.protocol}, which has "
+                f"{flag_of(key)} is not a setting of --protocol {protocol.name}, which has "
                 f"{shown}; leave it out"
             )
     settings = dict(options.settings)
@@ -104,7 +105,7 @@ def _bins(text: str) -> tuple[str, int | list[str]]:
 
 def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The dealer or the shufflers that the study needs."""
-    known = keys_of(find_protocol(protocol).settings)
+    known = keys_of(chosen_protocol(protocol, settings).settings)
     found: dict[str, Any] = {}
     if "dealer" in known and settings.get("preprocessing") != "none":
         found["dealer"] = {"name": "dealer", "address": NOWHERE}

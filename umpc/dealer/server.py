@@ -29,7 +29,8 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import attempt_of, decode_study
+from umpc.protocols.base.protocol import Dealing
+from umpc.protocols.registry import attempt_of, decode_study, protocol_of
 from umpc.study.attempt import check_openings
 from umpc.study.frames import Frame
 from umpc.study.members import check_agreed
@@ -265,7 +266,7 @@ class AttemptRun:
             ) from None
 
     async def _deal(self) -> None:
-        session = await asyncio.to_thread(DealerSession, self.attempt, os.urandom)
+        session = await asyncio.to_thread(_session_of, self.attempt)
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
@@ -278,7 +279,13 @@ class AttemptRun:
             await queue.put(None)
 
 
-def _frames_of(session: DealerSession, chunk: Chunk) -> list[tuple[int, Frame]]:
+def _session_of(attempt: SharedAttempt) -> Dealing:
+    """Make the masks of an attempt."""
+    own = protocol_of(attempt.study).dealing(attempt, os.urandom)
+    return own or DealerSession(attempt, os.urandom)
+
+
+def _frames_of(session: Dealing, chunk: Chunk) -> list[tuple[int, Frame]]:
     """Generate the material of a chunk: (node, frame) for each of its owners."""
     return list(session.deal_one(chunk))
 

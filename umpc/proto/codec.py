@@ -6,9 +6,12 @@ says what was expected and what came.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from umpc.errors import EncodingError, UmpcError, error_classes
 from umpc.proto.checks import at_most, one_line, parse, sized
-from umpc.proto.frame_codec import decode_sent, encode_sent
+from umpc.proto.frame_codec import decode_frame, decode_sent, encode_frame, encode_sent
 from umpc.proto.member_codec import (
     SIGNATURE_BYTES,
     check_records,
@@ -20,7 +23,7 @@ from umpc.proto.member_codec import (
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
-from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, TO_SHUFFLERS
+from umpc.study.frames import BETWEEN_NODES, MAX_PAYLOAD, TO_SHUFFLERS, WITH_COORDINATOR
 
 MAX_SECONDS = 366 * 86_400
 MAX_QUESTION = 1 << 14
@@ -38,6 +41,11 @@ def encode_coordinator(message: m.CoordinatorMessage) -> pb.CoordinatorMessage:
             return pb.CoordinatorMessage(begin=pb.Begin(openings=openings, signatures=signatures))
         case m.Evaluate(signatures):
             return pb.CoordinatorMessage(evaluate=pb.Evaluate(signatures=signatures))
+        case m.Part(frame):
+            return pb.CoordinatorMessage(part=encode_frame(frame))
+        case m.TotalConfirmed(signatures):
+            confirmed = pb.TotalConfirmed(signatures=signatures)
+            return pb.CoordinatorMessage(total_confirmed=confirmed)
         case m.Park():
             return pb.CoordinatorMessage(park=pb.Park())
         case m.Release():
@@ -61,6 +69,10 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
             return m.Begin(decode_openings(begin.openings), decode_signatures(begin.signatures))
         case "evaluate":
             return m.Evaluate(decode_signatures(message.evaluate.signatures))
+        case "part":
+            return m.Part(decode_frame(message.part))
+        case "total_confirmed":
+            return m.TotalConfirmed(decode_signatures(message.total_confirmed.signatures))
         case "park":
             return m.Park()
         case "release":
@@ -88,6 +100,8 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
                 attempt=attempt, bytes_received=bytes_received, ahead=ahead, signature=signature
             )
             return pb.NodeMessage(prepared=prepared)
+        case m.Part() | m.TotalSigned():
+            return _encode_addend(message)
         case m.Parked(size, seconds):
             return pb.NodeMessage(parked=pb.Parked(bytes=size, seconds=seconds))
         case m.Ready(sent, received, rounds):
@@ -113,29 +127,18 @@ def encode_node(message: m.NodeMessage) -> pb.NodeMessage:
             )
 
 
+def _encode_addend(message: m.Part | m.TotalSigned) -> pb.NodeMessage:
+    """A node's part in a total."""
+    if isinstance(message, m.Part):
+        return pb.NodeMessage(part=encode_frame(message.frame))
+    return pb.NodeMessage(total_signed=pb.TotalSigned(signature=message.signature))
+
+
 def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
-    match message.WhichOneof("body"):
-        case "accepted":
-            return _decode_accepted(message.accepted)
-        case "opened":
-            return _decode_opened(message.opened)
-        case "prepared":
-            return _decode_prepared(message.prepared)
-        case "parked":
-            return _decode_parked(message.parked)
-        case "ready":
-            return _decode_ready(message.ready)
-        case "released":
-            return _decode_released(message.released)
-        case "held":
-            return _decode_held(message.held)
-        case "answer":
-            return m.Answer(at_most(message.answer.answer, MAX_PAYLOAD, "a node answers"))
-        case "progress":
-            return _decode_progress(message.progress)
-        case "failure":
-            return _decode_failure(message.failure)
-    raise EncodingError("an empty or unknown message came from a node")
+    body = message.WhichOneof("body")
+    if body not in _NODE_BODIES:
+        raise EncodingError("an empty or unknown message came from a node")
+    return _NODE_BODIES[body](getattr(message, body))
 
 
 def _decode_accepted(body: pb.Accepted) -> m.Accepted:
@@ -156,6 +159,14 @@ def _decode_prepared(body: pb.Prepared) -> m.Prepared:
     )
 
 
+def _decode_total_signed(body: pb.TotalSigned) -> m.TotalSigned:
+    return m.TotalSigned(sized(body.signature, SIGNATURE_BYTES, "signature"))
+
+
+def _decode_answer(body: pb.Answer) -> m.Answer:
+    return m.Answer(at_most(body.answer, MAX_PAYLOAD, "a node answers"))
+
+
 def _decode_parked(body: pb.Parked) -> m.Parked:
     if body.seconds > MAX_SECONDS:
         raise EncodingError(f"material waits at most {MAX_SECONDS} seconds, {body.seconds} came")
@@ -163,7 +174,7 @@ def _decode_parked(body: pb.Parked) -> m.Parked:
 
 
 def _decode_ready(body: pb.Ready) -> m.Ready:
-    sent = decode_sent(body.sent, BETWEEN_NODES, "between nodes")
+    sent = decode_sent(body.sent, BETWEEN_NODES | WITH_COORDINATOR, "between nodes")
     return m.Ready(sent, body.bytes_received, body.rounds)
 
 
@@ -188,6 +199,23 @@ def _decode_failure(body: pb.Failure) -> m.Failure:
     return m.Failure(
         one_line(body.error), one_line(body.message), one_line(body.culprit), one_line(body.step)
     )
+
+
+_NODE_BODIES: dict[str, Callable[[Any], m.NodeMessage]] = {
+    "accepted": _decode_accepted,
+    "held": _decode_held,
+    "opened": _decode_opened,
+    "prepared": _decode_prepared,
+    "part": lambda frame: m.Part(decode_frame(frame)),
+    "total_signed": _decode_total_signed,
+    "parked": _decode_parked,
+    "ready": _decode_ready,
+    "released": _decode_released,
+    "answer": _decode_answer,
+    "progress": _decode_progress,
+    "failure": _decode_failure,
+}
+"""The decoder of each kind of message."""
 
 
 def encode_kept(kept: m.Released | m.Delivery) -> bytes:

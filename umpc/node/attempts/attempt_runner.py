@@ -41,6 +41,7 @@ from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
+from umpc.study.frames import Frame
 from umpc.study.sizes import Member
 from umpc.transport.structured_concurrency import together
 
@@ -101,6 +102,7 @@ class AttemptRunner:
         self._pump: asyncio.Task[None] | None = None
         self._sent_before = 0
         self._received_before = 0
+        self._with_coordinator: Counter[tuple[str, int]] = Counter()
         self._is_parked = False
 
     async def in_thread(
@@ -308,14 +310,19 @@ class AttemptRunner:
 
     @property
     def bytes_online_by_round(self) -> tuple[m.StepBytes, ...]:
-        sent: Counter[tuple[str, int]] = Counter()
+        sent = self._with_coordinator.copy()
         for link in self._links.values():
             sent.update(link.sent)
         return sent_by_round(sent)
 
     @property
     def rounds_used(self) -> int:
-        return len({used for link in self._links.values() for used in link.rounds_used})
+        between_nodes = {used for link in self._links.values() for used in link.rounds_used}
+        return len(between_nodes) + bool(self._with_coordinator)
+
+    def count_with_coordinator(self, frame: Frame) -> None:
+        """Count a frame to or from the coordinator. A vector and its total are one round."""
+        self._with_coordinator[frame.step, frame.round] += frame.wire_bytes
 
     def waited_for(self, step: str) -> list[str]:
         """The names whose messages are missing."""

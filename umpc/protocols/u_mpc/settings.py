@@ -90,7 +90,8 @@ class UMpcSettings(
         str,
         describe(
             "How edges of several owners are evaluated: shared under masks, or garbled between "
-            "two owners. Take garbled together with preprocessing none.",
+            "two owners. Take garbled together with preprocessing none. With grid in its place the "
+            "study is one of protocol grid.",
             *BACKENDS,
         ),
     ] = "shared"
