@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -212,14 +211,12 @@ def bergsma_dassios(a, b, c, d):
     return sum(p * q for p, q in zip(first, second, strict=True)) - sum(first) * sum(second) / 3
 
 
-def test_bergsma_dassios_range_and_symmetry_are_exact_and_quick():
+def test_bergsma_dassios_range_and_symmetry_are_exact():
     node, wide = trace(bergsma_dassios), schema(1 << 40)
     assert from_text(to_text(node)) == node
-    start = perf_counter()
     assert exact_interval(node, wide) == Interval(Fraction(-1, 3), Fraction(2, 3))
     for order in ((1, 0, 2, 3), (0, 2, 1, 3), (0, 1, 3, 2)):
         assert always_equal(node, ex.permute_records(node, order), wide)
-    assert perf_counter() - start < 2
     outer = interval_of(node, wide)
     assert outer.low <= Fraction(-1, 3) and outer.high >= Fraction(2, 3)
 

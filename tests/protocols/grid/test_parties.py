@@ -13,7 +13,7 @@ from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.grid import masks
 from umpc.protocols.grid.masked_form import masked_forms
-from umpc.protocols.grid.masks import Layout, inner
+from umpc.protocols.grid.masks import MaskLayout, inner
 from umpc.protocols.grid.total import total_statement
 from umpc.simulation import AUTHORITY
 
@@ -222,7 +222,7 @@ def test_signatures_that_are_missing_or_of_another_attempt_do_not_count():
 def test_a_layout_reads_what_it_writes(monkeypatch, bits, cells):
     ring = Ring(bits)
     monkeypatch.setattr(masks, "FRAME_BYTES", 4 * ring.bytes)
-    layout = Layout(ring, cells)
+    layout = MaskLayout(ring, cells)
     values = masks.mask_stream(bytes(32), b"layout").words(cells, ring.dtype)
     frames = [layout.frame("total", start, values[start:stop]) for start, stop in layout.ranges]
     assert len(frames) == layout.frames

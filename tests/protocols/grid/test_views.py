@@ -1,4 +1,4 @@
-"""What the parties of a grid see says nothing about a record, and broken code is found.
+"""Views of a grid's parties say nothing about a record, and broken code is found.
 
 A node's share is hidden twice: by its share of aᵀAa, and by its zero share. Each view below knows
 one of the two, so either alone must hide the share.
@@ -55,7 +55,7 @@ def leftover(run: Simulated, known: int) -> int:
 
 
 def observe(run: Simulated) -> dict[str, int]:
-    """What the coordinator, and node-1, see of node-0: small categories by name."""
+    """Return the coordinator's and node-1's views of node-0: small categories by name."""
     node = run.nodes[0]
     masked = frames_of(run, "node-0")
     share = int.from_bytes(run.transcript.shares[0], "little")

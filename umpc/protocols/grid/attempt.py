@@ -17,7 +17,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkPlan
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.grid.masked_form import VECTORS_FROM, factor_of
-from umpc.protocols.grid.masks import Layout
+from umpc.protocols.grid.masks import MaskLayout
 from umpc.protocols.grid.operators import Grid
 from umpc.study.document import Study
 from umpc.study.sizes import Member
@@ -67,9 +67,9 @@ class GridAttempt(SharedAttempt):
         self.grid = grid
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> MaskLayout:
         """The frames of a vector of cells."""
-        return Layout(self.ring, self.grid.cells)
+        return MaskLayout(self.ring, self.grid.cells)
 
     @property
     def factor(self) -> int:

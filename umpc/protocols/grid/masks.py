@@ -53,7 +53,7 @@ def inner(left: Words, right: Words) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class MaskLayout:
     """The cells of a vector, frame by frame.
 
     Args: ring: of the elements. cells: D.

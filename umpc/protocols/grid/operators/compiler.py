@@ -21,7 +21,7 @@ from umpc.protocols.grid.operators.form import Form, LinearForm, OwnPart, PairFo
 from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
 from umpc.protocols.grid.operators.layout import Layout, lay_out
 from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
-from umpc.protocols.grid.operators.splitting import Term, terms_of, written_out
+from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.protocols.grid.operators.substitution import best_axes_first, pivots, substituted
 from umpc.protocols.grid.operators.symmetry import symmetric_matrix
 from umpc.protocols.grid.operators.triples import TripleTerms, triple_form
@@ -123,12 +123,12 @@ def _of_triples(kernels: Sequence[Kernel], cut: Cuts) -> Grid:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _Factors:
     """The kernels' terms over an edge's records, and over one record that takes all places."""
 
     polynomials: tuple[Polynomial, ...]
-    terms: tuple[tuple[Term, ...], ...]
-    singles: tuple[tuple[Term, ...], ...]
+    terms: tuple[tuple[ProductTerm, ...], ...]
+    singles: tuple[tuple[ProductTerm, ...], ...]
 
     @classmethod
     def of(cls, polynomials: Sequence[Polynomial], degree: int) -> Self:
@@ -151,26 +151,28 @@ class _Parts:
         )
 
 
-def _best(polynomials: Sequence[Polynomial], degree: int, schema: Schema) -> _Parts:
+def _best(polynomials: Sequence[Polynomial], degree: int, schema: Schema) -> _Factors:
     """The terms in the variables with the fewest cells."""
-    parts = _Parts.of(polynomials, degree)
+    parts = _Factors.of(polynomials, degree)
     for axis in best_axes_first(parts.compared(schema)):
         for pivot in pivots(axis):
             changed = [substituted(each, axis, pivot) for each in parts.polynomials]
-            other = _Parts.of(changed, degree)
+            other = _Factors.of(changed, degree)
             if other.layout(schema).cells < parts.layout(schema).cells:
                 parts = other
                 break
     return parts
 
 
-def _forms(layout: Layout, kernels: Sequence[Kernel], parts: _Parts) -> tuple[Form, ...]:
+def _forms(layout: Layout, kernels: Sequence[Kernel], parts: _Factors) -> tuple[Form, ...]:
     """The sum of each kernel. Raises: DoesNotFactor."""
     rows = zip(kernels, parts.terms, parts.singles, strict=True)
     return tuple(_form(layout, *row) for row in rows)
 
 
-def _form(layout: Layout, kernel: Kernel, terms: Sequence[Term], single: Sequence[Term]) -> Form:
+def _form(
+    layout: Layout, kernel: Kernel, terms: Sequence[ProductTerm], single: Sequence[ProductTerm]
+) -> Form:
     own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
     if kernel.degree == 1:
         return LinearForm(own, kernel.magnitude_units)

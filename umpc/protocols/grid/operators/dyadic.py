@@ -72,7 +72,7 @@ class Signs:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _LevelTable:
     """Prefixes of `rows` bits of the first column and `columns` bits of the second."""
 
     rows: int
@@ -139,7 +139,7 @@ class DyadicForm:
     Args: magnitude: max |kernel| in units.
     """
 
-    tables: tuple[_Table, ...]
+    tables: tuple[_LevelTable, ...]
     signs: Signs
     magnitude: int
     degree = 2
@@ -196,7 +196,9 @@ class DyadicForm:
         )
         return above, below
 
-    def _alone(self, vector: Words, image: Words, table: _Table, axis: int, factor: int) -> None:
+    def _alone(
+        self, vector: Words, image: Words, table: _LevelTable, axis: int, factor: int
+    ) -> None:
         """Pairs of which one column differs, in all its bits that the table has.
 
         Args: axis: the other column's, over which all is added up.
@@ -240,14 +242,14 @@ def _bits(axis: Axis) -> int:
     return max(1, (axis.size - 1).bit_length())
 
 
-def _tables(first: int, second: int, resolution: int) -> tuple[_Table, ...]:
+def _tables(first: int, second: int, resolution: int) -> tuple[_LevelTable, ...]:
     """The tables of columns of so many bits."""
     if resolution < 0:
         raise RangeError(f"a resolution is a number from 0 on, got {resolution}")
-    tables: list[_Table] = []
+    tables: list[_LevelTable] = []
     start = 0
     for rows in range(1, min(first, resolution + 1) + 1):
-        tables.append(_Table(rows, min(second, resolution + 2 - rows), start))
+        tables.append(_LevelTable(rows, min(second, resolution + 2 - rows), start))
         start = tables[-1].stop
     return tuple(tables)
 

@@ -45,7 +45,7 @@ class _Gather:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _LegGroup:
     """All addends with one inner weight."""
 
     inner: Words | None
@@ -123,7 +123,7 @@ def word(number: int) -> Words:
     return np.asarray(number % (1 << 64), dtype=np.uint64)
 
 
-def _group(pieces: Sequence[Piece], inputs: int, outputs: int) -> _Group:
+def _group(pieces: Sequence[Piece], inputs: int, outputs: int) -> _LegGroup:
     points = all(np.all(high - low <= 1) for low, high in (piece.bounds for piece in pieces))
     found: dict[bytes, tuple[Integers, Words]] = {}
     for piece in pieces:
@@ -143,7 +143,7 @@ def _group(pieces: Sequence[Piece], inputs: int, outputs: int) -> _Group:
         for places, factor in found.values()
         if factor.any() and (points or places.any())
     ]
-    return _Group(pieces[0].inner, points, tuple(gathers))
+    return _LegGroup(pieces[0].inner, points, tuple(gathers))
 
 
 def _collect(found: dict[bytes, tuple[Integers, Words]], places: Integers, factor: Words) -> None:

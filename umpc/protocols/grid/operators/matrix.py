@@ -12,13 +12,13 @@ import numpy as np
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.axis import Axis
 from umpc.protocols.grid.operators.factoring import Combination, grouped
-from umpc.protocols.grid.operators.intervals import DoesNotFactor, Link, intersection, link_of
+from umpc.protocols.grid.operators.intervals import DoesNotFactor, OrderLink, intersection, link_of
 from umpc.protocols.grid.operators.layout import Layout, Placed
 from umpc.protocols.grid.operators.leg import Leg, Piece, to_words
 from umpc.ustat.normal_form import BitAtom, Monomial
 
 
-class Entry(NamedTuple):
+class TableEntry(NamedTuple):
     """coefficient · own(output's record) · own(input's record) · Π bits."""
 
     coefficient: int
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 class _Key(NamedTuple):
     """An operator from one axis to another: its comparisons, and the weights on both sides."""
 
-    links: frozenset[Link]
+    links: frozenset[OrderLink]
     outer: Monomial
     inner: Monomial
 
@@ -52,7 +52,9 @@ class Matrix:
     Raises: DoesNotFactor.
     """
 
-    def __init__(self, layout: Layout, entries: Iterable[Entry], output: int = 0, input: int = 1):
+    def __init__(
+        self, layout: Layout, entries: Iterable[TableEntry], output: int = 0, input: int = 1
+    ):
         self.layout = layout
         blocks: dict[tuple[int, int, tuple[int, ...]], list[tuple[int, tuple[int, ...]]]] = {}
         keys: dict[_Key, int] = {}
@@ -156,7 +158,7 @@ class Matrix:
 
 
 def _along_axes(
-    axes: Sequence[Axis], links: Iterable[Link], left: Placed, right: Placed
+    axes: Sequence[Axis], links: Iterable[OrderLink], left: Placed, right: Placed
 ) -> tuple[tuple[int, ...], tuple[_Key, ...]]:
     """The input axis of each output axis, and the operator between them.
 
@@ -164,7 +166,7 @@ def _along_axes(
     """
     numbers = {axis.form: place for place, axis in enumerate(axes)}
     pairs: dict[int, int] = {}
-    along: dict[int, list[Link]] = {}
+    along: dict[int, list[OrderLink]] = {}
     for link in links:
         outer, inner = numbers[link.first], numbers[link.second]
         if pairs.setdefault(outer, inner) != inner:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from umpc.protocols.grid.operators.intervals import DoesNotFactor
-from umpc.protocols.grid.operators.splitting import Term, terms_of
+from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of
 from umpc.ustat import polynomial as poly
 from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import (
@@ -73,7 +73,7 @@ def paths_of(polynomial: Polynomial) -> list[Path]:
     return [Path(coefficient, *key) for key, coefficient in sums.items() if coefficient]
 
 
-def _arm(term: Term, outer: int) -> Arm:
+def _arm(term: ProductTerm, outer: int) -> Arm:
     bits = (bit for bit in term.bits if outer in bit.records)
     return Arm(term.local[outer], frozenset(_renamed(bit, {0: 0, outer: 1}) for bit in bits))
 
@@ -87,7 +87,7 @@ def _renamed(bit: BitAtom, records: dict[int, int]) -> BitAtom:
     return renamed
 
 
-def _towards_a_path(term: Term) -> Polynomial | None:
+def _towards_a_path(term: ProductTerm) -> Polynomial | None:
     """The term without its triangle or with its middle record as record 0; None if it is a path."""
     pairs = {_pair(bit) for bit in term.bits}
     if len(pairs) == 3:
@@ -106,7 +106,7 @@ def _pair(bit: BitAtom) -> Pair:
     return low, high
 
 
-def _unscaled(term: Term) -> Polynomial:
+def _unscaled(term: ProductTerm) -> Polynomial:
     """The term with coefficient 1 as a polynomial."""
     product = poly.constant(1)
     for record, local in enumerate(term.local):
@@ -121,7 +121,7 @@ def _times_bits(product: Polynomial, bits: Iterable[BitAtom]) -> Polynomial:
     return product
 
 
-def _without_triangle(term: Term) -> Polynomial:
+def _without_triangle(term: ProductTerm) -> Polynomial:
     """A term with one of its triangles opened. Raises: DoesNotFactor where that takes no path."""
     numbers: dict[Polynomial, dict[Pair, BitAtom]] = {}
     for bit in term.bits:
@@ -134,13 +134,13 @@ def _without_triangle(term: Term) -> Polynomial:
     equal = next((pair for pair in PAIRS if sides[pair].kind == "equal"), None)
     if equal is None:
         # record 0 < record 1 < record 2 says record 0 < record 2
-        opened = Term(1, term.local, term.bits - {sides[0, 2]})
+        opened = ProductTerm(1, term.local, term.bits - {sides[0, 2]})
         return _unscaled(opened)
     # records `kept` and `gone` are equal, so that the third may be compared with either
     kept, gone = equal
     third = 3 - kept - gone
     away = sides[min(gone, third), max(gone, third)]
-    rest = Term(1, term.local, term.bits - {away})
+    rest = ProductTerm(1, term.local, term.bits - {away})
     moved = relabel(poly.atom(away), {gone: kept, third: third})
     return poly.multiply(_unscaled(rest), moved)
 

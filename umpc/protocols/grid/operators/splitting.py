@@ -28,7 +28,7 @@ from umpc.ustat.normal_form import (
 
 
 @dataclass(frozen=True)
-class Term:
+class ProductTerm:
     """coefficient · Π_r local[r](record r) · Π bits.
 
     Args:
@@ -56,7 +56,7 @@ def written_out(polynomial: Polynomial) -> Polynomial:
     return total
 
 
-def terms_of(polynomial: Polynomial, degree: int) -> tuple[Term, ...]:
+def terms_of(polynomial: Polynomial, degree: int) -> tuple[ProductTerm, ...]:
     """The terms of a polynomial that `written_out` made, with integer coefficients."""
     return tuple(_term(monomial, int(c), degree) for monomial, c in polynomial.terms)
 
@@ -88,7 +88,7 @@ def own_factors(factors: Sequence[tuple[Atom, int]], record: int) -> Monomial:
     return monomial
 
 
-def _term(monomial: Monomial, coefficient: int, degree: int) -> Term:
+def _term(monomial: Monomial, coefficient: int, degree: int) -> ProductTerm:
     own: list[list[tuple[Atom, int]]] = [[] for _ in range(degree)]
     bits: set[BitAtom] = set()
     for factor, power in monomial:
@@ -97,7 +97,7 @@ def _term(monomial: Monomial, coefficient: int, degree: int) -> Term:
         elif isinstance(factor, BitAtom):
             bits.add(factor)
     local = tuple(own_factors(factors, record) for record, factors in enumerate(own))
-    return Term(coefficient, local, frozenset(bits))
+    return ProductTerm(coefficient, local, frozenset(bits))
 
 
 def _factor(factor: Atom) -> Polynomial:
@@ -150,7 +150,7 @@ def _forms_logic_written_out(form: Polynomial) -> Polynomial:
 
 
 def _entangled(form: Polynomial) -> Polynomial | None:
-    """What a bit compares that stands in a product over two records; None where none does."""
+    """Find a comparison in a product over two records, and return what it compares; or None."""
     for monomial, _ in form.terms:
         records = {record for factor, _ in monomial for record in factor.records}
         bits = [factor for factor, _ in monomial if isinstance(factor, BitAtom)]

@@ -17,8 +17,8 @@ import numpy as np
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.intervals import DoesNotFactor
 from umpc.protocols.grid.operators.layout import Layout
-from umpc.protocols.grid.operators.matrix import Entry, Matrix
-from umpc.protocols.grid.operators.splitting import Term
+from umpc.protocols.grid.operators.matrix import Matrix, TableEntry
+from umpc.protocols.grid.operators.splitting import ProductTerm
 from umpc.ustat import polynomial as poly
 from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import BitAtom, Monomial
@@ -27,7 +27,7 @@ TESTS = 2
 """Pairs of vectors that are tried."""
 
 
-def symmetric_matrix(layout: Layout, terms: Sequence[Term]) -> Matrix:
+def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
     """A symmetric matrix with the terms' value on all pairs of records.
 
     Raises: DoesNotFactor where none with integer entries is found.
@@ -53,9 +53,9 @@ def is_symmetric(matrix: Matrix) -> bool:
     return True
 
 
-def _entry(term: Term) -> Entry:
+def _entry(term: ProductTerm) -> TableEntry:
     first, second = term.local
-    return Entry(term.coefficient, first, second, term.bits)
+    return TableEntry(term.coefficient, first, second, term.bits)
 
 
 def _sizes(matrix: Matrix) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def _mixed(count: int, number: int) -> Words:
     return z ^ (z >> np.uint64(31))
 
 
-def _mean_with_transpose(terms: Iterable[Term]) -> list[Entry]:
+def _mean_with_transpose(terms: Iterable[ProductTerm]) -> list[TableEntry]:
     """The entries of (A + Aᵀ)/2. Raises: DoesNotFactor where one is no integer."""
     doubled: dict[tuple[Monomial, Monomial, frozenset[BitAtom]], int] = {}
     for term in terms:
@@ -84,7 +84,7 @@ def _mean_with_transpose(terms: Iterable[Term]) -> list[Entry]:
             doubled[place] = doubled.get(place, 0) + term.coefficient * coefficient
     if any(coefficient % 2 for coefficient in doubled.values()):
         raise DoesNotFactor
-    return [Entry(c // 2, *place) for place, c in doubled.items() if c]
+    return [TableEntry(c // 2, *place) for place, c in doubled.items() if c]
 
 
 def _swapped(bits: Iterable[BitAtom]) -> list[tuple[int, frozenset[BitAtom]]]:

@@ -25,9 +25,9 @@ from umpc.protocols.grid.operators.factoring import Combination, grouped
 from umpc.protocols.grid.operators.form import OwnPart
 from umpc.protocols.grid.operators.layout import Layout
 from umpc.protocols.grid.operators.leg import word
-from umpc.protocols.grid.operators.matrix import Entry, Matrix
+from umpc.protocols.grid.operators.matrix import Matrix, TableEntry
 from umpc.protocols.grid.operators.paths import Arm, Path, paths_of
-from umpc.protocols.grid.operators.splitting import Term, terms_of, written_out
+from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import BitAtom, Monomial, Polynomial
 
@@ -150,8 +150,8 @@ class TripleTerms:
     """A kernel f of three records as paths, with f(r, r, s) and f(r, r, r) as terms."""
 
     paths: tuple[Path, ...]
-    twice: tuple[Term, ...]
-    single: tuple[Term, ...]
+    twice: tuple[ProductTerm, ...]
+    single: tuple[ProductTerm, ...]
 
     @classmethod
     def of(cls, polynomial: Polynomial) -> Self:
@@ -195,7 +195,7 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
         )
         for middle, first, second in grouped(numbered, 3)
     )
-    entries = [Entry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms.twice]
+    entries = [TableEntry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms.twice]
     own = OwnPart(layout, tuple((2 * term.coefficient, term.local[0]) for term in terms.single))
     return TripleForm(layout, products, _both_ways(layout, entries), own, magnitude)
 
@@ -214,11 +214,11 @@ def _middle(
 
 def _arms_of(layout: Layout, known: Sequence[Arm], combination: Combination) -> _Arms:
     return _both_ways(
-        layout, [Entry(c, (), known[key].local, known[key].bits) for key, c in combination]
+        layout, [TableEntry(c, (), known[key].local, known[key].bits) for key, c in combination]
     )
 
 
-def _both_ways(layout: Layout, entries: Sequence[Entry]) -> _Arms:
+def _both_ways(layout: Layout, entries: Sequence[TableEntry]) -> _Arms:
     """A matrix from record 1 to record 0, and its transpose."""
-    turned = [Entry(e.coefficient, e.input, e.output, e.bits) for e in entries]
+    turned = [TableEntry(e.coefficient, e.input, e.output, e.bits) for e in entries]
     return _Arms(Matrix(layout, entries), Matrix(layout, turned, output=1, input=0))
