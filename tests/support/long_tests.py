@@ -187,6 +187,7 @@ LONG = {
         "test_a_demo_of_a_large_epsilon_has_the_budget_that_its_finite_bits_take",
     ),
     "tests/system/test_central.py": ("test_a_demo_over_all_pairs_is_near_the_exact_value",),
+    "tests/system/test_coverage.py": ("test_",),
     "tests/system/test_degrees.py": ("test_every_degree_is_exact_without_noise",),
     "tests/system/test_demo.py": (
         "test_the_noise_of_a_private_demo_is_what_the_report_says",

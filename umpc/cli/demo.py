@@ -63,6 +63,10 @@ SECTIONS = {
 Command = Callable[..., None]
 
 
+DEMO_EDGES = "2n"
+"""The demo is quick. A study file without `edges` takes as many as its budget pays for."""
+
+
 @dataclass(frozen=True)
 class DemoOptions:
     """The options of `umpc demo`. settings: those of the protocol."""
@@ -365,6 +369,8 @@ def _checked_settings(options: DemoOptions) -> dict[str, Any]:
                 f"{shown}; leave it out"
             )
     settings = dict(options.settings)
+    if options.protocol == USUAL:
+        settings.setdefault("edges", DEMO_EDGES)
     if "bins" in settings:
         settings["bins"] = dict(map(_bins, settings["bins"]))
     return settings

@@ -38,29 +38,39 @@ def largest_factor(edges: int, records: int, degree: int) -> Fraction:
         return Fraction(1)
     if degree == 1:
         return Fraction(records - edges, records - 1)
-    linear = _linear(edges, records, degree)
     if degree == 2:
-        return max(linear, _rest_of_pairs(edges, records))
+        return max(factors_of_pairs(edges, records))
+    linear = _linear(edges, records, degree)
     drawn = Fraction(sets - edges, sets - 1)
     return max(linear, drawn * (1 + Fraction(degree + 1, records)))
 
 
 def largest_factor_two_sample(edges: int, zeros: int, ones: int) -> Fraction:
     """The factor of a biregular E between two classes of so many records."""
-    if edges >= zeros * ones:
-        return NONE
-    parts = [_one_more(edges, size) * Fraction(1, edges) for size in (zeros, ones) if size > 1]
-    if min(zeros, ones) > 1:
-        rows, columns = _sharing(edges, zeros), _sharing(edges, ones)
-        disjoint = edges * (edges - 1) - rows - columns
-        rest = (
-            1
-            - Fraction(rows, edges * (ones - 1))
-            - Fraction(columns, edges * (zeros - 1))
-            + Fraction(disjoint, edges * (zeros - 1) * (ones - 1))
-        )
-        parts.append(rest)
-    return max(parts)
+    return max(factors_two_sample(edges, zeros, ones))
+
+
+def factors_of_pairs(edges: int, records: int) -> tuple[Fraction, Fraction]:
+    """The factors of both parts of a kernel of pairs: of single records, and the rest."""
+    return _linear(edges, records, 2), _rest_of_pairs(edges, records)
+
+
+def factors_two_sample(edges: int, zeros: int, ones: int) -> tuple[Fraction, Fraction, Fraction]:
+    """The factors of a kernel's three parts: of the first class, of the second, and the rest."""
+    of_zeros, of_ones = (
+        _one_more(edges, size) * Fraction(1, edges) if size > 1 else NONE for size in (zeros, ones)
+    )
+    if min(zeros, ones) == 1:
+        return of_zeros, of_ones, NONE
+    rows, columns = _sharing(edges, zeros), _sharing(edges, ones)
+    disjoint = edges * (edges - 1) - rows - columns
+    rest = (
+        1
+        - Fraction(rows, edges * (ones - 1))
+        - Fraction(columns, edges * (zeros - 1))
+        + Fraction(disjoint, edges * (zeros - 1) * (ones - 1))
+    )
+    return of_zeros, of_ones, rest
 
 
 def _linear(edges: int, records: int, degree: int) -> Fraction:
