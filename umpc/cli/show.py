@@ -17,6 +17,7 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 
@@ -52,6 +53,8 @@ class ProgressShow:
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
             )
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._bar.start()
