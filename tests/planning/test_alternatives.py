@@ -236,9 +236,9 @@ def test_a_target_that_more_than_can_be_sampled_would_meet_is_planned_without_dr
     assert edges_for_error(attempt.sizes, like, 0.0005) < 1 << 23
     assert edges_for_error(attempt.sizes, like, 0.00006) == attempt.sizes.sets
     assert edges_for_error(attempt.sizes, like, 1e-9) is None
-    large = attempt_over(study.replaced(edges="3000000"), records)
+    large = attempt_over(study.replaced(edges="18000000"), records)
     counts = [cell.count for cell in large.hypergraph.cells.values()]
-    assert sum(counts) == 3_000_000 and predict(large).bytes_offline > 10**8
+    assert sum(counts) == 18_000_000 and predict(large).bytes_offline > 10**8
 
 
 def test_a_table_with_missing_words_and_values_outside_is_read_and_said(file, tmp_path):

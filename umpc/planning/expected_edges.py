@@ -17,8 +17,10 @@ from umpc.errors import LocalProtocolError
 from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
 
-MOST_DRAWN = 1 << 18
+MOST_DRAWN = 1 << 21
 """A larger E is not drawn for a plan."""
+LEAST_DEGREE = 128
+"""A record in so many edges meets records of every node, but for a few."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class ExpectedCell:
 
 def is_expected(sizes: Sizes) -> bool:
     """Whether E is sampled, and too large to be drawn for a plan."""
-    return MOST_DRAWN < sizes.edges < sizes.sets
+    return MOST_DRAWN < sizes.edges < sizes.sets and sizes.max_degree >= LEAST_DEGREE
 
 
 def expected_hypergraph(sizes: Sizes, classes: Sequence[ClassCounts]) -> Hypergraph:
