@@ -279,7 +279,7 @@ def test_what_a_curators_sets_lose_is_that_of_the_families_it_draws(mechanism, e
     )
     sizes, like, bits = sizes_of(study, table), like_of(study, table), bits_of(bytes(32))
     choice, found = CuratorMessages(study).choice(24), []
-    for _ in range(draws):
+    for _ in range(DRAWS):
         rows = permutation(24, bits)[: 24 - 12] if mechanism == "hajek_split" else np.arange(24)
         terms = kernel_terms(
             study.parsed_kernels[0], {name: column[rows] for name, column in table.items()}
