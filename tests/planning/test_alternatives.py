@@ -14,13 +14,16 @@ from tests.support.studies import generator
 from umpc.cli.main import umpc
 from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 from umpc.errors import StudyError
+from umpc.mpc.cost import predict
 from umpc.planning import seconds as planning
 from umpc.planning.alternatives import Alternative, Targets, recommended, turned
+from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import PredictedError
 from umpc.planning.seconds import Seconds
 from umpc.protocols.base.protocol import Variant
 from umpc.protocols.local.settings import CellSettings
 from umpc.protocols.registry import PROTOCOLS, protocol_of
+from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
@@ -93,9 +96,9 @@ CELLS = {
 
 def test_a_file_of_cells_is_turned_to_shared_edges(file):
     study = turn(file(**CELLS), "u-mpc")
-    assert (study.protocol, study.edges, study.noise, study.delta) == (
+    assert study.edges.startswith("up to ")
+    assert (study.protocol, study.noise, study.delta) == (
         "u-mpc",
-        "2n",
         "in_mpc",
         "",
     )
@@ -176,7 +179,8 @@ def test_the_best_that_meets_all_targets_is_recommended():
 
 def test_every_protocol_is_planned_or_the_reason_is_given(file, tmp_path):
     like = ("--like", str(table(tmp_path)), "--delimiter", ";")
-    values, said = plan(str(file()), "--records", RECORDS, *like, "--error", "9")
+    asked = ("--records", RECORDS, *like, "--error", "9")
+    values, said = plan(str(file(edges="2n")), *asked)
     planned = {entry["protocol"].split(",")[0] for entry in values["protocols"]}
     refused = {label.split(",")[0] for label in values["impossible"]}
     assert planned | refused == set(PROTOCOLS) and "planning bell-2pc, pair_laplace" in said
@@ -217,9 +221,33 @@ def test_the_error_is_the_noise_where_all_sets_are_taken(file):
     assert sqrt(values["mse"]) == pytest.approx(values["noise_std"])
 
 
-def test_of_larger_sets_a_bound_is_planned_and_of_their_ratios_nothing(file):
-    values, _ = plan(str(file(statistic="spearman_rho")), "--records", RECORDS)
-    assert values["sampling_std"] > values["noise_std"] > 0
+def test_larger_sets_are_planned_as_pairs_are(file):
+    values, _ = plan(str(file(statistic="spearman_rho", edges="2n")), "--records", RECORDS)
+    assert values["sampling_std"] > 0.5 * values["noise_std"] > 0
+
+
+def test_a_target_that_more_than_can_be_sampled_would_meet_is_planned_without_drawing(file):
+    """Bisection ends where edges can be sampled; the rest is all sets, or nothing."""
+    records = "60000,60000,60000"
+    study = load_study_file(file(edges="2n")).study("coordinator")
+    attempt = attempt_over(study, records)
+    like = reference_table_of(attempt, None, ",")
+    assert edges_for_noise(attempt.sizes, like) > (1 << 26) - 180_000
+    assert edges_for_error(attempt.sizes, like, 0.0005) < 1 << 23
+    assert edges_for_error(attempt.sizes, like, 0.00006) == attempt.sizes.sets
+    assert edges_for_error(attempt.sizes, like, 1e-9) is None
+    large = attempt_over(study.replaced(edges="18000000"), records)
+    counts = [cell.count for cell in large.hypergraph.cells.values()]
+    assert sum(counts) == 18_000_000 and predict(large).bytes_offline > 10**8
+
+
+def test_a_table_with_missing_words_and_values_outside_is_read_and_said(file, tmp_path):
+    path = tmp_path / "like.csv"
+    path.write_text("age,wage\n30,100\n?,7\n500,8\n40,90\n", encoding="utf-8")
+    options = ["--records", RECORDS, "--like", str(path), "--missing", "?"]
+    ended = CliRunner().invoke(umpc, ["plan", str(file(edges="2n")), *options])
+    assert ended.exit_code == 0, ended.output
+    assert "warning: like.csv" in ended.output and "1 records with a missing" in ended.output
 
 
 @pytest.mark.parametrize(

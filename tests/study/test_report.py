@@ -11,10 +11,13 @@ from tests.support.protocols import with_facts
 from tests.support.reports import GINI_STUDY as STUDY
 from tests.support.reports import attempt_over, build_report, shares_of
 from umpc.mpc.cost import predict
+from umpc.study.interval import statistic_of
 from umpc.study.messages import StepBytes
 from umpc.study.report import Measured, Moment, Report, count_online
 from umpc.study.sizes import Sizes
+from umpc.ustat.error_law import ErrorLaw
 from umpc.ustat.estimators import QUANTILE
+from umpc.ustat.intervals import covering_interval
 
 MEASURED = Measured(
     3, [60, 40], {"masked_fields": 80, "open 1": 12, "reveal": 8}, 200, 0.5, 0.25, 1.0, False
@@ -58,9 +61,31 @@ def test_every_number_follows_from_study_and_attempt():
     assert (entry.kernel, entry.epsilon) == (STUDY.kernels[0], 1.0)
     same = (entry.mean, entry.noise_std, entry.sampling_std_bound)
     assert same == (report.estimate, report.noise_std, report.sampling_std_bound)
-    assert (report.low, report.high) == tuple(
+    assert (report.noise_low, report.noise_high) == tuple(
         entry.mean + sign * QUANTILE * entry.noise_std for sign in (-1, 1)
     )
+    assert report.interval_covers == "the value on all pairs of the records"
+    assert report.low < entry.mean < report.high and report.note == ""
+    assert 0 < report.sampling_std <= report.sampling_std_bound
+
+
+def test_the_first_interval_is_for_all_sets_and_holds_noise_and_sampling():
+    """A mean inside its range: the interval is wider than that of the noise alone."""
+    run = attempt_over()
+    report = build_report(STUDY, shares_of(100, 2, run.ring.bytes), run, MEASURED)
+    statistic = statistic_of(STUDY, report.sums)
+    assert (report.low, report.high) == covering_interval("mean", statistic, 45)
+    alone = build_report(
+        with_facts(STUDY, edges="all"),
+        shares_of(225, 2, run.ring.bytes),
+        attempt_over(with_facts(STUDY, edges="all")),
+        MEASURED,
+    )
+    assert alone.estimate == report.estimate and alone.sampling_std == 0
+    (law,) = [entry.noise for entry in statistic.sums]
+    assert (law.std, law.step, law.shape) == (report.noise_std, 0.5 / 20, 1.0 * 2 / 1)
+    half = ErrorLaw([law], [1.0]).central(0.025)[1]
+    assert report.high - report.estimate > half
 
 
 def test_a_total_is_scaled_by_the_number_of_possible_sets():

@@ -253,6 +253,7 @@ LONG = {
         "test_the_study_of_one_pairing_over_four_nodes",
     ),
     "tests/system/test_central.py": ("test_a_demo_over_all_pairs_is_near_the_exact_value",),
+    "tests/system/test_coverage.py": ("test_",),
     "tests/system/test_degrees.py": (
         "test_an_owner_of_triples_that_fails_is_named_and_costs_nothing",
         "test_every_degree_is_exact_without_noise",

@@ -15,7 +15,7 @@ import click
 from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
-from umpc.protocols.registry import chosen_protocol
+from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.settings import keys_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 DELTA = Fraction(1, 1000)
 """The δ that the demo's sites allow beside the study's: finite bits of noise take some of it."""
+DEMO_EDGES = "2n"
+"""The demo is quick. A study file without `edges` takes as many as its budget pays for."""
 NOWHERE = "127.0.0.1:1"
 """The address of a process that is not started yet."""
 
@@ -90,6 +92,8 @@ def _checked_settings(options: DemoOptions) -> dict[str, Any]:
                 f"{shown}; leave it out"
             )
     settings = dict(options.settings)
+    if protocol.name == USUAL:
+        settings.setdefault("edges", DEMO_EDGES)
     if "bins" in settings:
         settings["bins"] = dict(map(_bins, settings["bins"]))
     return settings

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from umpc.cli.show import SETS, evaluated
+from umpc.cli.show import evaluated
 from umpc.errors import ConfigError
 from umpc.protocols.registry import find_protocol
 from umpc.study.grades import HONEST
+from umpc.study.interval import SETS
 from umpc.study.report import Moment, Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
@@ -86,44 +87,45 @@ def _estimate(report: Report) -> list[str]:
         return ['<p class="value">no value</p>', f"<p>{escape(report.note)}</p>"]
     sets = SETS.get(report.degree, "sets")
     noise = find_protocol(report.protocol).describe_noise(report.noise)
+    note = [f"<p>{escape(report.note)}</p>"] if report.note else []
     return [
         f'<p class="value">{report.estimate:.6g}</p>',
-        f"<p>95 % interval of the noise {report.low:.5g} … {report.high:.5g}; standard deviation "
-        f"{report.noise_std:.3g} from noise ({escape(noise)}), and at most "
-        f"{report.sampling_std_bound:.3g} from taking {report.edges:,} of {report.sets:,} "
-        f"{sets}.</p>",
+        f"<p>95 % interval {report.low:.5g} … {report.high:.5g}, for "
+        f"{escape(report.interval_covers)}.</p>",
+        *note,
+        f'<p class="quiet">Standard deviation {report.noise_std:.3g} from noise '
+        f"({escape(noise)}), whose own 95 % interval is {report.noise_low:.5g} … "
+        f"{report.noise_high:.5g}; and at most {report.sampling_std:.3g} from taking "
+        f"{report.edges:,} of {report.sets:,} {sets}.</p>",
         _error_bars(report),
     ]
 
 
 def _error_bars(report: Report) -> str:
-    """A picture of the estimate, its interval from noise, and a wider one with sampling.
-
-    The wider interval adds two standard deviations of sampling at both ends.
-    """
-    value, inner_low, inner_high = report.estimate, report.low, report.high
-    bound = report.sampling_std_bound
-    if value is None or inner_low is None or inner_high is None or bound is None:
+    """A picture of the estimate, its interval, and the interval of the noise alone."""
+    value, inner_low, inner_high = report.estimate, report.noise_low, report.noise_high
+    if value is None or inner_low is None or inner_high is None:
         return ""
-    low = inner_low - 2 * bound
-    high = inner_high + 2 * bound
+    if report.low is None or report.high is None:
+        return ""
+    low, high = min(report.low, inner_low), max(report.high, inner_high)
     if not low < high:
         return ""
 
     def x(at: float) -> float:
         return MARGIN + (WIDTH - 2 * MARGIN) * (at - low) / (high - low)
 
-    outer = x(high) - x(low)
+    outer = x(report.high) - x(report.low)
     inner = x(inner_high) - x(inner_low)
     bars = [
-        f'<rect x="{x(low):.1f}" y="22" width="{outer:.1f}" height="8" fill="#dfe6ec"/>',
+        f'<rect x="{x(report.low):.1f}" y="22" width="{outer:.1f}" height="8" fill="#dfe6ec"/>',
         f'<rect x="{x(inner_low):.1f}" y="20" width="{inner:.1f}" height="12" fill="#8fa8c2"/>',
         f'<circle cx="{x(value):.1f}" cy="26" r="6" fill="#a23b3b"/>',
     ]
     for end in (low, high):
         style = 'y="50" text-anchor="middle" font-size="12"'
         bars.append(f'<text x="{x(end):.1f}" {style}>{end:.4g}</text>')
-    label = "the estimate, the 95 % interval of its noise, and with sampling"
+    label = "the estimate, its 95 % interval, and the interval of its noise alone"
     return f'<svg viewBox="0 0 {WIDTH} 58" role="img" aria-label="{label}">{"".join(bars)}</svg>'
 
 

@@ -51,6 +51,11 @@ Values = dict[str, float | None]
     "--delimiter", default=",", show_default=True, help="The separator of --like's columns."
 )
 @click.option(
+    "--missing",
+    multiple=True,
+    help="A word of --like's table that stands for no value, such as ?. Repeat it for more words.",
+)
+@click.option(
     "--protocols", "compare", is_flag=True, help="Also plan all protocols, and name the best one."
 )
 @click.option(
@@ -76,6 +81,7 @@ def plan(
     bandwidth: float,
     like: Path | None,
     delimiter: str,
+    missing: tuple[str, ...],
     compare: bool,
     error: float | None,
     megabytes: float | None,
@@ -119,7 +125,7 @@ def plan(
     entries = load_study_file(file)
     network = Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
-    table = reference_table_of(attempt, like, delimiter)
+    table = reference_table_of(attempt, like, delimiter, missing, _warn)
     values = _own(attempt, table, network) | _if_honest(entries, attempt, records, table)
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
@@ -133,6 +139,10 @@ def plan(
     _show(f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}", values, over)
     if compare:
         _show_protocols(found, targets, over)
+
+
+def _warn(text: str) -> None:
+    click.echo(f"warning: {text}", err=True)
 
 
 def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:

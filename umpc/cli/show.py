@@ -17,11 +17,13 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
 from umpc.study.grades import HONEST
+from umpc.study.interval import SETS
 from umpc.study.report import Report
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ Line = tuple[str, str, str]
 """A row of the table: what it is, its value, a note."""
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
-SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
 class ProgressShow:
@@ -52,6 +53,8 @@ class ProgressShow:
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
             )
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._bar.start()
@@ -129,8 +132,13 @@ def _estimate(report: Report) -> Iterator[Line]:
     replayed = "replayed: stored shares" if report.replayed else ""
     value = "none" if report.estimate is None else f"{report.estimate:.6g}"
     yield "private estimate", value, replayed
-    if report.note:
+    if report.estimate is None:
         yield "no value, because", "", report.note
+    if report.low is not None and report.high is not None:
+        interval = f"{report.low:.5g} … {report.high:.5g}"
+        yield "95 % interval", interval, f"for {report.interval_covers}"
+        if report.note:
+            yield "", "", report.note
 
 
 def _exact(report: Report, extra: Extra) -> Iterator[Line]:
@@ -150,21 +158,21 @@ def _exact(report: Report, extra: Extra) -> Iterator[Line]:
 
 
 def _errors(report: Report) -> Iterator[Line]:
-    """The estimate's error from noise and from sampling."""
+    """The estimate's errors from noise and from sampling, each by itself."""
     if report.estimate is None:
         return
     protocol = find_protocol(report.protocol)
-    without_noise = protocol.value_without_noise(report.edges == report.sets, _sets(report))
-    interval = f"{report.low:.5g} … {report.high:.5g}"
-    yield "95 % interval, noise", interval, f"for {without_noise}"
     yield (
         "noise, standard deviation",
         f"{report.noise_std:.3g}",
         protocol.describe_noise(report.noise),
     )
+    without_noise = protocol.value_without_noise(report.edges == report.sets, _sets(report))
+    interval = f"{report.noise_low:.5g} … {report.noise_high:.5g}"
+    yield "  noise alone, 95 %", interval, f"for {without_noise}"
     share = "is" if report.edges == report.sets else "is not"
     sampling = f"standard deviation, because E {share} all {_sets(report)}"
-    yield "sampling, at most", f"{report.sampling_std_bound:.3g}", sampling
+    yield "sampling, at most", f"{report.sampling_std:.3g}", sampling
 
 
 def _sums(report: Report) -> Iterator[Line]:

@@ -78,6 +78,11 @@ class DistributedLaplace:
         return self.epsilon / self.sensitivity
 
     @property
+    def shape(self) -> float:
+        """The number of discrete Laplace laws that the sum of all n shares is made of: n/h."""
+        return self.nodes / self.honest
+
+    @property
     def variance(self) -> float:
         """Variance of the sum of all n shares, in squared units: n/h times discrete Laplace's."""
         return self.std * self.std

@@ -183,6 +183,25 @@ class SharedAttempt(Attempt):
                 (owners, cell, size) for owners, cell, size in cells if number * size < cell.count
             ]
 
+    def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
+        """One of many chunks of equal cost, and their number.
+
+        They have as many edges, and their numbers take as many bytes in a frame.
+        """
+        for chunk in self.noise_chunks:
+            yield chunk, 1
+        for owners, cell in self.hypergraph.shared_cells.items():
+            size = self.program.plans[pattern_of(owners)].chunk_edges
+            whole, rest = divmod(cell.count, size)
+            first, end = 0, 1
+            while first < whole:
+                count = min(end, whole) - first
+                yield Chunk(owners, first, first * size, (first + 1) * size), count
+                # a frame's number takes one more byte from each power of 128 on
+                first, end = end, max(end << 7, 1 << 7)
+            if rest:
+                yield Chunk(owners, whole, whole * size, cell.count), 1
+
     def chunks_ahead(self, window: int) -> list[int]:
         """For each node the number of chunks whose material it takes before anybody uses any.
 

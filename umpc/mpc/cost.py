@@ -31,24 +31,27 @@ def predict(attempt: SharedAttempt) -> Cost:
     dealt = 0
     if attempt.needs_dealer:
         dealt += len(nodes) * frame_bytes("node_seed", (), 0, 1, 8 * SEED_BYTES, SEED_BYTES)
-    for chunk in attempt.chunks():
+    for chunk, times in attempt.chunk_groups():
         plan = attempt.plan(chunk)
         for party in plan.everybody:
-            between += _openings(plan, chunk, party, sent)
+            between += _openings(plan, chunk, party, sent, times)
             if attempt.needs_dealer:
-                dealt += _material(plan, chunk, party)
+                dealt += times * _material(plan, chunk, party)
     share = attempt.ring.bytes * len(attempt.study.kernels)
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
     online = tuple(map(sent_by_round, sent))
     return Cost(attempt.rounds, online, revealed, between + dealt, bytes_dealt=dealt)
 
 
-def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes]) -> int:
-    """A party's bytes in the rounds of a chunk: returned for noise, else added to what is sent."""
+def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes], times: int) -> int:
+    """A party's bytes in the rounds of a chunk: returned for noise, else added to what is sent.
+
+    Args: times: how many such chunks there are.
+    """
     offline = 0
     for number in range(1, plan.rounds + 1):
         shape = plan.shape(number, party, chunk.count)
-        size = (plan.parties - 1) * _bytes(shape, chunk.place, chunk.number)
+        size = times * (plan.parties - 1) * _bytes(shape, chunk.place, chunk.number)
         if chunk.noise:
             offline += size
         else:

@@ -4,6 +4,7 @@
 |---|---|
 | `prediction.py` | a hypothetical attempt, from a study and numbers of records |
 | `reference_table.py` | a table like the sites' own, and errors over it |
+| `expected_edges.py` | the cells of a large sampled E, without its edges |
 | `seconds.py` | seconds and memory, from counted delays, bytes and a trial run |
 | `alternatives.py` | the same statistic by every protocol, and the best one for given targets |
 """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,9 @@ import numpy as np
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import verify_nobody
 from umpc.errors import StudyError
+from umpc.mpc.attempt import SharedAttempt
 from umpc.node.records import TableSource, load_records, require_numbers
+from umpc.planning.expected_edges import expected_hypergraph, is_expected
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.registry import attempt_of, protocol_of
@@ -19,10 +23,19 @@ from umpc.study.document import Study
 from umpc.study.sizes import Member
 
 
-def reference_table_of(attempt: Attempt, file: Path | None, delimiter: str) -> ReferenceTable:
+def reference_table_of(
+    attempt: Attempt,
+    file: Path | None,
+    delimiter: str,
+    missing: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda text: None,
+) -> ReferenceTable:
     """A table like the sites' own: a file's records, clipped to the bounds, or uniform records.
 
-    Args: file: a CSV file; None takes uniform records. delimiter: of the file.
+    Args:
+        file: a CSV file; None takes uniform records. delimiter: of the file.
+        missing: words of the file that stand for no value, beside the usual ones.
+        tell: told how many values were clipped, and how many records were left out.
 
     Raises: as `load_records`; NotNumeric.
     """
@@ -36,7 +49,13 @@ def reference_table_of(attempt: Attempt, file: Path | None, delimiter: str) -> R
         return ReferenceTable.of(study, columns, attempt.counts)
     fields = [field.schema() for field in study.fields]
     source = TableSource(file, delimiter)
+    if missing:
+        source = replace(source, missing=(*source.missing, *missing))
     table = require_numbers(load_records(source, fields, node=file.stem), node=file.stem)
+    for misfit in table.misfits:
+        tell(f"{file.name}: {misfit}")
+    if table.dropped:
+        tell(f"{file.name}: {table.dropped} records with a missing value are left out")
     return ReferenceTable.of(study, table.columns, attempt.counts)
 
 
@@ -65,4 +84,7 @@ def attempt_over(study: Study, records: str) -> Attempt:
         commitment = commit(study.hash, node.name, opening)
         members.append(Member(node.name, sum(parts), commitment, bytes(32), first_class))
     protocol_of(study).coordinator(study, verify_nobody).check_sizes(members)
-    return attempt_of(study, members, [opening] * len(members))
+    attempt = attempt_of(study, members, [opening] * len(members))
+    if isinstance(attempt, SharedAttempt) and is_expected(attempt.sizes):
+        attempt.hypergraph = expected_hypergraph(attempt.sizes, attempt.counts)
+    return attempt

@@ -6,9 +6,9 @@ and their squares add up to the mean squared error:
 - *noise*: the standard deviation of the law that makes the release private. It is exact for sums.
   For randomised records it comes from the protocol's own theory.
 - *sampling*: the error from taking E instead of all sets. E is a fixed graph whose vertices are
-  numbered at random. So the variance of a mean over E follows exactly from two things: how many
-  pairs of its edges share a record, and the moments of the kernel over pairs of edges that share a
-  record and over pairs that do not.
+  numbered at random. So the variance of a mean over E follows exactly from two things: the degrees
+  of the graph, and the variances of the kernel's parts over all pairs (`umpc/ustat/moments.py`).
+  For sets of three and more records both variances are estimated from sets drawn at random.
 - *bins*: the bias where records become cells.
 
 Sampling, bins and the noise of randomised records depend on the data, which nobody has beforehand.
@@ -36,9 +36,12 @@ from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of
 
 Floats = NDArray[np.float64]
-MOST_RECORDS = 5000
+MOST_RECORDS = 3000
 """The records whose pairs are all evaluated. From a larger table as many are chosen at random."""
 ROWS_AT_ONCE = 128
+DRAWN = 1 << 17
+"""Sets of three and more records that are drawn from the table."""
+SETS_SEED = bytes(31) + b"\1"
 STEP = 1e-6
 """The step of an estimator's numerical derivatives, relative to its means."""
 
@@ -48,7 +51,7 @@ class PredictedError:
     """The three parts of an error, in the unit of the estimate.
 
     noise, sampling: standard deviations. bins: a bias. sampling_is_bound: whether `sampling` is an
-    upper bound; nothing better is known for sets of three and more records.
+    upper bound, as for a curator's sets of three and more records.
     """
 
     noise: float
@@ -178,9 +181,12 @@ class ReferenceTable:
 
     @cached_property
     def means(self) -> Floats:
-        """(kernels,) each kernel's mean over all sets of records, for degrees 1 and 2."""
+        """(kernels,) each kernel's mean over all sets of records; for larger sets an estimate."""
         if self.study.degree == 2:
             return self.small.spread.means
+        if self.study.degree > 2:
+            drawn: Floats = np.concatenate(self.drawn_sets, axis=1).mean(axis=1)
+            return drawn
         means: Floats = self.values.mean(axis=1)
         return means
 
@@ -192,9 +198,49 @@ class ReferenceTable:
             [kernel.evaluate([self.columns]) * float(kernel.unit) for kernel in kernels]
         )
 
+    @cached_property
+    def drawn_sets(self) -> tuple[Floats, Floats]:
+        """Values of kernels over sets of three and more records, drawn at random.
+
+        Returns: twice (kernels, sets) float64, at most DRAWN sets; two sets in the same place
+        share their first record, and no other.
+        Raises: StudyError where the table has too few records.
+        """
+        degree, records = self.study.degree, self.records
+        words = Stream(SETS_SEED).words
+        places = (words(DRAWN * (2 * degree - 1)) % np.uint64(records)).astype(np.int64)
+        drawn = places.reshape(2 * degree - 1, DRAWN)
+        drawn = drawn[:, (np.diff(np.sort(drawn, axis=0), axis=0) > 0).all(axis=0)]
+        if not drawn.size:
+            raise StudyError(
+                f"the error over sets of {degree} records is estimated from two sets that share "
+                f"one record; give a table of at least {2 * degree - 1} records"
+            )
+        first, second = drawn[:degree], np.concatenate([drawn[:1], drawn[degree:]])
+        return self._values_over(first), self._values_over(second)
+
+    def _values_over(self, sets: NDArray[np.int64]) -> Floats:
+        """(kernels, sets) the kernels' values. sets: (degree, sets) numbers of records."""
+        records = [{name: column[row] for name, column in self.columns.items()} for row in sets]
+        kernels = self.study.parsed_kernels
+        return np.stack([kernel.evaluate(records) * float(kernel.unit) for kernel in kernels])
+
+    def _larger_sets_std(self, sizes: Sizes) -> float:
+        """The standard deviation from taking E, for sets of three and more records.
+
+        What single records explain cancels where all records are in equally many edges. The
+        covariance of sets that share one record shows how much that is.
+        """
+        first, second = (self.slopes @ values for values in self.drawn_sets)
+        variance = float(np.var(np.concatenate([first, second])))
+        shared = float(np.mean((first - first.mean()) * (second - second.mean())))
+        linear = min(variance, max(0.0, sizes.study.degree * shared))
+        left = 1 - sizes.edges / sizes.sets
+        return sqrt(max(0.0, variance - linear) * left / sizes.edges)
+
     @property
     def statistic(self) -> float | None:
-        """The statistic of all sets, for degrees 1 and 2; None where it is undefined, as 0/0."""
+        """The statistic of all sets; None where it is undefined, as 0/0."""
         return self._estimate(self.means)
 
     def _estimate(self, means: Floats) -> float | None:
@@ -222,7 +268,7 @@ class ReferenceTable:
         return np.array(found)
 
     def sampling_std(self, sizes: Sizes) -> float:
-        """The standard deviation from taking E instead of all sets, for degrees 1 and 2.
+        """The standard deviation from taking E instead of all sets.
 
         P pairings are independent of each other, so their variance is a P-th of that of one.
         """
@@ -235,6 +281,8 @@ class ReferenceTable:
             # E is drawn without repetition, from a finite population.
             spread = float(np.var(self.slopes @ self.values)) * n / max(1, n - 1)
             return sqrt(spread / sizes.edges * (1 - sizes.edges / n))
+        if sizes.study.degree > 2:
+            return self._larger_sets_std(sizes)
         first = sizes.first_class
         classes = (first, n - first) if sizes.study.two_sample else (n,)
         return sqrt(self.moments.variance(sizes.edges // draws, classes) / draws)

@@ -38,7 +38,7 @@ from umpc.ustat.clear import Columns
 
 CONNECTION = 6
 CALL = 2
-TRIAL_EDGES = (1 << 12, 1 << 14)
+TRIAL_EDGES = (1 << 10, 1 << 12)
 """Two sizes of the trial. Their difference is the cost of edges, without the fixed cost."""
 TRIAL_RECORDS = 400
 FIXED = (0.02, 0.05, 0.02)

@@ -16,5 +16,6 @@
 | `cost.py` | predicted rounds and bytes |
 | `messages.py` | what coordinator and node say to each other |
 | `frames.py` | one message between nodes, as it travels |
+| `interval.py` | the interval for the statistic on all sets, from what was released |
 | `report.py` | the result: estimate, errors, cost |
 """

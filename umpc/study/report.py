@@ -12,6 +12,7 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
 from umpc.study.frames import STEPS
+from umpc.study.interval import Limits, covers_all_sets, estimated
 from umpc.study.messages import StepBytes
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
@@ -81,6 +82,9 @@ class SumReport:
     """One released sum: the mean of its kernel over E plus noise.
 
     epsilon: the part of ε that it took. The errors are in the unit of the mean.
+    sampling_std_bound: of the mean over E instead of all sets, whatever the records are.
+    noise_step: the distance of the mean's possible values; 0 where they have no grid.
+    noise_shape: of the noise's law (`umpc/ustat/error_law.py`); 1 for the Laplace law.
     noise_std_if_honest: what noise_std would be in grade honest; None where grades cost nothing.
     """
 
@@ -90,6 +94,8 @@ class SumReport:
     noise_std: float
     sampling_std_bound: float
     noise_std_if_honest: float | None = None
+    noise_step: float = 0.0
+    noise_shape: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -98,11 +104,16 @@ class Report:
 
     estimate: what the study's estimator makes of the released means; None where that cannot be
         told, and `note` says why.
+    low, high: the 95 % interval for what `interval_covers` says: noise and the sampling of E
+        together (`umpc/ustat/intervals.py`).
     noise_std: the estimate's standard deviation from the noise, in its own unit.
     noise_std_if_honest: the same with the same setting of the noise in grade honest.
-    low, high: the 95 % interval from the noise. The value on all sets may lie outside.
-    sampling_std_bound: an upper bound of the standard deviation from taking E instead of all sets
-        (Sinh & Ramon 2025, D.1: E_inc).
+    noise_low, noise_high: the 95 % interval of the noise alone, for the value on the sampled sets.
+    sampling_std: the standard deviation from taking E instead of all sets, at most, given the
+        released means.
+    sampling_std_bound: the same without the released means, which is larger (Sinh & Ramon 2025,
+        D.1: E_inc).
+    note: why there is no value, or what the interval does not cover; else empty.
     epsilon: against replacing one record.
     adversary, promise: the grade of the promise, and the promise in one sentence.
     coins: what a committee's noise is made of: "transfers", or "dealt" by the dealer; "none" where
@@ -125,6 +136,10 @@ class Report:
     noise_std_if_honest: float | None
     low: float | None
     high: float | None
+    interval_covers: str
+    noise_low: float | None
+    noise_high: float | None
+    sampling_std: float | None
     sampling_std_bound: float | None
     note: str
     sums: list[SumReport]
@@ -185,10 +200,12 @@ def report_of(
     delta: Fraction,
     measured: Measured,
     cost: Cost = NO_COST,
+    limits: Limits | None = None,
 ) -> Report:
     """The report, from what was released of each sum.
 
     Args:
+        limits: what the interval covers, where that is not the value on all sets.
         run: the attempt; for a replay the sizes alone, because its seed is not known.
         delta: δ of the release. cost: what was predicted; nothing for a replay.
     """
@@ -196,13 +213,8 @@ def report_of(
     sizes = run.sizes if isinstance(run, Attempt) else run
     members = attempt.members if attempt else ()
     online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
-    result = estimate(
-        study.estimator,
-        [entry.mean for entry in sums],
-        [entry.noise_std for entry in sums],
-        [entry.sampling_std_bound for entry in sums],
-        sizes.sets,
-    )
+    result, covering = estimated(study, sums, sizes.sets)
+    limits = limits or Limits(covers_all_sets(study))
     return Report(
         study=study.name,
         statistic=study.statistic,
@@ -210,10 +222,14 @@ def report_of(
         estimate=result.value,
         noise_std=result.noise_std,
         noise_std_if_honest=_noise_if_honest(study, sums, sizes),
-        low=result.low,
-        high=result.high,
+        low=covering.low,
+        high=covering.high,
+        interval_covers=limits.covers,
+        noise_low=result.low,
+        noise_high=result.high,
+        sampling_std=covering.sampling_std,
         sampling_std_bound=result.sampling_std_bound,
-        note=result.note,
+        note=result.note or limits.note,
         sums=sums,
         protocol=study.protocol,
         noise=study.noise,

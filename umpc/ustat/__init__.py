@@ -16,6 +16,10 @@
 | `kernel.py` | a kernel with everything that follows from it and its schema |
 | `statistics/` | the library, from the mean to Bergsma and Dassios' tau* |
 | `estimators.py` | ratios, totals and entropies of the released means, with their errors |
+| `intervals.py` | the interval for the statistic on all sets: noise and sampling together |
+| `error_law.py` | the law of noise and sampling together |
+| `joint_values.py` | the values that several kernels have on the same records |
+| `design.py` | how much of a kernel's variance is left in its mean over E, at most |
 | `moments.py` | the exact variance of a mean over randomly numbered pairs |
 | `local.py` | polynomials of one owner's records, which the owner evaluates alone |
 | `words.py` | uniform numbers from the joint seed's stream |

@@ -52,7 +52,7 @@ def exact_interval(
         return None
     lows: list[Fraction] = []
     highs: list[Fraction] = []
-    for records in _points(domains):
+    for records in points_of(domains):
         value = evaluate_exact(expression, schema, records)
         if normal is not None:
             _require_equal(value, normal, records)
@@ -90,7 +90,7 @@ def domains_of(expression: Expression, schema: Schema) -> dict[Field, range]:
     return domains
 
 
-def _points(domains: Mapping[Field, range]) -> Iterator[list[Columns]]:
+def points_of(domains: Mapping[Field, range]) -> Iterator[list[Columns]]:
     """All points, in chunks: one Columns per record; row j of each is point j."""
     points = prod(len(domain) for domain in domains.values())
     size = 1 + max((field.record for field in domains), default=-1)

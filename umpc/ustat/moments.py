@@ -2,16 +2,21 @@
 
 `sampling.balanced`, `biregular` and each pairing of `matchings` are fixed graphs whose vertices
 are numbered at random. The mean over such a graph has the expectation of the mean over all pairs.
-Its variance depends on the table only through the mean products of the kernel's deviations over
-pairs of edges that are equal, that share a record, or that share none.
+Its variance is a weighted sum of the variances of the kernel's parts (Hoeffding 1948, for a finite
+population): functions of one record, and a rest whose sums over the pairs of each record are 0. The
+weights follow from the graph (`design.py`), so the parts of a smaller table like it will do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
+
+from umpc.ustat.design import factors_of_pairs, factors_two_sample
 
 
 @dataclass(frozen=True)
@@ -39,29 +44,40 @@ class Spread:
     def moments(self, slopes: NDArray[np.float64]) -> Moments:
         """The moments of the linear combination Σ slope · kernel. slopes: (kernels,)."""
         mean = float(slopes @ self.means)
-        ends = _ends(len(self.at))
-        sizes = tuple(sums.shape[1] for sums in self.at)
-        # Σ (f − U)² over all pairs
-        same = float(slopes @ self.products @ slopes) - self.count * mean**2
-        shared = []
-        for sums, possible in zip(self.at, _sharing_pairs(sizes), strict=True):
-            # by record, Σ (f − U) over its pairs; its square also counts each pair with itself
-            around = slopes @ sums - ends * self.count * mean / sums.shape[1]
-            shared.append((float(around @ around) - ends * same) / max(1.0, possible))
-        return Moments(same / self.count, tuple(shared))
+        sizes = [sums.shape[1] for sums in self.at]
+        # the mean of (f − U)² over all pairs
+        same = max(0.0, float(slopes @ self.products @ slopes) / self.count - mean**2)
+        linear = []
+        for number, size in enumerate(sizes):
+            others = sizes[1 - number] if len(sizes) == 2 else size - 1
+            around = slopes @ self.at[number] - mean * others
+            if len(sizes) == 2:
+                linear.append(float(np.mean((around / others) ** 2)))
+            elif size > 2:
+                # Σ over the pairs of x of (f − U) is (n − 2)·g(x), where f − U = g(x) + g(y) + h
+                own = float(np.mean((around / (size - 2)) ** 2))
+                linear.append(2 * own * (size - 2) / (size - 1))
+            else:
+                linear.append(0.0)
+        return Moments(tuple(linear), max(0.0, same - sum(linear)))
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Means of (f_S − U)(f_T − U) over ordered pairs of edges S, T of one table, in squared values.
+    """The variances of the kernel's parts over all pairs of one table, in squared values.
 
     Args:
-        same: the mean where S = T.
-        shared: the mean where S and T share one record of this class; one entry without classes.
+        linear: of the functions of one record, for each class; one entry without classes.
+        rest: of the part whose sums over the pairs of each record are 0.
     """
 
-    same: float
-    shared: tuple[float, ...]
+    linear: tuple[float, ...]
+    rest: float
+
+    @property
+    def same(self) -> float:
+        """The variance of the kernel over all pairs."""
+        return sum(self.linear) + self.rest
 
     def variance(self, edges: int, sizes: tuple[int, ...]) -> float:
         """The variance of the mean over a graph whose vertices are numbered at random.
@@ -70,50 +86,23 @@ class Moments:
             edges: the graph's edges; its degrees are as equal as possible.
             sizes: the records of each class.
         """
-        ends = _ends(len(sizes))
-        adjacent = [_sharing_in_graph(ends * edges, size) for size in sizes]
-        return self._variance(edges, adjacent, sizes)
+        factors: tuple[Fraction, ...]
+        if len(sizes) == 2:
+            factors = factors_two_sample(edges, *sizes)
+        else:
+            factors = factors_of_pairs(edges, *sizes)
+        parts = (*self.linear, self.rest)
+        return (
+            sum(part * float(factor) for part, factor in zip(parts, factors, strict=True)) / edges
+        )
 
     def variance_of_part(self, part: int, records: int) -> float:
         """The variance of the mean over all pairs of `part` of the records, chosen at random."""
-        edges = part * (part - 1) // 2
-        return self._variance(edges, [2.0 * edges * (part - 2)], (records,))
-
-    def _variance(self, edges: int, adjacent: list[float], sizes: tuple[int, ...]) -> float:
-        """The variance for a graph with these numbers of neighbouring edges.
-
-        Args: adjacent: for each class, the ordered pairs of edges that share a record.
-        """
-        count, possible = _pairs(sizes), _sharing_pairs(sizes)
-        # over all pairs of edges the products add up to 0, which gives their mean for disjoint ones
-        disjoint = count * (count - 1.0) - sum(possible)
-        products = count * self.same + np.dot(possible, self.shared)
-        rest = -products / disjoint if disjoint else 0.0
-        total = (
-            edges * self.same
-            + np.dot(adjacent, self.shared)
-            + (edges * (edges - 1.0) - sum(adjacent)) * rest
-        )
-        return max(0.0, float(total) / edges**2)
-
-
-def _ends(classes: int) -> int:
-    """An edge's records of one class: 2 without classes, 1 with two classes."""
-    return 3 - classes
-
-
-def _pairs(sizes: tuple[int, ...]) -> int:
-    """The number of all edges."""
-    return sizes[0] * sizes[1] if len(sizes) == 2 else sizes[0] * (sizes[0] - 1) // 2
-
-
-def _sharing_pairs(sizes: tuple[int, ...]) -> list[float]:
-    """For each class, the ordered pairs of all edges that share exactly one record of it."""
-    others = [sizes[1] - 1, sizes[0] - 1] if len(sizes) == 2 else [2 * (sizes[0] - 2)]
-    return [float(_pairs(sizes)) * each for each in others]
-
-
-def _sharing_in_graph(ends: int, vertices: int) -> float:
-    """Σ d·(d − 1) over degrees d that add up to `ends` and differ by at most 1."""
-    each, more = divmod(ends, vertices)
-    return float(vertices * each * (each - 1) + more * 2 * each)
+        n = records
+        own = self.linear[0] * (n - 1) / (2 * max(1, n - 2))
+        varying = 4 * own * (n - part) / (part * (n - 1))
+        if n < 4 or part < 2:
+            return varying
+        edges = comb(part, 2)
+        left = 1 - 2 * (part - 2) / (n - 2) + comb(part - 2, 2) / comb(n - 2, 2)
+        return varying + self.rest * max(0.0, left) / edges

@@ -19,6 +19,7 @@ may come twice.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from math import comb, lcm
 
 import numpy as np
@@ -43,14 +44,16 @@ __all__ = [
 ]
 
 _RULE = re.compile(r"0*[1-9][0-9]{0,17}[np]?")
+UP_TO = "up to "
+"""A rule that begins so asks for all edges, or for about as many as the number that follows."""
 
 
 def edge_count(rule: str, records: int, degree: int = 2) -> int:
     """|E| for a study's rule.
 
     Args:
-        rule: "all", a multiple of n such as "2n", pairings of all records such as "1p", or a
-            number.
+        rule: "all", a multiple of n such as "2n", pairings of all records such as "1p", a number,
+            or "up to 500000": all edges, or about so many with equal degrees, but at least 2n.
         records: n, of all nodes together.
         degree: records of an edge.
 
@@ -65,7 +68,8 @@ def edge_count(rule: str, records: int, degree: int = 2) -> int:
     total = comb(records, degree)
     pairings = pairings_of(rule)
     if pairings is None:
-        return _count(rule, records, total, f"{records} records have only {total} sets of {degree}")
+        there_are = f"{records} records have only {total} sets of {degree}"
+        return _count(rule, records, total, there_are, Fraction(records, degree))
     if degree != 2:
         raise StudyError(
             f'edges = "{rule}" pairs the records, and the statistic is over {degree}; ask for "2n"'
@@ -95,13 +99,17 @@ def two_sample_edge_count(rule: str, zeros: int, ones: int) -> int:
         )
     total = zeros * ones
     there_are = f"{zeros} records of class 0 and {ones} of class 1 have only {total} pairs"
-    return _count(rule, zeros + ones, total, there_are)
+    return _count(rule, zeros + ones, total, there_are, Fraction(min(zeros, ones)))
 
 
-def _count(rule: str, records: int, total: int, there_are: str) -> int:
+def _count(rule: str, records: int, total: int, there_are: str, each: Fraction) -> int:
+    """|E|. Args: each: the edges for which each record is in one more."""
     number, unit = read_rule(rule)
-    if number is None:
+    if number is None or (unit == UP_TO and total <= number):
         return total
+    if unit == UP_TO:
+        # equal degrees, for the noise is that of the largest; and never fewer than 2n
+        return min(total, max(2 * records, int(int(number / each) * each)))
     count = number * (records if unit == "n" else 1)
     if count > total and not unit:
         raise StudyError(f"edges = {count}, but {there_are}; ask for fewer or all")
@@ -111,16 +119,20 @@ def _count(rule: str, records: int, total: int, there_are: str) -> int:
 def read_rule(rule: str) -> tuple[int | None, str]:
     """The number in a study's rule, and what it counts.
 
-    Returns: the number, or None for all edges; and "n" for records, "p" for pairings, "" for edges.
+    Returns: the number, or None for all edges; and "n" for records, "p" for pairings, "" for edges,
+    UP_TO for the most edges.
     Raises: StudyError where the rule is unreadable.
     """
     if rule == "all":
         return None, ""
-    if not _RULE.fullmatch(rule):
+    most = rule.removeprefix(UP_TO)
+    if not _RULE.fullmatch(most) or (most != rule and most[-1] in "np"):
         raise StudyError(
             f'edges must be "all", a multiple of n such as "2n", pairings of all records such as '
-            f'"1p", or a positive number; got {rule[:40]!r}'
+            f'"1p", a positive number, or "up to" and a number; got {rule[:40]!r}'
         )
+    if most != rule:
+        return int(most), UP_TO
     number = rule.rstrip("np")
     return int(number), rule[len(number) :]
 

@@ -129,7 +129,7 @@ def run_and_check(study: Study, tables, label: str) -> Simulated:
         bounds,
         run.attempt.sizes.sets,
     )
-    assert (report.estimate, report.low, report.high, report.note) == (
+    assert (report.estimate, report.noise_low, report.noise_high, report.note) == (
         value.value,
         value.low,
         value.high,

@@ -82,18 +82,20 @@ def test_what_is_possible_survives_its_bytes(changes):
     [
         (1, "1", "distributed"),
         (2, "1", "in_mpc"),
-        (16, "1", "in_mpc"),
-        (17, "1", "distributed"),
+        (17, "1", "in_mpc"),
+        (64, "1", "in_mpc"),
+        (65, "1", "distributed"),
         (2, str(MOST_EPSILON_IN_MPC), "in_mpc"),
         (2, str(MOST_EPSILON_IN_MPC + Fraction(1, 1000)), "distributed"),
         (2, "no number", "distributed"),
     ],
 )
 def test_the_usual_noise_is_drawn_in_mpc_by_few_nodes_for_a_small_epsilon(nodes, epsilon, noise):
-    assert usual_settings({}, nodes, epsilon) == {"noise": noise}
-    assert find_protocol("u-mpc").read_settings({}, nodes, epsilon) == UMpcSettings(noise=noise)
+    assert usual_settings({}, nodes, epsilon) == {"noise": noise, "edges": ""}
+    found = find_protocol("u-mpc").read_settings({}, nodes, epsilon)
+    assert found == UMpcSettings(noise=noise, edges="")
 
 
 def test_the_noise_that_a_file_names_is_not_replaced():
     for noise in ("distributed", "skellam"):
-        assert usual_settings({"noise": noise}, 2, "1") == {"noise": noise}
+        assert usual_settings({"noise": noise}, 2, "1") == {"noise": noise, "edges": ""}

@@ -17,6 +17,7 @@ from umpc.protocols.u_mpc.sums import noisy_sums, sampling_bound
 from umpc.study.document import Study
 from umpc.study.report import Measured, Report
 from umpc.study.sizes import Sizes
+from umpc.ustat.design import largest_factor, largest_factor_two_sample
 from umpc.ustat.sampling import balanced
 
 
@@ -106,8 +107,12 @@ def test_the_sampling_bound_counts_sets_of_the_studys_degree(degree, edges):
     report = report_over(study)
     total, count, width = comb(10, study.degree), report.edges, 10 * study.degree
     assert (report.sets, report.degree) == (total, study.degree)
-    expected = sqrt(width**2 * (total - count) / (4 * count * (total - 1)))
+    factor = float(largest_factor(count, 10, degree))
+    expected = sqrt(width**2 * factor / (4 * count))
     assert report.sampling_std_bound == pytest.approx(expected)
+    drawn = (total - count) / (total - 1)
+    assert drawn <= factor * (1 + 1e-12) or degree == 1, "sets drawn one by one are no better"
+    assert factor <= drawn * (1 + (degree + 1) / 10) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("edges", ["3", "1n", "all"])
@@ -117,9 +122,8 @@ def test_the_sampling_bound_of_two_samples_counts_pairs_across_the_classes(edges
     report = report_over(study, (4, 6), first=(3, 1))
     total, count = 4 * 6, report.edges
     assert (report.sets, report.first_class_by_node) == (total, [3, 1])
-    assert report.sampling_std_bound == pytest.approx(
-        sqrt(10**2 * (total - count) / (4 * count * (total - 1)))
-    )
+    factor = float(largest_factor_two_sample(count, 4, 6))
+    assert report.sampling_std_bound == pytest.approx(sqrt(10**2 * factor / (4 * count)))
 
 
 @pytest.mark.parametrize("counts", [(4, 6), (1, 1), (2, 0)])

@@ -18,6 +18,7 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError
 from umpc.study.document import Study
 from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 
@@ -79,6 +80,10 @@ class OneMessage(ABC):
         Everything is possible unless a protocol says otherwise.
         """
         return -inf, inf
+
+    def limits(self) -> Limits | None:
+        """The value that the report's interval covers; None for the value on all sets."""
+        return None
 
     @abstractmethod
     def predicted_std(self, columns: Columns, first: int) -> float:

@@ -61,7 +61,8 @@ class OneMessageCoordinator(CoordinatorSide):
         if not low <= estimate.value <= high:
             raise impossible(self.study, f"every possible estimate {within(low, high)}")
         one = sum_report(self.study, estimate)
-        return report_of(self.study, [one], run, self.study.exact_delta, measured, cost)
+        delta = self.study.exact_delta
+        return report_of(self.study, [one], run, delta, measured, cost, self._messages.limits())
 
     def _estimate(
         self, messages: Sequence[bytes], counts: Sequence[ClassCounts]

@@ -19,10 +19,10 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.interval import SETS
 
 TRIAL_RECORDS = 1000
 """The records of a trial run."""
-SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 
 
 class OneMessageProtocol(StudyProtocol):

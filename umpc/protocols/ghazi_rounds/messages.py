@@ -20,6 +20,7 @@ from umpc.errors import EncodingError, LocalProtocolError, TooFewRecords
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.ghazi_rounds.mechanism import GhaziRounds, asked
 from umpc.protocols.local.estimate import LocalEstimate
+from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 
@@ -105,6 +106,9 @@ class RoundsMessages(OneMessage):
     def quantised(self, columns: Columns, first: int) -> float:
         """The statistic of the records' cells, which the estimate is near to."""
         return self.protocol.vectors.cells.quantised(columns)
+
+    def limits(self) -> Limits | None:
+        return self.protocol.vectors.cells.limits()
 
 
 def _totals(counts: Sequence[ClassCounts]) -> list[int]:

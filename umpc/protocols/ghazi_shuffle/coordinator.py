@@ -121,7 +121,8 @@ class ShuffleCoordinator(CoordinatorSide):
             raise impossible(self.study, limit)
         one = sum_report(self.study, self._messages.aggregate(first, second))
         delta = delta_of_mixing(self.study.exact_epsilon)
-        return report_of(self.study, [one], run, delta, measured, cost)
+        limits = self._messages.protocol.cells.limits()
+        return report_of(self.study, [one], run, delta, measured, cost, limits)
 
     def _heap(self, messages: ShuffleMessages, place: int) -> np.ndarray:
         try:

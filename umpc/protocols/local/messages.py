@@ -17,6 +17,8 @@ from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
+from umpc.protocols.local.quantisation import limits_of_bins
+from umpc.study.interval import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 
@@ -44,6 +46,9 @@ class CellMessages(OneMessage):
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         return sqrt(self.protocol.predicted_mse(columns))
+
+    def limits(self) -> Limits | None:
+        return self.protocol.cells.limits()
 
     def quantised(self, columns: Columns, first: int) -> float:
         return self.protocol.cells.quantised(columns)
@@ -75,6 +80,9 @@ class ClassMessages(OneMessage):
     def predicted_std(self, columns: Columns, first: int) -> float:
         positives, negatives = by_classes(columns, first)
         return sqrt(self.protocol.predicted_mse(negatives, positives))
+
+    def limits(self) -> Limits | None:
+        return limits_of_bins([(self.protocol.field, 1 << self.protocol.levels)])
 
     def quantised(self, columns: Columns, first: int) -> float:
         """The AUC of the scores' bins, where ties count half."""

@@ -16,7 +16,7 @@ kernel (15), except for cells that share a bin of a field: there, a comparison i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -27,6 +27,7 @@ import numpy as np
 from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers
+from umpc.study.interval import Limits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema
@@ -230,6 +231,12 @@ class Quantiser:
             rows = (rows[:, :, None] * own[:, None, : axis.size]).reshape(len(distinct), -1)
         return rows, weights
 
+    def limits(self) -> Limits | None:
+        """The value that an interval covers; None if each value of each field has its own bin."""
+        return limits_of_bins(
+            (axis.field, axis.size) for axis in self.axes if not isinstance(axis, Points)
+        )
+
     def quantised(self, columns: Columns) -> float:
         """The U-statistic of the quantised records, averaged over their rounding.
 
@@ -240,6 +247,27 @@ class Quantiser:
         n = int(weights.sum())
         own = np.einsum("i,ij,ij->", weights, rows @ self.matrix, rows)
         return float((total @ self.matrix @ total - own) / (n * (n - 1)))
+
+
+def limits_of_bins(bins: Iterable[tuple[FieldSchema, int]]) -> Limits | None:
+    """The value that an interval covers where some fields have fewer bins than values.
+
+    Nobody knows the bias of such bins without the data, so the report says where it is.
+
+    Args: bins: fields with their numbers of bins.
+    """
+    coarse = []
+    for field, size in bins:
+        values = field.upper_units - field.lower_units + 1
+        if size < values:
+            coarse.append(f"{field.name} has {size} bins for {values:,} values")
+    if not coarse:
+        return None
+    return Limits(
+        "the value on the records' bins",
+        f"the bins' own error is not in the interval: {', '.join(coarse)}; one bin for each value, "
+        f"or bins that are finer where records differ, make it smaller",
+    )
 
 
 def record_count(columns: Columns, axes: Sequence[Bins | Points]) -> int:

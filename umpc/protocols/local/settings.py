@@ -25,6 +25,8 @@ MOST_CELLS = 2048
 MOST_LEVELS = 20
 """The limit of `bell_auc.py`."""
 USUAL_BINS = 4
+FEW_VALUES = 8
+"""A field of at most so many values has a bin for each."""
 USUAL_LEVELS = 4
 
 
@@ -40,7 +42,10 @@ class CellSettings(
 
     bins: Annotated[
         tuple[FieldBins, ...],
-        describe("Each field's number of bins (default: 4), or cut points known beforehand."),
+        describe(
+            "Each field's number of bins, or cut points known beforehand. The default is 4, or "
+            "one bin for each value where there are at most 8."
+        ),
     ] = ()
     rounding: Annotated[str, describe("How values become bins.", *ROUNDINGS)] = "simple"
 
@@ -118,9 +123,10 @@ def with_usual_bins(study: Study) -> Study:
 
 
 def usual_bins(field: FieldSchema) -> FieldBins:
-    """Bins of equal width, without a look at the data; each category is a bin."""
+    """Bins of equal width, without a look at the data; each category and each of few values."""
     values = field.upper_units - field.lower_units + 1
-    return FieldBins(field.name, len(field.categories) or min(USUAL_BINS, values))
+    is_each = field.categories or values <= FEW_VALUES
+    return FieldBins(field.name, values if is_each else USUAL_BINS)
 
 
 def check_auc(study: Study) -> None:

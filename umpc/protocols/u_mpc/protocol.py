@@ -20,6 +20,7 @@ from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.noise_binding import delta_of_sums, noise_of_sums, shared_attempt
 from umpc.protocols.u_mpc.settings import UMpcSettings, check_settings, usual_settings
@@ -61,6 +62,11 @@ class UMpc(StudyProtocol):
 
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries if adversary == HONEST else {"noise": "distributed", **entries}
+
+    def complete(self, study: Study) -> Study:
+        if study.settings_as(UMpcSettings).edges:
+            return study
+        return study.replaced(edges=usual_edges(study))
 
     def check(self, study: Study) -> None:
         check_settings(study)

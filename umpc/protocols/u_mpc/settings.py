@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import msgspec
 
 from umpc.errors import KernelError, StudyError
-from umpc.mpc.masked.committee_coins import ALL_MEMBERS
 from umpc.study.document import Study
 from umpc.study.grades import LYING_NODES
 from umpc.study.parts import Participant, exact
@@ -34,6 +33,11 @@ INSTEAD = (
 """The advice where lying nodes have no bound."""
 SHOWN = 80
 """Characters of a kernel's text that a refusal shows."""
+USUAL_COMMITTEE = 64
+"""Up to this number of nodes the usual noise is drawn by a committee.
+
+All of N nodes are its members where all but one may collude. Then every two of them set up
+transfers, which takes about a tenth of a second each."""
 MOST_EPSILON_IN_MPC = 16
 """Above this ε, the δ of finite bits would mean nothing."""
 
@@ -49,6 +53,7 @@ class UMpcSettings(
 ):
     """The noisy sum over E is released.
 
+    edges: empty stands for the usual number, which depends on the kernels (`edge_budget.py`).
     noise: "distributed", where every node adds its own, so much that the honest nodes' suffices; or
         "in_mpc", where a committee draws it under shares, just as much as is needed, and nobody
         knows it. With a delta also "skellam", distributed for all sums together, and "binomial",
@@ -65,13 +70,14 @@ class UMpcSettings(
         str,
         describe(
             "Sets to average over: a number, a multiple of n such as 2n, 1p for one pairing of "
-            "all records, or all."
+            "all records, all, or up to 500000 for all or about so many. Without edges a study "
+            "file asks for up to as many as cost 100 MB."
         ),
     ] = "2n"
     noise: Annotated[
         str,
         describe(
-            "How the noise is drawn. The default is in_mpc for 2 to 16 nodes and an ε of at most "
+            "How the noise is drawn. The default is in_mpc for 2 to 64 nodes and an ε of at most "
             "16 in grade honest, and distributed otherwise.",
             *NOISES,
         ),
@@ -111,7 +117,7 @@ class UMpcSettings(
 
 
 def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict[str, Any]:
-    """A file's entries with the usual noise, if they name none.
+    """A file's entries with the usual noise, if they name none; and edges to be completed.
 
     The usual noise is drawn inside MPC for few nodes, except where ε is so large that the δ of
     finite bits would mean nothing.
@@ -120,8 +126,8 @@ def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict
         small = exact(epsilon, "epsilon") <= MOST_EPSILON_IN_MPC
     except StudyError:
         small = False
-    usual = "in_mpc" if 2 <= nodes <= ALL_MEMBERS and small else "distributed"
-    return {"noise": usual, **entries}
+    usual = "in_mpc" if 2 <= nodes <= USUAL_COMMITTEE and small else "distributed"
+    return {"noise": usual, "edges": "", **entries}
 
 
 def check_settings(study: Study) -> None:

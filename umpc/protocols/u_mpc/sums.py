@@ -12,6 +12,7 @@ import numpy as np
 from umpc.crypto.ring import Ring
 from umpc.study.report import SumReport
 from umpc.study.sizes import Sizes
+from umpc.ustat.design import largest_factor, largest_factor_two_sample
 from umpc.ustat.sampling import pairings_of
 
 
@@ -46,6 +47,8 @@ def sum_reports(
             epsilon=float(epsilon),
             noise_std=law.std * float(kernel.unit) / sizes.edges,
             sampling_std_bound=sampling_bound(float(kernel.interval.width), sizes),
+            noise_step=float(kernel.unit) / sizes.edges,
+            noise_shape=float(getattr(law, "shape", 1)),
             noise_std_if_honest=law_if_honest.std * float(kernel.unit) / sizes.edges,
         )
         for total, kernel, epsilon, law, law_if_honest in rows
@@ -71,35 +74,17 @@ def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> 
 
 
 def sampling_bound(width: float, sizes: Sizes) -> float:
-    """The square root of a bound of the variance from taking E.
+    """The largest standard deviation from taking E instead of all sets, whatever the records are.
 
-    The bound is (Δf)²/(4|E|) times the part that is left of it. P pairings are independent of each
-    other, so their bound is P times smaller than that of one pairing.
+    The variance of a kernel of this width is at most width²/4, and a mean over E keeps at most
+    factor/|E| of it (`umpc/ustat/design.py`). P pairings are independent of each other, so their
+    variance is P times smaller than that of one pairing.
     """
-    draws = pairings_of(sizes.study.edges) or 1
-    left = _left(sizes.edges // draws, sizes)
+    draws = pairings_of(sizes.study.edges)
+    edges = sizes.edges // (draws or 1)
+    if sizes.study.two_sample:
+        factor = largest_factor_two_sample(edges, *sizes.classes)
+    else:
+        factor = largest_factor(edges, sizes.records, sizes.study.degree)
     # In this order no factor leaves the floats' range, however many sets there are.
-    return width * sqrt(float(left) / (4 * sizes.edges))
-
-
-def _left(edges: int, sizes: Sizes) -> Fraction:
-    """The part of the variance that is left when edges are drawn without repetition.
-
-    For sets, and for pairs of two classes, it is (C − |E|)/(C − 1), where C is the number of
-    possible ones (Sinh & Ramon 2025, D.1, E_inc, for edges drawn one by one without repetition).
-
-    Pairs in a balanced E are not drawn one by one: let d = 2|E|/n. Hoeffding's decomposition splits
-    the variance of f over all pairs in two parts. In g(x) + g(y) everything cancels, except that
-    a = d − ⌊d⌋ of the records are in one pair more. In the rest h, whose sums over the pairs of a
-    record are 0, pairs that share a record have the covariance −σ²/(n − 2), and disjoint pairs have
-    σ²/C(n − 2, 2). The larger of both factors holds for any mixture.
-    """
-    n = sizes.records
-    if sizes.study.degree == 2 and not sizes.study.two_sample and n > 3:
-        degree = Fraction(2 * edges, n)
-        more = degree - degree.numerator // degree.denominator
-        one_more = n * n * more * (1 - more) / (2 * (n - 2) * edges)
-        return max((n - 1 - degree) / (n - 3), one_more)
-    if sizes.sets > 1:
-        return Fraction(sizes.sets - edges, sizes.sets - 1)
-    return Fraction(0)
+    return width * sqrt(float(factor) / (4 * sizes.edges))

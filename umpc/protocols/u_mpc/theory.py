@@ -11,7 +11,7 @@ from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.sums import Law
-from umpc.study.sizes import Sizes
+from umpc.study.sizes import MAX_SAMPLED, MAX_SAMPLED_LARGER, Sizes
 from umpc.ustat.estimators import estimate
 
 
@@ -28,8 +28,6 @@ def error_of_sums(
     laws = noise_of_sums(sizes) if laws is None else laws
     units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
     stds = [law.std * unit for law, unit in zip(laws, units, strict=True)]
-    if study.degree > 2:
-        return _of_larger_sets(sizes, stds)
     released = estimate(study.estimator, list(table.means), stds, [0.0] * len(stds), sizes.sets)
     if released.value is None and table.statistic is not None:
         raise StudyError(f"the report is expected to have {released.note}")
@@ -37,56 +35,67 @@ def error_of_sums(
     return PredictedError(noise, table.sampling_std(sizes))
 
 
-def _of_larger_sets(sizes: Sizes, stds: Sequence[float]) -> PredictedError:
-    """Only a bound of the sampling error is known, and only for one mean. Raises: StudyError."""
-    study = sizes.study
-    if study.estimator != "mean":
-        raise StudyError(
-            f"the error of {study.statistic!r} is not predicted: it is a {study.estimator} of "
-            f"larger sets"
-        )
-    if sizes.edges == sizes.sets:
-        return PredictedError(stds[0], 0.0, sampling_is_bound=True)
-    bound = float(study.parsed_kernels[0].interval.width) / (2 * sqrt(sizes.edges))
-    return PredictedError(stds[0], bound, sampling_is_bound=True)
-
-
 def edges_for_noise(sizes: Sizes, table: ReferenceTable) -> int:
-    """The least |E| of which the sampling error is at most the noise.
+    """The least |E| of which the sampling error is at most the noise, if so many can be sampled.
 
     More edges gain little, fewer lose much. For degree 1 or 2 and equal degrees the noise hardly
-    depends on |E|, because one record is in as many more edges as there are more of them.
+    depends on |E|, because one record is in as many more edges as there are more of them. Where
+    more edges would be needed than can be sampled, these are as many as can.
     """
-    return _least_edges(sizes, lambda error: error.sampling <= error.noise, table)
+
+    def suffices(error: PredictedError) -> bool:
+        return error.sampling <= error.noise
+
+    return _least_edges(sizes, suffices, table) or _most_sampled(sizes)
 
 
 def edges_for_error(sizes: Sizes, table: ReferenceTable, error: float) -> int | None:
-    """The least |E| whose root mean squared error is at most this; None if all sets are too few."""
-    whole = sizes.study.replaced(edges="all")
-    if error_of_sums(replace(sizes, study=whole), table).mse > error**2:
-        return None
-    return _least_edges(sizes, lambda found: found.mse <= error**2, table)
+    """The least |E| whose root mean squared error is at most this; None if all sets are too few.
+
+    All sets are asked for where more than can be sampled are needed.
+    """
+    if found := _least_edges(sizes, lambda found: found.mse <= error**2, table):
+        return found
+    whole = replace(sizes, study=sizes.study.replaced(edges="all"))
+    return sizes.sets if error_of_sums(whole, table).mse <= error**2 else None
+
+
+def _most_sampled(sizes: Sizes) -> int:
+    """The most edges that can be sampled, with equal degrees; all sets if they are no more."""
+    most = MAX_SAMPLED if sizes.study.degree <= 2 else MAX_SAMPLED_LARGER
+    if sizes.sets <= most:
+        return sizes.sets
+    each = _edges_of_a_degree(sizes)
+    return int(int(most / each) * each) or most
+
+
+def _edges_of_a_degree(sizes: Sizes) -> Fraction:
+    """The edges for which each record, of the smaller class, is in one more."""
+    if sizes.study.two_sample:
+        return Fraction(min(sizes.classes))
+    return Fraction(sizes.records, sizes.study.degree)
 
 
 def _least_edges(
     sizes: Sizes, suffices: Callable[[PredictedError], bool], table: ReferenceTable
-) -> int:
-    """The least |E| that suffices, by bisection over δ_max."""
-    first, others = sizes.classes
-    if sizes.study.two_sample:
-        each = Fraction(min(first, others))
-    else:
-        each = Fraction(sizes.records, sizes.study.degree)
-    low = 0
-    high = ceil(sizes.sets / each)
+) -> int | None:
+    """The least |E| that suffices, by bisection over δ_max; None if none that can be sampled."""
+    each = _edges_of_a_degree(sizes)
+    most = _most_sampled(sizes)
 
     def edges(degree: int) -> int:
-        return min(sizes.sets, int(degree * each))
+        return min(most, int(degree * each))
 
+    def is_enough(count: int) -> bool:
+        study = sizes.study.replaced(edges=str(count))
+        return suffices(error_of_sums(replace(sizes, study=study), table))
+
+    low, high = 0, ceil(most / each)
+    if not is_enough(edges(high)):
+        return None
     while high - low > 1:
         middle = (low + high) // 2
-        study = sizes.study.replaced(edges=str(edges(middle)))
-        if suffices(error_of_sums(replace(sizes, study=study), table)):
+        if is_enough(edges(middle)):
             high = middle
         else:
             low = middle

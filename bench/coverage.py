@@ -1,0 +1,271 @@
+"""How often the first interval of a report holds the statistic: `python -m bench.coverage`.
+
+A simulated study draws E with the sampler and the noise from its law, evaluates the kernels in the
+clear, and makes the released means and the interval of a report from them. The table stays; E and
+the noise are new in every study. `--runs` studies are made for each statistic, protocol and size of
+E. The columns are the share of intervals that hold the value on all sets; the share of intervals of
+the noise alone that hold it; and half the interval's mean length in standard deviations of the
+estimate (1.96 for a normal error whose law is known).
+
+A value is withheld where a denominator drowns; such studies are counted beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.table import show
+from umpc.crypto.prg import Stream
+from umpc.protocols.bell_2pc.noise_binding import noise_of_pairs
+from umpc.protocols.bell_2pc.settings import BellTwoPcSettings
+from umpc.protocols.u_mpc.noise_binding import noise_of_sums
+from umpc.protocols.u_mpc.settings import UMpcSettings
+from umpc.protocols.u_mpc.sums import sum_reports
+from umpc.study.document import Study
+from umpc.study.interval import estimated, statistic_of
+from umpc.study.parts import FieldText, Participant
+from umpc.study.sizes import Sizes
+from umpc.ustat.combinations import every_subset
+from umpc.ustat.estimators import estimate
+from umpc.ustat.intervals import is_covered
+from umpc.ustat.sampling import balanced, biregular, matchings, pairings_of
+from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.text import to_text
+
+RUNS = 2000
+RECORDS = 60
+FIRST = 24
+"""Records of the first class, where there are classes."""
+EPSILON = "4"
+NODES = 3
+WHOLE = 50
+"""Of so many studies one makes the whole interval, for its length."""
+STATISTICS: Mapping[str, tuple[str, ...]] = {
+    "kendall_tau": ("x", "y"),
+    "kendall_tau_b": ("x", "y"),
+    "goodman_kruskal_gamma": ("x", "y"),
+    "gini_mean_difference": ("x",),
+    "covariance": ("x", "y"),
+    "wilcoxon_signed_rank": ("z",),
+    "renyi_entropy": ("y",),
+    "auc": ("x",),
+    "auc_private": ("x", "positive"),
+    "spearman_rho": ("x", "y"),
+}
+EDGES = {"u-mpc": ("1n", "2n", "10n"), "bell-2pc": ("1p", "2p", "2n")}
+TWO_SAMPLE_EDGES = ("40", "2n", "10n")
+FIELDS = {
+    "x": FieldText("x", "0", "40"),
+    "y": FieldText("y", "1", "5"),
+    "z": FieldText("z", "-10", "30"),
+    "positive": FieldText("positive", "0", "1"),
+}
+LABEL = FieldText.of_categories("label", ["case", "control"], public=True)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One statistic by one protocol over one size of E."""
+
+    study: Study
+    records: int = RECORDS
+    first: int = FIRST
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.study, self.records, self.first if self.study.two_sample else 0, NODES)
+
+
+def cases(names: Sequence[str] = tuple(STATISTICS)) -> Iterator[Case]:
+    """All cases of these statistics."""
+    for name in names:
+        for protocol, rules in EDGES.items():
+            statistic = LIBRARY[name]
+            if protocol == "bell-2pc" and statistic.degree != 2:
+                continue
+            for rule in TWO_SAMPLE_EDGES if statistic.sampling == "two_sample" else rules:
+                yield Case(study_of(name, protocol, rule))
+
+
+def study_of(name: str, protocol: str, edges: str) -> Study:
+    """A study of three nodes."""
+    statistic = LIBRARY[name]
+    columns = STATISTICS[name]
+    fields = [FIELDS[column] for column in columns]
+    if statistic.sampling == "two_sample":
+        fields.append(LABEL)
+    nodes = tuple(Participant(f"node-{number}", "") for number in range(NODES))
+    dealer = Participant("dealer", "")
+    return Study(
+        name="coverage",
+        statistic=name,
+        kernels=tuple(map(to_text, statistic.expressions(columns))),
+        fields=tuple(fields),
+        epsilon=EPSILON,
+        max_colluding=1,
+        coordinator="coordinator",
+        nodes=nodes,
+        degree=statistic.degree,
+        estimator=statistic.estimator,
+        sampling=statistic.sampling,
+        settings=BellTwoPcSettings(edges=edges)
+        if protocol == "bell-2pc"
+        else UMpcSettings(edges=edges, dealer=dealer),
+    )
+
+
+def table_of(rng: np.random.Generator, records: int) -> dict[str, NDArray[np.int64]]:
+    """Skewed and dependent columns with ties: (records,) each, the first class first."""
+    base = rng.gamma(2.0, 5.0, records)
+    x = np.clip(base, 0, 40).astype(np.int64)
+    y = np.clip(5 - rng.geometric(0.5, records) + (base > 12), 1, 5).astype(np.int64)
+    z = np.clip(rng.normal(4, 8, records), -10, 30).astype(np.int64)
+    positive = (rng.random(records) < 0.2 + 0.4 * (base > 10)).astype(np.int64)
+    x[:FIRST] = np.clip(x[:FIRST] + 4, 0, 40)
+    return {"x": x, "y": y, "z": z, "positive": positive}
+
+
+@dataclass(frozen=True)
+class Found:
+    """Shares of studies. withheld: without a value. length: half, in standard deviations."""
+
+    covered: float
+    by_noise: float
+    withheld: int
+    length: float
+
+
+def measure(case: Case, runs: int, seed: int) -> Found:
+    """Make so many simulated studies of a case."""
+    rng = np.random.default_rng(seed)
+    table = table_of(rng, case.records)
+    study, sizes = case.study, case.sizes
+    every = means_over(study, table, all_sets(case))
+    zeros = [0.0] * len(every)
+    truth = estimate(study.estimator, list(every), zeros, zeros, sizes.sets).value
+    if truth is None:
+        raise ValueError(f"{study.statistic} has no value on this table")
+    covered, by_noise, values, lengths = 0, 0, [], []
+    for run in range(runs):
+        released = release(case, table, rng)
+        result, interval = (
+            estimated(study, released, sizes.sets)
+            if run % WHOLE == 0
+            else (
+                estimate(
+                    study.estimator,
+                    [entry.mean for entry in released],
+                    [entry.noise_std for entry in released],
+                    [0.0] * len(released),
+                    sizes.sets,
+                ),
+                None,
+            )
+        )
+        if result.value is None or result.low is None or result.high is None:
+            continue
+        values.append(result.value)
+        by_noise += result.low <= truth <= result.high
+        holds = is_covered(study.estimator, statistic_of(study, released), sizes.sets, truth)
+        covered += holds
+        if interval and interval.low is not None and interval.high is not None:
+            lengths.append((interval.high - interval.low) / 2)
+    std = float(np.std(values)) or 1.0
+    many = max(1, len(values))
+    return Found(covered / many, by_noise / many, runs - len(values), float(np.mean(lengths)) / std)
+
+
+def release(case: Case, table: Mapping[str, NDArray[np.int64]], rng: np.random.Generator):
+    """The released sums of one study, over an E and a noise of their own."""
+    sizes = case.sizes
+    totals = totals_over(case.study, table, draw_edges(case, rng))
+    if case.study.protocol == "bell-2pc":
+        laws = noise_of_pairs(sizes)
+        noise = [
+            int(laplace(rng, float(law.coins.log_ratio), 1.0, law.pairs).sum()) for law in laws
+        ]
+    else:
+        laws = noise_of_sums(sizes)
+        noise = [int(laplace(rng, float(law.log_ratio), law.shape, 1)[0]) for law in laws]
+    noisy = [total + drawn for total, drawn in zip(totals, noise, strict=True)]
+    return sum_reports(sizes, noisy, laws)
+
+
+def laplace(
+    rng: np.random.Generator, log_ratio: float, shape: float, count: int
+) -> NDArray[np.int64]:
+    """Differences of two negative binomials: discrete Laplace for shape 1."""
+    chance = -np.expm1(-log_ratio)
+    drawn = rng.negative_binomial(shape, chance, (2, count))
+    difference: NDArray[np.int64] = drawn[0] - drawn[1]
+    return difference
+
+
+def draw_edges(case: Case, rng: np.random.Generator) -> NDArray[np.int64]:
+    """E, as the sampler of a run draws it: (edges, k) numbers of records."""
+    words = Stream(rng.bytes(32)).words
+    study, sizes = case.study, case.sizes
+    if study.two_sample:
+        ones = case.records - case.first
+        return biregular(case.first, ones, sizes.edges, words) + np.array([0, case.first])
+    pairings = pairings_of(study.edges)
+    if pairings is not None:
+        return matchings(case.records, pairings, words)
+    return balanced(case.records, sizes.edges, words, study.degree)
+
+
+def all_sets(case: Case) -> NDArray[np.int64]:
+    if case.study.two_sample:
+        zeros, ones = np.arange(case.first), np.arange(case.first, case.records)
+        return np.stack(np.meshgrid(zeros, ones, indexing="ij"), axis=-1).reshape(-1, 2)
+    return every_subset(case.records, case.study.degree)
+
+
+def totals_over(
+    study: Study, table: Mapping[str, NDArray[np.int64]], edges: NDArray[np.int64]
+) -> list[int]:
+    """Each kernel added up over these sets, in units."""
+    records = [
+        {field.name: table[field.name][column] for field in study.fields if field.name in table}
+        for column in edges.T
+    ]
+    return [int(kernel.evaluate(records).sum()) for kernel in study.parsed_kernels]
+
+
+def means_over(
+    study: Study, table: Mapping[str, NDArray[np.int64]], edges: NDArray[np.int64]
+) -> list[float]:
+    totals = totals_over(study, table, edges)
+    units = [float(kernel.unit) for kernel in study.parsed_kernels]
+    return [total * unit / len(edges) for total, unit in zip(totals, units, strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.coverage", description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, help="Studies of each case.")
+    parser.add_argument("--only", nargs="*", default=list(STATISTICS), help="Statistics.")
+    parser.add_argument("--seed", type=int, default=14)
+    given = parser.parse_args()
+    rows = []
+    least = 1.0
+    for number, case in enumerate(cases(given.only)):
+        found = measure(case, given.runs, given.seed + number)
+        least = min(least, found.covered)
+        name = [case.study.statistic, case.study.protocol, case.study.edges]
+        shares = [f"{found.covered:.1%}", f"{found.by_noise:.1%}", f"{found.length:.2f}"]
+        rows.append([*name, *shares, str(found.withheld)])
+        print(" ".join(rows[-1]), flush=True)
+    columns = ["statistic", "protocol", "E", "covered", "noise alone", "half length", "withheld"]
+    show("Coverage of the first interval", columns, rows)
+    error = sqrt(0.05 * 0.95 / given.runs)
+    print(f"least coverage {least:.1%}; due 95 % - 1, with a standard error of {error:.2%}")
+
+
+if __name__ == "__main__":
+    main()

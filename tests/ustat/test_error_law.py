@@ -1,0 +1,74 @@
+"""umpc.ustat.error_law: quantiles against exact sums of probabilities."""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+from scipy import signal, stats
+
+from umpc.ustat.error_law import POINTS, REACH, SLACK, Draws, ErrorLaw, Noise, whole_draws
+
+TAIL = 0.025
+WIDER = 2.2 * SLACK * 2 * REACH / POINTS
+"""Standard deviations by which both quantiles together are rounded outward, at most."""
+
+
+def difference(shape: float, q: float, most: int = 4000) -> np.ndarray:
+    """The law of a difference of two negative binomials, from −most to most."""
+    own = stats.nbinom.pmf(np.arange(most + 1), shape, 1 - q)
+    return signal.fftconvolve(own, own[::-1])
+
+
+def std_of(shape: float, q: float) -> float:
+    return sqrt(2 * shape * q) / (1 - q)
+
+
+@pytest.mark.parametrize("shape", [1, 1.5, 3])
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 2.0, 6.0])
+def test_noise_alone_has_the_quantiles_of_its_exact_law(shape, epsilon):
+    q = exp(-epsilon)
+    law = difference(shape, q)
+    places = np.arange(len(law)) - len(law) // 2
+    least = places[np.searchsorted(np.cumsum(law), TAIL)]
+    std = std_of(shape, q) / 7
+    low, high = ErrorLaw([Noise(std, 1 / 7, shape)], [1.0]).central(TAIL)
+    assert -high == pytest.approx(low, abs=1e-6 * std)
+    assert least / 7 - WIDER * std <= low <= least / 7, "and the atom itself is inside"
+
+
+def test_without_a_grid_the_law_is_laplace_and_for_many_nodes_normal():
+    low, _ = ErrorLaw([Noise(3.0)], [2.0]).central(TAIL)
+    assert low == pytest.approx(6 * stats.laplace(scale=sqrt(0.5)).ppf(TAIL), rel=0.02)
+    low, _ = ErrorLaw([Noise(3.0, shape=1e6)], [-2.0]).central(TAIL)
+    assert low == pytest.approx(6 * stats.norm.ppf(TAIL), rel=0.02)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
+def test_draws_of_two_values_are_binomial(share):
+    draws = Draws(-share, 1 - share, share * (1 - share), 200)
+    low, high = ErrorLaw([Noise(1e-9)], [1.0], draws).central(TAIL)
+    exact = stats.binom.ppf([TAIL, 1 - TAIL], 200, share) / 200 - share
+    assert low <= exact[0] and exact[1] <= high
+    assert high - low <= exact[1] - exact[0] + 2 * WIDER * draws.std
+
+
+def test_draws_of_three_values_have_their_variance_and_noise_adds_its_own():
+    draws = Draws(-2.0, 1.0, 0.5, 50)
+    assert draws.std == pytest.approx(0.1)
+    law = ErrorLaw([Noise(0.3), Noise(0.4)], [1.0, -0.5], draws)
+    assert law.std == pytest.approx(sqrt(0.09 + 0.04 + 0.01))
+    rng = np.random.default_rng(14)
+    chances = [0.5 / 6, 1 - 0.5 / 6 - 0.5 / 3, 0.5 / 3]
+    counts = rng.multinomial(50, chances, 400_000)
+    drawn = counts @ np.array([-2.0, 0.0, 1.0]) / 50
+    drawn += rng.laplace(scale=0.3 / sqrt(2), size=len(drawn))
+    drawn += rng.laplace(scale=0.2 / sqrt(2), size=len(drawn))
+    low, high = law.central(TAIL)
+    assert [low, high] == pytest.approx(np.quantile(drawn, [TAIL, 1 - TAIL]), rel=0.04)
+
+
+def test_no_error_has_no_width_and_draws_are_whole_where_it_matters():
+    assert ErrorLaw([Noise(0.0)], [1.0]).central(TAIL) == (0.0, 0.0)
+    assert whole_draws(0.4) == 1 and whole_draws(7.9) == 7 and whole_draws(1e9 + 0.5) > 1e9

@@ -1,0 +1,125 @@
+"""umpc.ustat.intervals: what an interval holds, against exact intervals and linear programs."""
+
+from __future__ import annotations
+
+from math import inf, log2, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from umpc.ustat.error_law import Noise
+from umpc.ustat.estimators import ESTIMATORS
+from umpc.ustat.intervals import (
+    ReleasedSum,
+    Statistic,
+    covering_interval,
+    is_covered,
+    largest_square,
+    sampling_std,
+)
+
+SHARE = np.array([[0.0], [1.0]])
+GAMMA = np.array([[-1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+TAU_B = np.array([[-1, 1, 1], [0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 1, 1]], dtype=float)
+CASES = {
+    "mean": ([0.3], SHARE),
+    "total": ([0.3], SHARE),
+    "collision_entropy": ([0.3], SHARE),
+    "ratio": ([0.2, 0.6], GAMMA),
+    "geometric_ratio": ([0.2, 0.6, 0.5], TAU_B),
+}
+SETS = 1770
+
+
+def statistic(name: str, noise: float = 0.01, edges: float = 600) -> Statistic:
+    means, points = CASES[name]
+    sums = []
+    for mean, column in zip(means, points.T, strict=True):
+        low, high = float(column.min()), float(column.max())
+        bound = (high - low) / 2 / sqrt(edges) if edges else 0.0
+        sums.append(ReleasedSum(mean, Noise(noise), low, high, bound))
+    return Statistic(sums, points)
+
+
+def test_every_estimator_is_tested():
+    assert CASES.keys() == ESTIMATORS.keys()
+
+
+@pytest.mark.parametrize("hits", [0, 1, 3, 60, 300, 600])
+def test_without_noise_a_share_has_clopper_and_pearsons_interval(hits):
+    one = Statistic([ReleasedSum(hits / 600, Noise(1e-9), 0.0, 1.0, 0.5 / sqrt(600))], SHARE)
+    low, high = covering_interval("mean", one, SETS)
+    exact = stats.beta.ppf([0.025, 0.975], [hits or 1, hits + 1], [601 - hits, 600 - hits or 1])
+    below, above = (0.0 if hits == 0 else exact[0]), (1.0 if hits == 600 else exact[1])
+    width = above - below
+    assert low <= below + 1e-3 * width and above - 1e-3 * width <= high
+    assert high - low <= 1.06 * width
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_interval_holds_the_estimate_and_both_errors(name):
+    """It is wider than each error's own, and narrower than their sum."""
+    both = covering_interval(name, statistic(name), SETS)
+    noise = covering_interval(name, statistic(name, edges=0), SETS)
+    sampling = covering_interval(name, statistic(name, noise=1e-9), SETS)
+    widths = [high - low for low, high in (both, noise, sampling)]
+    assert max(widths[1:]) < widths[0] < sum(widths[1:])
+    assert both[0] < noise[0] < noise[1] < both[1]
+    std = sampling_std(name, statistic(name), SETS)
+    assert widths[2] == pytest.approx(2 * 1.96 * std, rel=0.1)
+    assert sampling_std(name, statistic(name, edges=0), SETS) == 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_covered_values_are_those_between_the_ends(name):
+    found = statistic(name)
+    low, high = covering_interval(name, found, SETS)
+    for value, inside in ((low, True), (high, True), (low, False), (high, False)):
+        inward = 0.01 * (high - low) * (1 if value == low else -1)
+        shift = inward if inside else -inward
+        assert is_covered(name, found, SETS, value + shift) == inside, (value, inside)
+
+
+def test_transformed_means_have_transformed_intervals():
+    low, high = covering_interval("mean", statistic("mean"), SETS)
+    assert covering_interval("total", statistic("total"), SETS) == (low * SETS, high * SETS)
+    found = covering_interval("collision_entropy", statistic("collision_entropy"), SETS)
+    assert found == (-log2(high), -log2(low))
+
+
+def test_a_denominator_of_either_sign_may_not_bound_the_ratio():
+    sums = [
+        ReleasedSum(0.5, Noise(0.001), -1, 1, 0.3),
+        ReleasedSum(0.1, Noise(0.001), -1, 1, 0.3),
+    ]
+    corners = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
+    assert inf in map(abs, covering_interval("ratio", Statistic(sums, corners), SETS))
+
+
+def by_program(values, others, boxes) -> float | None:
+    equal = np.array([np.ones(len(values)), values])
+    less = np.concatenate([others.T, -others.T])
+    limits = [high for _, high in boxes] + [-low for low, _ in boxes]
+    found = optimize.linprog(-(values**2), less, limits, equal, [1, 0])
+    return -found.fun if found.status == 0 else None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-0.9, 0.9), st.floats(0.05, 1), st.floats(0.05, 1), st.floats(0, 0.3))
+def test_the_largest_variance_is_that_of_a_linear_program(theta, first, second, near):
+    values = TAU_B @ np.array([1.0, -theta / 2, -theta / 2])
+    boxes = [(max(0.0, mean - near), min(1.0, mean + near)) for mean in (first, second)]
+    expected = by_program(values, TAU_B[:, 1:], boxes)
+    found = largest_square(values, TAU_B[:, 1:], boxes, 99.0)
+    assert found == pytest.approx(99.0 if expected is None else expected, abs=1e-6)
+
+
+def test_known_ties_narrow_the_interval_of_gamma():
+    """Given the share of untied pairs s, the variance is at most s·(1 − γ²)."""
+    found = statistic("ratio", noise=1e-6)
+    assert sampling_std("ratio", found, SETS) == pytest.approx(
+        sqrt(0.6 * (1 - 1 / 9) / 600) / 0.6, rel=0.08
+    )

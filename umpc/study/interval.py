@@ -1,0 +1,112 @@
+"""The first interval of a report: for the statistic on all sets of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite
+from typing import Protocol
+
+from umpc.study.document import Study
+from umpc.ustat.error_law import Noise
+from umpc.ustat.estimators import Estimate, estimate
+from umpc.ustat.intervals import Floats, ReleasedSum, Statistic, covering_interval, sampling_std
+from umpc.ustat.joint_values import joint_values
+
+SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
+"""The plural name of a set of so many records."""
+UNBOUNDED = (
+    "no value: with the sampling of E a denominator cannot be told from zero; take more edges"
+)
+
+
+class MeanAndErrors(Protocol):
+    """A released sum, as a report has it."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def noise_std(self) -> float: ...
+    @property
+    def noise_step(self) -> float: ...
+    @property
+    def noise_shape(self) -> float: ...
+    @property
+    def sampling_std_bound(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where an interval is not for the value on all sets.
+
+    covers: the value that it is for. note: how far that can be from the value on all sets.
+    """
+
+    covers: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Covering:
+    """The interval for the statistic that was asked for, in the estimate's unit.
+
+    low, high: None where there is no value. sampling_std: of the sampling of E, at most, given the
+    released means.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    sampling_std: float | None = None
+
+
+NOTHING = Covering()
+
+
+def covers_all_sets(study: Study) -> str:
+    """The value that an interval over all sets of the records is for."""
+    if study.degree == 1:
+        return "the value on all records"
+    classes = " of the two classes" if study.two_sample else " of the records"
+    return f"the value on all {SETS.get(study.degree, 'sets')}{classes}"
+
+
+def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[Estimate, Covering]:
+    """The statistic of the released means with the errors of its noise, and the first interval.
+
+    Args: sets: the number of possible sets.
+    """
+    result = estimate(
+        study.estimator,
+        [entry.mean for entry in sums],
+        [entry.noise_std for entry in sums],
+        [entry.sampling_std_bound for entry in sums],
+        sets,
+    )
+    if result.value is None:
+        return result, NOTHING
+    statistic = statistic_of(study, sums)
+    low, high = covering_interval(study.estimator, statistic, sets)
+    if not (isfinite(low) and isfinite(high)):
+        return Estimate(None, None, None, None, None, UNBOUNDED), NOTHING
+    return result, Covering(low, high, sampling_std(study.estimator, statistic, sets))
+
+
+def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> Statistic:
+    """The released means with the ranges of their kernels."""
+    released = [
+        ReleasedSum(
+            mean=entry.mean,
+            noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape),
+            low=float(kernel.interval.low),
+            high=float(kernel.interval.high),
+            sampling=entry.sampling_std_bound,
+        )
+        for entry, kernel in zip(sums, study.parsed_kernels, strict=True)
+    ]
+    return Statistic(released, _points(study))
+
+
+@lru_cache(maxsize=16)
+def _points(study: Study) -> Floats:
+    return joint_values(study.parsed_kernels)

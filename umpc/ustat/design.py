@@ -1,0 +1,106 @@
+"""How much of a kernel's variance is left in its mean over E: exactly, for the worst table.
+
+E is a fixed graph whose vertices are numbered at random (`sampling.py`). Let σ² be the variance of
+the kernel over all sets of the table's records. Then
+
+    Var(mean over E) <= factor · σ² / |E|.
+
+The factor depends on |E| and the numbers of records alone. Hoeffding's decomposition writes a
+kernel as a sum of orthogonal parts, and a random numbering keeps them uncorrelated (Hoeffding 1948,
+for a finite population). So the variance is a weighted sum of the parts' variances, and the largest
+weight bounds it. Some table attains the bound.
+
+| part, for pairs | its covariance over two edges that share a record, or none |
+|---|---|
+| g(x) + g(y) | only records that are in one edge more than others count |
+| h, whose sums over the pairs of a record are 0 | −σ²/(n − 2), and σ²/C(n − 2, 2) |
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+NONE = Fraction(0)
+
+
+def largest_factor(edges: int, records: int, degree: int) -> Fraction:
+    """The factor of a balanced E over records without classes, for any degree.
+
+    For three and more records the pairs of edges that share two records depend on the search of
+    `levelling.py`. Their part is bounded by that of sets drawn one by one without repetition, times
+    1 + (k + 1)/n (`tests/ustat/test_design.py` compares it with the sampler's own edges).
+    """
+    sets = comb(records, degree)
+    if edges >= sets:
+        return NONE
+    if edges == 1:
+        return Fraction(1)
+    if degree == 1:
+        return Fraction(records - edges, records - 1)
+    if degree == 2:
+        return max(factors_of_pairs(edges, records))
+    linear = _linear(edges, records, degree)
+    drawn = Fraction(sets - edges, sets - 1)
+    return max(linear, drawn * (1 + Fraction(degree + 1, records)))
+
+
+def largest_factor_two_sample(edges: int, zeros: int, ones: int) -> Fraction:
+    """The factor of a biregular E between two classes of so many records."""
+    return max(factors_two_sample(edges, zeros, ones))
+
+
+def factors_of_pairs(edges: int, records: int) -> tuple[Fraction, Fraction]:
+    """The factors of both parts of a kernel of pairs: of single records, and the rest."""
+    return _linear(edges, records, 2), _rest_of_pairs(edges, records)
+
+
+def factors_two_sample(edges: int, zeros: int, ones: int) -> tuple[Fraction, Fraction, Fraction]:
+    """The factors of a kernel's three parts: of the first class, of the second, and the rest."""
+    of_zeros, of_ones = (
+        _one_more(edges, size) * Fraction(1, edges) if size > 1 else NONE for size in (zeros, ones)
+    )
+    if min(zeros, ones) == 1:
+        return of_zeros, of_ones, NONE
+    rows, columns = _sharing(edges, zeros), _sharing(edges, ones)
+    disjoint = edges * (edges - 1) - rows - columns
+    rest = (
+        1
+        - Fraction(rows, edges * (ones - 1))
+        - Fraction(columns, edges * (zeros - 1))
+        + Fraction(disjoint, edges * (zeros - 1) * (ones - 1))
+    )
+    return of_zeros, of_ones, rest
+
+
+def _linear(edges: int, records: int, degree: int) -> Fraction:
+    """The factor of kernels that add up one function of each record."""
+    if records == degree:
+        return NONE
+    varying = _one_more(degree * edges, records)
+    return varying * Fraction(records - 1, edges * degree * (records - degree))
+
+
+def _one_more(ends: int, records: int) -> Fraction:
+    """Var(Σ d·g) / Var(g), where degrees d add up to `ends` and differ by at most 1."""
+    more = ends % records
+    return Fraction(more * (records - more), records - 1)
+
+
+def _rest_of_pairs(edges: int, records: int) -> Fraction:
+    """The factor of kernels of pairs whose sums over the pairs of each record are 0."""
+    if records < 4:
+        return NONE
+    adjacent = _sharing(2 * edges, records)
+    disjoint = edges * (edges - 1) - adjacent
+    return (
+        1
+        - Fraction(adjacent, edges * (records - 2))
+        + Fraction(disjoint, edges * comb(records - 2, 2))
+    )
+
+
+def _sharing(ends: int, records: int) -> int:
+    """Σ d·(d − 1) over degrees d that add up to `ends` and differ by at most 1."""
+    each, more = divmod(ends, records)
+    return records * each * (each - 1) + more * 2 * each

@@ -1,0 +1,160 @@
+"""The law of a released number's error: its noise and the sampling of E together.
+
+    error = Σ weight · noise + (mean over E − mean over all sets)
+
+The noise of one sum is a difference of two negative binomials on the grid of the sum's unit:
+discrete Laplace of shape 1, or N/h of it where each of N nodes adds its part and h suffice. Its
+characteristic function is exact,
+
+    φ(t) = (1 + v·(1 − cos(t·step)))^(−shape),  v = variance / (shape · step²).
+
+Without a grid it is (1 + variance·t²/(2·shape))^(−shape), and for a large shape it is Skellam's.
+
+The sampling is the mean of independent draws with the largest variance that the table can have
+(`intervals.py`). A draw takes the kernel's ends, or is right. Given its variance, no law inside the
+ends has rarer and larger errors.
+
+The product of all characteristic functions is inverted on a grid by one fast Fourier transform. The
+grid is smoothed, and both quantiles are moved outward by four of its steps. So atoms of a discrete
+law count as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, pi, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+POINTS = 1 << 13
+"""The points of the grid."""
+REACH = 24.0
+"""The grid's half width in standard deviations. A Laplace tail beyond it is below 2^-48."""
+SMOOTHING = 1.25
+"""The standard deviation of the normal law that smooths the grid, in its steps."""
+SLACK = 4.0
+"""The steps of the grid by which both quantiles are moved outward."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of one released mean.
+
+    Args:
+        std: its standard deviation.
+        step: the distance of the mean's possible values; 0 where there is no grid.
+        shape: 1 for the Laplace law; larger for the noise of more nodes than suffice.
+    """
+
+    std: float
+    step: float = 0.0
+    shape: float = 1.0
+
+    def characteristic(self, times: Floats) -> Floats:
+        """E exp(i·t·noise), which is real because the law is symmetric."""
+        if self.step:
+            spread = (self.std / self.step) ** 2 / self.shape
+            inside = 2 * spread * np.sin(times * (self.step / 2)) ** 2
+        else:
+            inside = (self.std * times) ** 2 / (2 * self.shape)
+        real: Floats = np.exp(-self.shape * np.log1p(inside))
+        return real
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The mean of independent draws from {low, 0, high}, with mean 0 and this variance of one draw.
+
+    Args:
+        low, high: low < 0 < high. variance: at most −low·high. count: how many draws, at least 1.
+    """
+
+    low: float
+    high: float
+    variance: float
+    count: float
+
+    @property
+    def std(self) -> float:
+        return sqrt(self.variance / self.count)
+
+    def characteristic(self, times: Floats) -> Complexes:
+        """E exp(i·t·mean)."""
+        width = self.high - self.low
+        above = self.variance / (self.high * width)
+        below = self.variance / (-self.low * width)
+        at = times / self.count
+        # exp(ix) − 1 = −2 sin²(x/2) + i·sin x loses no digits where x is small
+        real = -2 * (
+            above * np.sin(at * (self.high / 2)) ** 2 + below * np.sin(at * (self.low / 2)) ** 2
+        )
+        imaginary = above * np.sin(at * self.high) + below * np.sin(at * self.low)
+        squared = real * (2 + real) + imaginary**2
+        # a modulus of 0 has the logarithm −inf, and the power 0
+        with np.errstate(divide="ignore"):
+            modulus = np.log1p(np.maximum(squared, -1)) / 2
+        angle = np.arctan2(imaginary, 1 + real)
+        power: Complexes = np.exp(self.count * modulus) * np.exp(1j * self.count * angle)
+        return power
+
+
+@dataclass(frozen=True)
+class ErrorLaw:
+    """The law of Σ weight · noise + sampling.
+
+    Args:
+        noises: each sum's noise. weights: one for each. sampling: None where E is all sets.
+    """
+
+    noises: Sequence[Noise]
+    weights: Sequence[float]
+    sampling: Draws | None = None
+
+    @cached_property
+    def std(self) -> float:
+        squares = [
+            (weight * noise.std) ** 2
+            for weight, noise in zip(self.weights, self.noises, strict=True)
+        ]
+        return sqrt(sum(squares) + (self.sampling.std**2 if self.sampling else 0.0))
+
+    def central(self, tail: float) -> tuple[float, float]:
+        """(low, high): the error is below low, or above high, with probability `tail` each.
+
+        They are rounded outward by the grid's slack.
+        """
+        if not self.std:
+            return 0.0, 0.0
+        places = (np.arange(POINTS + 1) - POINTS / 2 - 0.5) * self._step
+        low, high = np.interp((tail, 1 - tail), self._below, places)
+        slack = SLACK * self._step
+        return float(low) - slack, float(high) + slack
+
+    @property
+    def _step(self) -> float:
+        return 2 * REACH * self.std / POINTS
+
+    @cached_property
+    def _below(self) -> Floats:
+        """P(error < place) at the borders between the grid's points: (POINTS + 1,) float64."""
+        step = self._step
+        times: Floats = np.arange(POINTS // 2 + 1, dtype=np.float64) * (2 * pi / (POINTS * step))
+        law: Complexes = np.exp(-((SMOOTHING * step * times) ** 2) / 2) + 0j
+        for weight, noise in zip(self.weights, self.noises, strict=True):
+            law *= noise.characteristic(abs(weight) * times)
+        if self.sampling:
+            law *= self.sampling.characteristic(times)
+        mass = np.fft.fftshift(np.fft.irfft(law.conj(), POINTS))
+        below: Floats = np.concatenate([[0.0], np.maximum.accumulate(np.cumsum(mass))])
+        return below
+
+
+def whole_draws(count: float) -> float:
+    """The number of draws, rounded down where that changes anything; at least 1."""
+    return float(max(1, floor(count))) if count < 1 << 20 else count

@@ -1,0 +1,316 @@
+"""The interval for the statistic on all sets of the records: noise and the sampling of E together.
+
+An interval holds each value θ that the released means do not contradict. For a statistic θ, some
+combination of the sums has the mean 0 over all sets if θ is true:
+
+| estimator | combination |
+|---|---|
+| mean, total, collision entropy | f0 − θ |
+| ratio | f0 − θ·f1 (Fieller 1954) |
+| geometric ratio | f0 − θ·(f1·√(s2/s1) + f2·√(s1/s2))/2, linear at the released means |
+
+The released combination is then an error alone. Its law is computed (`error_law.py`), and θ is in
+the interval if both tails at the released value exceed 2.5 %. So the interval holds the true θ in
+95 % of all runs, whatever the records are.
+
+*What is public.* The law of the noise, |E|, the numbers of records, the kernels' ranges and the
+released means are public; the variance σ² of the combination g over all sets is not. It has a bound
+that follows from public numbers:
+
+    σ² <= max Σ p·g²  over shares p of the values that g can have,
+    with Σ p = 1, Σ p·g = 0, and the other sums' means near the released ones.
+
+Without other sums this is −min g · max g (Bhatia & Davis 2000): for Kendall's tau 1 − θ², and for a
+share θ(1 − θ). Some table attains it. *Near* means within NEAR standard deviations of the noise and
+the sampling; they are exceeded with a probability below 0.2 % for each sum. The variance of the
+mean over E is at most factor·σ²/|E| (`design.py`), exact for some table.
+
+*What is approximate.* The sampling error is taken as a mean of independent draws with the bound's
+variance. It is a sum over many sets of randomly numbered records, whose law is close to normal; for
+few or rare sets the draws are as skew as sets can be. For geometric ratios the combination is
+linear. `python -m bench.coverage` counts how often intervals hold the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import inf, log, log2, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from umpc.ustat.error_law import Draws, ErrorLaw, Noise, whole_draws
+
+Floats = NDArray[np.float64]
+
+TAIL = 0.025
+"""Each tail of a 95 % interval."""
+NEAR = 4.5
+"""The standard deviations within which other sums' means are taken to be."""
+FIRST_STEP = 1.25
+"""The next step outward, as a multiple of the candidate's distance from the estimate."""
+DOUBLINGS = 64
+STEPS = 20
+ACCURACY = 1e-3
+"""The accuracy of an end, relative to its distance from the estimate."""
+ROUNDING = 1e-9
+"""A share that is negative by less is 0."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ReleasedSum:
+    """A released mean over E.
+
+    Args:
+        noise: the law of its noise.
+        low, high: the range of its kernel.
+        sampling: the standard deviation from taking E, for the worst table: √(factor/|E|)·width/2.
+    """
+
+    mean: float
+    noise: Noise
+    low: float
+    high: float
+    sampling: float
+
+    @property
+    def near(self) -> Interval:
+        """The mean over all sets lies here with a probability above 99.8 %."""
+        far = NEAR * sqrt(self.noise.std**2 + self.sampling**2)
+        return max(self.low, self.mean - far), min(self.high, self.mean + far)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """The released means of a statistic, and all values that its kernels have on the same records.
+
+    points: (points, sums) float64, of `joint_values`.
+    """
+
+    sums: Sequence[ReleasedSum]
+    points: Floats
+
+    def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
+        """The law of the error of Σ weight·mean − constant, if its true value is 0."""
+        noises = [entry.noise for entry in self.sums]
+        count = self._draws
+        values = self.points @ np.array(weights) - constant
+        low, high = float(values.min()), float(values.max())
+        if count is None or low >= 0 or high <= 0:
+            # the worst table has no spread, or no table has this value
+            return ErrorLaw(noises, weights)
+        variance = self._variance(values)
+        if variance <= 0:
+            return ErrorLaw(noises, weights)
+        return ErrorLaw(noises, weights, Draws(low, high, variance, count))
+
+    @property
+    def _draws(self) -> float | None:
+        """|E| / factor; None where the sums are over all sets."""
+        counts = [
+            ((entry.high - entry.low) / (2 * entry.sampling)) ** 2
+            for entry in self.sums
+            if entry.sampling and entry.high > entry.low
+        ]
+        return whole_draws(min(counts)) if counts else None
+
+    def _variance(self, values: Floats) -> float:
+        """The largest variance of a combination with these values at the points and mean 0."""
+        widest = float(-values.min() * values.max())
+        if len(self.sums) == 1:
+            return widest
+        boxes = [entry.near for entry in self.sums[1:]]
+        return min(widest, largest_square(values, self.points[:, 1:], boxes, widest))
+
+    def std(self, weights: Sequence[float], constant: float) -> float:
+        """The standard deviation from the sampling of E, for the worst table."""
+        sampling = self.law(weights, constant).sampling
+        return sampling.std if sampling else 0.0
+
+
+def largest_square(
+    values: Floats, others: Floats, boxes: Sequence[Interval], otherwise: float
+) -> float:
+    """max Σ p·values² over shares p of the points with Σ p·values = 0 and other means in boxes.
+
+    A linear program has its maximum at a basic solution, and there are few enough to try all.
+
+    Args:
+        values: (points,). others: (points, boxes) the other kernels' values.
+        otherwise: the answer where no shares meet the conditions.
+    """
+    points, count = others.shape
+    scale = float(np.abs(values).max())
+    # rows: Σ p = 1, Σ p·g = 0, Σ p·f + slack = high, slack + rest = high − low
+    rows = 2 + 2 * count
+    system = np.zeros((rows, points + 2 * count))
+    right = np.zeros(rows)
+    system[0, :points] = right[0] = 1
+    system[1, :points] = values / scale
+    for box, (low, high) in enumerate(boxes):
+        if low > high:
+            return otherwise
+        size = float(np.abs(others[:, box]).max()) or 1.0
+        row, slack = 2 + 2 * box, points + 2 * box
+        system[row, :points] = others[:, box] / size
+        system[row, slack] = system[row + 1, slack] = system[row + 1, slack + 1] = 1
+        right[row : row + 2] = high / size, (high - low) / size
+    chosen = _bases(points + 2 * count, rows)
+    bases = np.moveaxis(system[:, chosen], 0, 1)
+    regular = np.abs(np.linalg.det(bases)) > ROUNDING
+    if not regular.any():
+        return otherwise
+    solutions = np.linalg.solve(bases[regular], right[:, None])[:, :, 0]
+    possible = (solutions >= -ROUNDING).all(axis=1)
+    if not possible.any():
+        return otherwise
+    squares = np.concatenate([values**2, np.zeros(2 * count)])
+    found = (squares[chosen[regular][possible]] * solutions[possible]).sum(axis=1)
+    return float(found.max())
+
+
+@lru_cache(maxsize=16)
+def _bases(columns: int, rows: int) -> NDArray[np.int64]:
+    return np.array(list(combinations(range(columns), rows)))
+
+
+Contrast = Callable[[float], tuple[list[float], float]]
+"""θ → the weights of the sums, and the constant that is subtracted."""
+
+
+def covering_interval(estimator: str, statistic: Statistic, sets: int) -> Interval:
+    """The 95 % interval for the statistic on all sets.
+
+    Args:
+        estimator: the name of one whose denominators can be told from zero, as `estimate` says.
+        sets: the number of possible sets.
+
+    Returns: (low, high), one of which is infinite where the means do not bound the statistic.
+    """
+    means = [entry.mean for entry in statistic.sums]
+    contrast, start = _contrast(estimator, means)
+    low, high = (_end(statistic, contrast, start, means, side) for side in (-1, 1))
+    if estimator == "total":
+        return low * sets, high * sets
+    if estimator == "collision_entropy":
+        # it decreases in the mean, and 0.0 − x is never −0.0
+        return 0.0 - log2(high), 0.0 - log2(low) if low > 0 else inf
+    return low, high
+
+
+def is_covered(estimator: str, statistic: Statistic, sets: int, value: float) -> bool:
+    """Whether the interval holds this value of the statistic, without computing its ends.
+
+    Args: as of `covering_interval`.
+    """
+    theta = value / sets if estimator == "total" else value
+    if estimator == "collision_entropy":
+        theta = 2.0**-value
+    means = [entry.mean for entry in statistic.sums]
+    contrast, _ = _contrast(estimator, means)
+    return _holds(statistic, contrast, means, theta)
+
+
+def sampling_std(estimator: str, statistic: Statistic, sets: int) -> float:
+    """The standard deviation from the sampling of E, for the worst table with the released means.
+
+    It follows by the delta method. Args: as of `covering_interval`.
+    """
+    means = [entry.mean for entry in statistic.sums]
+    contrast, start = _contrast(estimator, means)
+    return _slope(estimator, means, sets) * statistic.std(*contrast(start))
+
+
+def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
+    """|∂ statistic / ∂ combination| at the released means."""
+    slopes = {
+        "mean": lambda: 1.0,
+        "total": lambda: float(sets),
+        "ratio": lambda: 1 / means[1],
+        "geometric_ratio": lambda: 1 / (sqrt(means[1]) * sqrt(means[2])),
+        "collision_entropy": lambda: 1 / (means[0] * log(2)),
+    }
+    return slopes[estimator]()
+
+
+def _contrast(estimator: str, means: Sequence[float]) -> tuple[Contrast, float]:
+    """The combination for each θ, and the θ at which the released one is 0."""
+    if estimator == "ratio":
+        return lambda theta: ([1.0, -theta], 0.0), means[0] / means[1]
+    if estimator == "geometric_ratio":
+        first, second = sqrt(means[2] / means[1]) / 2, sqrt(means[1] / means[2]) / 2
+        start = means[0] / (sqrt(means[1]) * sqrt(means[2]))
+        return lambda theta: ([1.0, -theta * first, -theta * second], 0.0), start
+    return lambda theta: ([1.0], theta), means[0]
+
+
+def _end(
+    statistic: Statistic, contrast: Contrast, start: float, means: Sequence[float], side: int
+) -> float:
+    """The last θ on one side of `start` that the means do not contradict.
+
+    A combination is linear in θ, and 0 at the start. So each θ has a candidate: the θ at which the
+    combination would reach a quantile of this θ's own law. The end is its own candidate.
+    """
+    fall = -_combined(contrast, means, start + 1)
+
+    def beyond(theta: float) -> float:
+        """How far the candidate lies beyond θ; negative where the means contradict θ."""
+        low, high = statistic.law(*contrast(theta)).central(TAIL)
+        quantile = low if side > 0 else high
+        return side * (start - quantile / fall - theta)
+
+    inside, left = 0.0, beyond(start)
+    if left <= 0:
+        return start
+    # without sampling the law is the same for all θ, and the first candidate is the end
+    step = left
+    for _ in range(DOUBLINGS):
+        past = beyond(start + side * step)
+        if abs(past) <= ACCURACY * step:
+            return start + side * (step + max(0.0, past))
+        if past < 0:
+            found = _root(lambda at: beyond(start + side * at), inside, left, step, past)
+            return start + side * found
+        inside, left, step = step, past, FIRST_STEP * (step + past)
+    return side * inf
+
+
+def _root(
+    function: Callable[[float], float], inside: float, left: float, outside: float, past: float
+) -> float:
+    """The step at which a falling function is 0, by false position (Illinois); never inside it.
+
+    Args: left, past: the function at `inside`, above 0, and at `outside`, at most 0.
+    """
+    tolerance = ACCURACY * outside
+    weight_in, weight_out = left, past
+    for _ in range(STEPS):
+        if outside - inside <= tolerance:
+            break
+        share = weight_in / (weight_in - weight_out)
+        # a little beyond the line's root, so that the bracket closes from both ends
+        middle = inside + (outside - inside) * min(0.99, max(0.01, share + ACCURACY))
+        found = function(middle)
+        if found > 0:
+            inside, weight_in, weight_out = middle, found, weight_out / 2
+        else:
+            outside, weight_out, weight_in = middle, found, weight_in / 2
+    return outside
+
+
+def _combined(contrast: Contrast, means: Sequence[float], theta: float) -> float:
+    """The released combination for this θ."""
+    weights, constant = contrast(theta)
+    return sum(weight * mean for weight, mean in zip(weights, means, strict=True)) - constant
+
+
+def _holds(statistic: Statistic, contrast: Contrast, means: Sequence[float], theta: float) -> bool:
+    """Whether the means do not contradict θ."""
+    low, high = statistic.law(*contrast(theta)).central(TAIL)
+    return low <= _combined(contrast, means, theta) <= high
