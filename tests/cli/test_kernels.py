@@ -104,7 +104,7 @@ def shown_hash(output: str) -> str:
 
 def test_the_hash_that_is_shown_is_that_of_the_study(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
-    fields = (FieldText("age", "0", "127"), FieldText("balance", "0", "1000", "0.5"))
+    fields = (FieldText("age", "0", "127", whole=True), FieldText("balance", "0", "1000", "0.5"))
     (expression,) = load_kernel("kernels.py:close_in_age", tmp_path).expressions
     assert shown_hash(output) == computation_hash(make_study(to_text(expression), fields=fields))
 
@@ -127,7 +127,7 @@ def test_the_hash_of_several_sums_needs_their_estimator(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, *both).output
     assert "hash          depends on the estimator; give --estimator " in output
     output = explain(tmp_path, monkeypatch, *both, "--estimator", "ratio").output
-    field = FieldText("age", "0", "127")
+    field = FieldText("age", "0", "127", whole=True)
     texts = ["abs(a.age - b.age)", "a.age * b.age"]
     study = make_study(texts, fields=(field,), estimator="ratio")
     assert shown_hash(output) == computation_hash(study)

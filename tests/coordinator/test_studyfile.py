@@ -31,6 +31,7 @@ seconds_per_step = 30
 name = "age"
 lower = 0
 upper = 127
+whole = true
 
 [[fields]]
 name = "balance"
@@ -84,7 +85,10 @@ def test_a_good_file_is_this_study(tmp_path):
         name="kendall-2026",
         statistic="kendall_tau",
         kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
-        fields=(FieldText("age", "0", "127", "1"), FieldText("balance", "-1000.0", "1e3", "0.01")),
+        fields=(
+            FieldText("age", "0", "127", whole=True),
+            FieldText("balance", "-1000.0", "1e3", "0.01"),
+        ),
         epsilon="0.1",
         edges="3n",
         max_colluding=0,
@@ -189,6 +193,7 @@ def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
         ("upper = 127\n", ""),
         ("lower = 0\n", 'lower = 0\ncategories = ["a", "b"]\n'),
         ("lower = 0\nupper = 127\n", 'upper = 1\ncategories = ["a", "b"]\n'),
+        ("lower = 0\nupper = 127\n", 'categories = ["a", "b"]\n'),
     ],
 )
 def test_a_field_has_bounds_or_categories(tmp_path, line, instead):
@@ -199,8 +204,21 @@ def test_a_field_has_bounds_or_categories(tmp_path, line, instead):
         load(tmp_path, replaced(line, instead))
 
 
+@pytest.mark.parametrize(
+    ("instead", "message"),
+    [
+        ("", r"neither came\. Write resolution = .*, or whole = true"),
+        ("whole = false\n", "neither came"),
+        ("whole = true\nresolution = 1\n", "both came; leave one of them out"),
+    ],
+)
+def test_a_field_of_numbers_states_its_resolution_or_that_it_is_whole(tmp_path, instead, message):
+    with pytest.raises(StudyError, match=rf"study\.toml: field 'age': .*{message}.*fields\[0\]"):
+        load(tmp_path, replaced("whole = true\n", instead))
+
+
 def test_categories_become_numbers_from_0(tmp_path):
-    text = replaced("lower = 0\nupper = 127\n", 'categories = ["low", "high"]\n')
+    text = replaced("lower = 0\nupper = 127\nwhole = true\n", 'categories = ["low", "high"]\n')
     text = text.replace('statistic = "kendall_tau"', 'statistic = "duplicate_pair_ratio"').replace(
         '["age", "balance"]', '["age"]'
     )
@@ -220,6 +238,7 @@ LINES = {
     "seconds_per_step = 30": ("seconds_per_step", ('"30"', "0.5", "true")),
     "lower = 0": ("fields[0].lower", ("true", "[]", "10:00:00")),
     "upper = 127": ("fields[0].upper", ("true", "{}")),
+    "whole = true": ("fields[0].whole", ("1", '"yes"')),
     "resolution = 0.01": ("fields[1].resolution", ("true", "[]")),
     'address = "dealer.example.org:7100"': ("dealer.address", ("7100", "true")),
     'address = "south.example.org:7100"': ("nodes[1].address", ("7100", "true")),
@@ -363,7 +382,7 @@ def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):
 def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
     entries = {
         "name": "s",
-        "fields": [field_entry(FieldText("x", "0", "1"))],
+        "fields": [field_entry(FieldText("x", "0", "1", whole=True))],
         "epsilon": "1",
         "identity": "coordinator",
         "edges": "all",
@@ -381,7 +400,7 @@ def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
 # --- one message of every node --------------------------------------------------------------------
 
 LOCAL = {"statistic": "kendall_tau", "columns": ["age", "balance"], "protocol": "bell-ldp"}
-AGES = (FieldText("age", "0", "127"), FieldText("balance", "-1000", "1000", "0.5"))
+AGES = (FieldText("age", "0", "127", whole=True), FieldText("balance", "-1000", "1000", "0.5"))
 LABEL = FieldText.of_categories("y", ["yes", "no"], public=True)
 
 

@@ -22,8 +22,8 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.statistics import LIBRARY
 
-XY = (FieldText("x", "0", "3"), FieldText("y", "0", "3"))
-CATEGORIES = (FieldText("x", "0", "3"), FieldText("y", "0", "2"), CLASSES)
+XY = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True))
+CATEGORIES = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "2", whole=True), CLASSES)
 
 
 def guarded(study: Study) -> Study:
@@ -298,7 +298,9 @@ def test_the_first_broken_rule_is_named():
 
 
 def test_a_refusal_stays_one_line_of_bounded_length_whatever_a_study_is_called():
-    fields = tuple(FieldText(f"{number:03}\n\x1b[2J" + "w" * 99, "0", "1") for number in range(300))
+    fields = tuple(
+        FieldText(f"{number:03}\n\x1b[2J" + "w" * 99, "0", "1", whole=True) for number in range(300)
+    )
     study = make_study(statistic="evil\n" * 99, fields=(*TAU.fields, *fields))
     for policy in (Policy(fields=frozenset()), Policy(kernels=frozenset())):
         message = refusal(policy, study)
@@ -478,7 +480,7 @@ def test_what_is_not_exactly_the_librarys_is_none_of_it(study):
 
 
 def test_a_kernel_of_very_many_fields_is_none_and_takes_no_time():
-    fields = tuple(FieldText(f"f{number}", "0", "1") for number in range(600))
+    fields = tuple(FieldText(f"f{number}", "0", "1", whole=True) for number in range(600))
     terms = [f"a.{f.name} * b.{f.name}" for f in fields]
     while len(terms) > 1:
         terms = [f"({' + '.join(terms[i : i + 2])})" for i in range(0, len(terms), 2)]

@@ -123,7 +123,7 @@ def test_a_field_that_no_kernel_uses_is_refused_by_all(running):
         "statistic": None,
         "columns": None,
         "kernel": "kernels.py:gap",
-        "fields": (FIELDS[0], FieldText("ward", "0", "9")),
+        "fields": (FIELDS[0], FieldText("ward", "0", "9", whole=True)),
     }
     (running.folder / "kernels.py").write_text("def gap(a, b):\n    return abs(a.age - b.age)\n")
     refused(running, e.StudyError, *words, name="unused", **more)
@@ -136,7 +136,7 @@ def test_a_field_that_the_schema_lacks_is_refused(running):
 
 
 def test_a_sum_that_does_not_fit_the_ring_is_refused_and_says_what_to_change(running):
-    wide = (FIELDS[0], FieldText("balance", "-4000000000000000", "4000000000000000"))
+    wide = (FIELDS[0], FieldText("balance", "-4000000000000000", "4000000000000000", whole=True))
     line = refused(
         running,
         e.RangeError,

@@ -68,10 +68,12 @@ def study() -> None:
       name = "age"
       lower = 0
       upper = 127
+      whole = true
       [[fields]]
       name = "balance"
       lower = -10000
       upper = 110000
+      resolution = "0.01"
       [dealer]
       name = "dealer"
       address = "dealer.example.org:7100"

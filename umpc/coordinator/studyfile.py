@@ -40,16 +40,17 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     lower: Number | None = None
     upper: Number | None = None
-    resolution: Number = 1
+    resolution: Number | None = None
+    whole: bool = False
     categories: list[str] | None = None
     public: bool = False
 
     def text(self) -> FieldText:
-        """Raises: StudyError where it has neither bounds nor categories, or both."""
+        """Raises: StudyError where it has neither bounds nor categories, or both; or no step."""
         has_bounds = self.lower is not None and self.upper is not None
-        plain = (self.lower, self.upper, self.resolution) == (None, None, 1)
+        numbers = (self.lower, self.upper, self.resolution, self.whole)
         if has_bounds == (self.categories is not None) or (
-            self.categories is not None and not plain
+            self.categories is not None and numbers != (None, None, None, False)
         ):
             raise StudyError(
                 f"field {self.name!r}: either lower and upper or categories were expected; give "
@@ -57,9 +58,12 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
             )
         if self.categories is not None:
             return FieldText.of_categories(self.name, self.categories, public=self.public)
-        return FieldText(
-            self.name, str(self.lower), str(self.upper), str(self.resolution), public=self.public
+        step = "" if self.resolution is None else str(self.resolution)
+        field = FieldText(
+            self.name, str(self.lower), str(self.upper), step, public=self.public, whole=self.whole
         )
+        _ = field.step
+        return field
 
 
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -69,9 +73,9 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     fields: Annotated[
         list[_FieldEntry],
         _about(
-            "The columns that the study reads. Each has a name, and either lower and upper (and a "
-            "resolution, 1 by default) or categories. public = true marks a label that everybody "
-            "may know."
+            "The columns that the study reads. Each has a name, and either categories or lower "
+            "and upper with one of: a resolution, the step of its values; whole = true, for whole "
+            "numbers. public = true marks a label that everybody may know."
         ),
     ]
     epsilon: Annotated[Number, _about("Privacy of the result, against replacing one record.")]
@@ -320,8 +324,8 @@ def field_entry(field: FieldText) -> dict[str, Any]:
     if field.categories:
         public = {"public": True} if field.public else {}
         return {"name": field.name, "categories": list(field.categories), **public}
-    bounds = {"lower": field.lower, "upper": field.upper, "resolution": field.resolution}
-    return {"name": field.name, **bounds}
+    step = {"whole": True} if field.whole else {"resolution": field.resolution}
+    return {"name": field.name, "lower": field.lower, "upper": field.upper, **step}
 
 
 def _is_table(value: Any) -> bool:

@@ -30,8 +30,9 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 MAX_BYTES = 1 << 20
-HASH_TAG = b"umpc study 2"
-"""Tag 1 had the settings of all protocols side by side (`former.py`)."""
+HASH_TAG = b"umpc study 3"
+"""Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
+without a resolution as whole numbers."""
 
 Kind = TypeVar("Kind", bound=Settings)
 
@@ -256,7 +257,10 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(f"the study's bytes do not decode: {error}") from error
     if study.encode() != data:
-        raise EncodingError("the study's bytes are not in canonical form")
+        raise EncodingError(
+            "the study's bytes are not in canonical form; install the same version of umpc "
+            "everywhere"
+        )
     return study
 
 
