@@ -63,7 +63,9 @@ def test_it_shows_every_field_with_its_bounds_and_its_resolution(report, capsys)
     shown = replace(report, fields=list(fields))
     print_report(shown, "table")
     for text in (page(shown), capsys.readouterr().out):
-        assert "0 to 9, in steps of 0.25" in text and "field [b]y" in text and "label 98" not in text
+        assert (
+            "0 to 9, in steps of 0.25" in text and "field [b]y" in text and "label 98" not in text
+        )
     assert "0 to 3, whole numbers" in page(report)
 
 

@@ -21,6 +21,7 @@ import click
 
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError, StudyError
+from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol
 from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.study.settings import keys_of
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from umpc.cli.deployment import Deployment, Served
     from umpc.cli.table import DemoTable
     from umpc.coordinator.studyfile import StudyFile
+    from umpc.node.table.number_format import NumberFormat
     from umpc.study.document import Study
     from umpc.study.report import Report
 
@@ -50,6 +52,10 @@ SECTIONS = {
     "fields": TABLE,
     "label": TABLE,
     "nodes": TABLE,
+    "missing": TABLE,
+    "encoding": TABLE,
+    "decimal": TABLE,
+    "thousands": TABLE,
     "statistic": STUDY,
     "parameters": STUDY,
     "protocol": STUDY,
@@ -69,6 +75,10 @@ class DemoOptions:
 
     csv_file: Path | None
     delimiter: str
+    missing: tuple[str, ...]
+    encoding: str
+    decimal: str
+    thousands: str | None
     fields: str | None
     label: str | None
     statistic: str
@@ -147,6 +157,26 @@ def _flag(key: str) -> str:
 )
 @click.option(
     "--delimiter", default=",", show_default=True, help="The separator of the table's columns."
+)
+@click.option(
+    "--missing",
+    multiple=True,
+    metavar="WORD",
+    help="A word that marks a missing value, such as '?'. Its rows are left out.",
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="The table's encoding.")
+@click.option(
+    "--decimal",
+    type=click.Choice(DECIMAL_MARKS),
+    default=".",
+    show_default=True,
+    help="The decimal mark of the table's numbers.",
+)
+@click.option(
+    "--thousands",
+    type=click.Choice(THOUSANDS_MARKS),
+    default=None,
+    help="The thousands separator of the table's numbers. The default is none.",
 )
 @click.option("--fields", help="The statistic's columns, separated by commas.")
 @click.option(
@@ -276,8 +306,26 @@ def _table(options: DemoOptions) -> DemoTable:
         default = ("mean radius", "mean texture")[: len(arguments)]
         table = breast_cancer(wanted or default)
     else:
-        table = read_csv(options.csv_file, options.delimiter, wanted)
+        table = read_csv(
+            options.csv_file,
+            options.delimiter,
+            wanted,
+            missing=options.missing,
+            encoding=options.encoding,
+            numbers=_number_format(options.decimal, options.thousands or ""),
+        )
     return replace(table, first_class=first_class)
+
+
+def _number_format(decimal: str, thousands: str) -> NumberFormat:
+    """How the table writes numbers. Raises: ConfigError."""
+    from umpc.node.table.number_format import NumberFormat
+
+    if decimal == thousands:
+        raise ConfigError(
+            f"--decimal and --thousands must be different characters, got {decimal!r} for both"
+        )
+    return NumberFormat(decimal, thousands)
 
 
 @contextmanager
@@ -334,7 +382,10 @@ def _write_study(
     """study.toml, for processes that are not started yet."""
     from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 
-    fields = table.fields()
+    described = table.describe()
+    for each in described:
+        _tell(str(each))
+    fields = [each.field for each in described]
     settings = _checked_settings(options)
     entries = {
         "name": "demo",

@@ -159,19 +159,32 @@ def prepare(file: Path, style: str) -> None:
     is_flag=True,
     help="Also call all nodes, and the dealer or shufflers if there are any, and say who answers.",
 )
-def check(file: Path, records: str | None, contact: bool) -> None:
+@click.option(
+    "--table",
+    type=FILE,
+    help="Compare the study's fields with this table of your own, and do nothing else: a CSV or "
+    "Parquet file, or a node's configuration, whose [data] then counts.",
+)
+def check(file: Path, records: str | None, contact: bool, table: Path | None) -> None:
     """Say what the study in FILE computes, before it runs.
 
     No node is asked to take part. The command shows the kernel, its range and sensitivity, the
     study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
     a run over these numbers of records. With --contact it also calls all processes.
 
+    With --table it says which resolution holds every value of your own table, and which of your
+    values do not fit the study's fields. It needs no certificate and tells nobody else.
+
     \b
     umpc study check study.toml --records 303,294,200 --contact
+    umpc study check study.toml --table node.toml
     """
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
 
+    if table is not None:
+        _compare(file, table)
+        return
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
@@ -182,6 +195,18 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         _predict(checked, records)
     if contact:
         _contact(checked, identity)
+
+
+def _compare(file: Path, table: Path) -> None:
+    """Print the study's fields beside the table's values. Raises: as the file's own checks."""
+    from umpc.cli.check_table import compare_table
+    from umpc.coordinator.studyfile import load_field_entries, load_study_file
+
+    for name, text in compare_table(file, table):
+        click.echo(f"field {name!r}: {text}")
+    if all(entry.categories or entry.states_step for entry in load_field_entries(file)):
+        return
+    _ = load_study_file(file)  # it names the first field without a resolution
 
 
 def _warn_of_dates(identity: Identity) -> None:

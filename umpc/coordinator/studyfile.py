@@ -36,7 +36,9 @@ def _about(text: str) -> msgspec.Meta:
     return msgspec.Meta(description=text)
 
 
-class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
+class FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """A field as study.toml has it."""
+
     name: str
     lower: Number | None = None
     upper: Number | None = None
@@ -44,6 +46,11 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
     whole: bool = False
     categories: list[str] | None = None
     public: bool = False
+
+    @property
+    def states_step(self) -> bool:
+        """Whether it says which step its values have."""
+        return self.whole or self.resolution is not None
 
     def text(self) -> FieldText:
         """Raises: StudyError where it has neither bounds nor categories, or both; or no step."""
@@ -71,7 +78,7 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     name: Annotated[str, _about("A new name is a new study, with new noise and a new charge.")]
     fields: Annotated[
-        list[_FieldEntry],
+        list[FieldEntry],
         _about(
             "The columns that the study reads. Each has a name, and either categories or lower "
             "and upper with one of: a resolution, the step of its values; whole = true, for whole "
@@ -223,16 +230,21 @@ class StudyFile:
         }
 
 
+def load_field_entries(path: Path) -> list[FieldEntry]:
+    """Read the fields of study.toml, also of one that does not state all of them yet.
+
+    Raises: StudyError naming file and key.
+    """
+    fields = _read_values(path).get("fields", [])
+    try:
+        return msgspec.convert(fields, type=list[FieldEntry], strict=True)
+    except msgspec.ValidationError as error:
+        raise StudyError(f"{path}: fields: {error}. Correct the key there") from error
+
+
 def load_study_file(path: Path) -> StudyFile:
     """Read study.toml. Raises: StudyError naming file and key."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: a readable study file was expected: {error}") from error
-    try:
-        values = _as_text(tomllib.loads(text, parse_float=Decimal))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
+    values = _read_values(path)
     try:
         protocol = find_protocol(values.pop("protocol", USUAL))
     except (StudyError, TypeError) as error:
@@ -253,6 +265,19 @@ def load_study_file(path: Path) -> StudyFile:
     file = StudyFile(path, identity, entries, protocol, settings)
     _ = file.read_settings()
     return file
+
+
+def _read_values(path: Path) -> dict[str, Any]:
+    """Raises: StudyError where the file is not TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: a readable study file was expected: {error}") from error
+    try:
+        values: dict[str, Any] = _as_text(tomllib.loads(text, parse_float=Decimal))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
+    return values
 
 
 def _check_keys(path: Path, settings: Mapping[str, Any], protocol: StudyProtocol) -> None:

@@ -5,7 +5,8 @@
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
-| `records.py` | the site's table, through DuckDB, into integers |
+| `records.py` | the site's records: the study's columns of its table, as integers |
+| `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `template.py` | an example of the configuration, with every key |
 | `field_sets.py` | the sets of fields that coordinators have asked about |

@@ -21,12 +21,17 @@ from umpc.errors import ConfigError
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.records import TableSource
+from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
+from umpc.node.table.plain_text import is_encoding
 from umpc.protocols.registry import possible_values
 from umpc.ustat.statistics import LIBRARY
 
 KEYS = {
     "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "policy"),
-    "data": ("path", "delimiter", "missing", "clip", "name"),
+    "data": (
+        *("path", "delimiter", "missing", "clip", "name"),
+        *("encoding", "decimal", "thousands"),
+    ),
     "budget": ("epsilon", "delta", "anchor", "hold_hours"),
     "prepare": ("most", "hours"),
     "policy": tuple(field.name for field in fields(Policy)),
@@ -86,7 +91,7 @@ class NodeConfig:
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
-    "source": "data.path, data.delimiter or data.missing",
+    "source": "data.path, delimiter, missing, encoding, decimal or thousands",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
@@ -107,7 +112,9 @@ def load_node_config(path: Path) -> NodeConfig:
     prepare = top.section("prepare", optional=True)
     data.always_clips()
     name = top.text("name", NAME, NAME_EXPECTED)
-    source = TableSource(data.existing("path"), data.delimiter(), data.missing())
+    source = TableSource(
+        data.existing("path"), data.delimiter(), data.missing(), data.encoding(), data.numbers()
+    )
     return NodeConfig(
         file=file,
         name=name,
@@ -304,6 +311,29 @@ class _Section:
         if not all(isinstance(word, str) for word in words):
             raise self._wrong("missing", expected, words)
         return tuple(words)
+
+    def encoding(self) -> str:
+        """Return the encoding of a CSV file."""
+        expected = 'the name of a text encoding, like "utf-8", "latin-1" or "cp1252"'
+        name = self.text("encoding", r"[^\x00]+", expected, TableSource.encoding)
+        if not is_encoding(name):
+            raise self._wrong("encoding", expected, name)
+        return name
+
+    def numbers(self) -> NumberFormat:
+        """Return how the table writes numbers."""
+        decimal = self._mark("decimal", DECIMAL_MARKS, NumberFormat.decimal)
+        thousands = self._mark("thousands", ("", *THOUSANDS_MARKS), NumberFormat.thousands)
+        if thousands == decimal:
+            raise self._wrong("thousands", "another character than the decimal mark", thousands)
+        return NumberFormat(decimal, thousands)
+
+    def _mark(self, key: str, marks: tuple[str, ...], default: str) -> str:
+        expected = f"one of {', '.join(map(repr, marks))}"
+        mark: str = self._typed(key, str, expected, default)
+        if mark not in marks:
+            raise self._wrong(key, expected, mark)
+        return mark
 
     def epsilon(self, key: str) -> Fraction:
         """Return an ε, exact: the file's digits and never a double."""
