@@ -201,33 +201,33 @@ REFUSED_STATISTICS = [
     (
         {**TWO_SAMPLE, "fields": (SCORE,)},
         StudyError,
-        "exactly one public field.*got no public field",
+        "exactly one label that is public, and no field came .*; write public = true for the label",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n", public=False))},
         StudyError,
-        "got no public field",
+        "and no field came with public = true; write public = true",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n"), labels("p", "n", name="other"))},
         StudyError,
-        "exactly one public field.*got label, other",
+        "exactly one label that is public, and fields 'label', 'other' came with public = true",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n", "x"))},
         StudyError,
-        "with two categories, got label",
+        "field 'label' is the label .*two categories, and 3 came; write categories = .FIRST",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n"), STUDY.fields[1])},
         StudyError,
         "and 'balance' does not; leave it out",
     ),
-    ({**TWO_SAMPLE, "fields": (SCORE, labels("p"))}, StudyError, "with two categories, got label"),
+    ({**TWO_SAMPLE, "fields": (SCORE, labels("p"))}, StudyError, "two categories, and 1 came"),
     (
         {**TWO_SAMPLE, "fields": (SCORE, FieldText("label", "0", "1", public=True, whole=True))},
         StudyError,
-        "with two categories, got label",
+        "two categories, and bounds of numbers came; write categories = .FIRST, SECOND",
     ),
     ({**TWO_SAMPLE, "degree": 3}, StudyError, "two_sample sampling is of pairs, got degree 3"),
     (

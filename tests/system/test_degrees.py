@@ -29,6 +29,7 @@ STATISTICS = {
     "auc_private": ["x", "label"],
     "auc": ["y"],
     "spearman_rho": ["x", "y"],
+    "spearman_rho_b": ["x", "y"],
     "triples_skewness": ["y"],
     "vus": ["y", "label"],
     "bergsma_dassios_tau_star": ["x", "y"],
