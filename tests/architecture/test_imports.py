@@ -95,6 +95,7 @@ SHELLS = (
     "umpc/node/attempts/peers.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
+    "umpc/coordinator/contact.py",
     "umpc/coordinator/links.py",
     "umpc/coordinator/shufflers.py",
     "umpc/shuffler/server.py",

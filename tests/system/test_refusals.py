@@ -205,11 +205,25 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
         "changes by 2 per edge",
     ):
         assert words in ended.stdout
-    answers = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines()[-3:])
+    answers = {}
+    for line in ended.stdout.splitlines():
+        answers.setdefault(*line.split(maxsplit=1))
+    assert "node-1 to node-2 node 'node-2' at 127.0.0.1:1 cannot be reached" in ended.stdout
     assert answers["dealer"].startswith("answers, umpc") and answers["node-1"].startswith(
         "answers, umpc"
     )
     assert "127.0.0.1:1" in answers["node-2"]
+
+
+def test_a_study_that_succeeded_leaves_no_warning_in_any_log(running):
+    before = {name: len(running.log(name)) for name in (*running.names, "dealer")}
+    outcome = running.run(name="quiet", epsilon="1/1000", columns=["age", "balance"])
+    assert outcome.code == 0, outcome.error
+    for name, length in before.items():
+        said = running.log(name)[length:]
+        assert "study 'quiet'" in said
+        assert not re.search(r"WARNING|ERROR|Traceback|[EWF]\d{4} \d\d:", said), said
+    assert not re.search(r"(?i)warning|error|Traceback", outcome.error), outcome.error
 
 
 def test_a_check_predicts_what_a_run_over_these_records_costs(running):

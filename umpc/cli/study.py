@@ -157,7 +157,7 @@ def prepare(file: Path, style: str) -> None:
 @click.option(
     "--contact",
     is_flag=True,
-    help="Also call all nodes, and the dealer or shufflers if there are any, and say who answers.",
+    help="Also call all processes, have each node call those that it needs, and say who answers.",
 )
 @click.option(
     "--table",
@@ -170,7 +170,9 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
 
     No node is asked to take part. The command shows the kernel, its range and sensitivity, the
     study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
-    a run over these numbers of records. With --contact it also calls all processes.
+    a run over these numbers of records. With --contact it also calls all processes, and each node
+    calls those that it calls in a run. The command fails if one does not answer another, or if
+    their versions of umpc differ.
 
     With --table it says which resolution holds every value of your own table, and which of your
     values do not fit the study's fields. It needs no certificate and tells nobody else.
@@ -259,13 +261,16 @@ def _predict(study: Study, records: str) -> None:
 
 
 def _contact(study: Study, identity: Identity) -> None:
-    """Print who answers. Raises: the first reason why somebody does not."""
-    from umpc.coordinator.client import greet
+    """Print who answers, and whom each node reaches. Raises: the first reason why one does not."""
+    from umpc.coordinator.contact import contact_all
     from umpc.errors import UmpcError
 
-    answers = asyncio.run(greet(study, identity))
-    for name, answer in answers:
-        click.echo(f"{name:<12} {answer}")
-    for _, answer in answers:
-        if isinstance(answer, UmpcError):
-            raise answer
+    own, others = asyncio.run(contact_all(study, identity))
+    for contact in own:
+        click.echo(f"{contact.called:<12} {contact}")
+    for contact in others:
+        reached = f"{contact.caller} to {contact.called}" if contact.called else contact.caller
+        click.echo(f"{reached:<12} {contact}")
+    for contact in (*own, *others):
+        if isinstance(contact.answer, UmpcError):
+            raise contact.answer

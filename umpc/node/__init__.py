@@ -11,5 +11,6 @@
 | `template.py` | an example of the configuration, with every key |
 | `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
+| `contact.py` | the processes of a study that this node reaches |
 | `approvals.py` | studies that wait for a person's decision |
 """

@@ -191,7 +191,7 @@ def decode_coordinator(message: pb.CoordinatorMessage) -> m.CoordinatorMessage:
             return m.Ask(_at_most(message.ask.question, MAX_QUESTION, "a question has"))
         case "abort":
             body = message.abort
-            return m.Abort(_line(body.culprit), _line(body.reason), body.keep)
+            return m.Abort(line(body.culprit), line(body.reason), body.keep)
         case "drop":
             return m.Drop()
     raise EncodingError("an empty or unknown message came from the coordinator")
@@ -256,7 +256,7 @@ def decode_node(message: pb.NodeMessage) -> m.NodeMessage:
         case "progress":
             return _decode_progress(message.progress)
         case "failure":
-            return _decode_failure(message.failure)
+            return decode_failure(message.failure)
     raise EncodingError("an empty or unknown message came from a node")
 
 
@@ -303,11 +303,12 @@ def _decode_held(body: pb.Held) -> m.Held:
 
 
 def _decode_progress(body: pb.Progress) -> m.Progress:
-    return m.Progress(_line(body.step), body.done, body.total)
+    return m.Progress(line(body.step), body.done, body.total)
 
 
-def _decode_failure(body: pb.Failure) -> m.Failure:
-    return m.Failure(_line(body.error), _line(body.message), _line(body.culprit), _line(body.step))
+def decode_failure(body: pb.Failure) -> m.Failure:
+    """Return a failure whose texts are single lines."""
+    return m.Failure(line(body.error), line(body.message), line(body.culprit), line(body.step))
 
 
 def encode_kept(kept: m.Released | m.Delivery) -> bytes:
@@ -399,6 +400,6 @@ def _at_most(data: bytes, most: int, what: str) -> bytes:
     return data
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
     """Return text from outside as one printable line of at most MAX_TEXT characters."""
     return "".join(character if character.isprintable() else " " for character in text[:MAX_TEXT])
