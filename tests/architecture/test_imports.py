@@ -58,6 +58,12 @@ MAY_IMPORT = {
         "umpc.study.sizes.Member",
     ),
     "umpc/transport/": ("grpc", "cryptography", "umpc.transport", "umpc.errors", "umpc.proto"),
+    "umpc/transport/greeting.py": (
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.proto",
+        "umpc.__version__",
+    ),
     "umpc/transport/credentials.py": (
         "cryptography",
         "umpc.transport",

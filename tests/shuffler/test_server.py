@@ -166,7 +166,7 @@ def test_nothing_leaves_before_all_nodes_have_delivered(identities):
 
 
 def test_large_messages_come_in_several_frames(identities, monkeypatch):
-    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.messages.MAX_PAYLOAD", 1000)
+    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.inbox.MAX_PAYLOAD", 1000)
 
     async def scenario(here: Place) -> None:
         links, counts = await here.coordinator(), [(0, count) for count in COUNTS]

@@ -226,13 +226,16 @@ class ShufflerServer(rpc.ShufflerServicer):
             yield pb.CollectReply(run=run_id(await run.order(), run.attempt))
             session = await run.complete()
             failpoint("before-heap")
-            *frames, last = await asyncio.to_thread(lambda: list(session.heap()))
-            for frame in frames:
+            frames = session.heap()
+            frame = await asyncio.to_thread(next, frames, None)
+            while frame is not None:
+                following = await asyncio.to_thread(next, frames, None)
                 run.check()
+                if following is None:
+                    # The coordinator hangs up as soon as it has the last frame.
+                    run.finish()
                 yield pb.CollectReply(frame=codec.encode_frame(frame))
-            run.check()
-            run.finish()  # before the last frame: the coordinator hangs up as soon as it has it
-            yield pb.CollectReply(frame=codec.encode_frame(last))
+                frame = following
         except UmpcError as error:
             await context.abort(*status_of(error))
         except OUR_FAULTS as error:
