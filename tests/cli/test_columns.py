@@ -12,7 +12,9 @@ from umpc.study.parts import FieldText
 
 def test_the_line_of_a_column_says_its_resolution_and_what_it_keeps():
     found = describe_column("x", ["0.5", "-1.25", "3"])
-    assert str(found) == "field 'x': -5/4 to 3, in steps of 0.01; this resolution holds every value"
+    assert (
+        str(found) == "field 'x': -1.25 to 3, in steps of 0.01; this resolution holds every value"
+    )
     assert found.field.resolution == "0.01"
     whole = describe_column("x", ["1", "20"])
     assert whole.field == FieldText("x", "1", "20", whole=True)

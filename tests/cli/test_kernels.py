@@ -65,7 +65,7 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
 def test_the_list_and_an_explanation_say_what_lying_nodes_can_do(tmp_path, monkeypatch):
     output = CliRunner().invoke(kernels).output
     assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in output
-    assert output.count("; not for lying nodes: ") == 10
+    assert output.count("; not for lying nodes: ") == 13
     refused = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
     assert "not for lying nodes: it multiplies a number of one record" in refused
     fields = ("--field", "x=0:9", "--field", "y=0:9")

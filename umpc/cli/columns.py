@@ -62,7 +62,7 @@ def describe_column(name: str, values: Sequence[str]) -> DescribedColumn:
             f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers"
         )
     found = find_resolution(numbers)
-    low, high = map(str, found.outwards(Fraction(min(numbers)), Fraction(max(numbers))))
+    low, high = found.bounds(Fraction(min(numbers)), Fraction(max(numbers)))
     if found.step == 1:
         return DescribedColumn(FieldText(name, low, high, whole=True), found)
     return DescribedColumn(FieldText(name, low, high, found.text), found)

@@ -127,8 +127,8 @@ class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def exact(text: str, what: str) -> Fraction:
     """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
     try:
-        if len(text) > MAX_NUMBER:
-            raise ValueError
+        if len(text) > MAX_NUMBER or "_" in text or not text.isascii():
+            raise ValueError  # Python reads 1_0 as 10
         if "/" in text:
             numerator, denominator = text.split("/")
             return Fraction(int(numerator), int(denominator))

@@ -30,6 +30,12 @@ def test_a_column_of_measured_values_takes_its_digits(values, text):
     assert found.keeps == "holds every value"
 
 
+def test_bounds_are_decimals_without_needless_zeros():
+    found = find_resolution([Decimal("-0.050"), Decimal("12.25"), Decimal("1200")])
+    assert found.bounds(Fraction("-0.05"), Fraction(1200)) == ("-0.05", "1200")
+    assert found.bounds(Fraction("-12.255"), Fraction("0.001")) == ("-12.26", "0.01")
+
+
 def test_a_column_of_long_doubles_keeps_its_ranks_with_few_steps():
     values = [Decimal(repr(value / 7)) for value in range(1, 50)]
     found = find_resolution(values)
@@ -49,7 +55,8 @@ def test_a_resolution_holds_values_or_their_ranks(values):
     exact = set(map(Fraction, values))
     assert found.is_exact == is_held(exact, found.step)
     assert found.merged == count_merged(exact, found.step) == 0
-    low, high = found.outwards(min(exact), max(exact))
+    low, high = map(Fraction, found.bounds(min(exact), max(exact)))
     assert low <= min(exact) and high >= max(exact)
+    assert min(exact) - low < found.step > high - max(exact)
     assert (low / found.step).denominator == (high / found.step).denominator == 1
     assert not found.is_exact or abs(high / found.step) <= 10 * CHEAP_STEPS

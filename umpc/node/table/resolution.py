@@ -38,6 +38,12 @@ class Resolution:
         digits = len(str(self.step.denominator)) - 1
         return f"{Decimal(1).scaleb(-digits):f}"
 
+    def bounds(self, low: Fraction, high: Fraction) -> tuple[str, str]:
+        """Return the bounds as decimals, widened to multiples of the step."""
+        units = low // self.step, -(-high // self.step)
+        digits = len(self.text.partition(".")[2])
+        return _decimal(units[0], digits), _decimal(units[1], digits)
+
     @property
     def keeps(self) -> str:
         """What the resolution does to the column, in words."""
@@ -46,10 +52,6 @@ class Resolution:
         if not self.merged:
             return "rounds values and keeps different values different, so ranks stay"
         return f"is the finest possible one, and makes {self.merged} different values equal"
-
-    def outwards(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the bounds, widened to multiples of the step."""
-        return low // self.step * self.step, -(-high // self.step) * self.step
 
 
 def find_resolution(values: Iterable[Decimal]) -> Resolution:
@@ -94,3 +96,11 @@ def _digits(values: Iterable[Fraction]) -> int:
         while (value * 10**digits).denominator != 1 and digits < MOST_DIGITS:
             digits += 1
     return digits
+
+
+def _decimal(units: int, digits: int) -> str:
+    """Return units · 10^-digits as text without needless zeros, exactly."""
+    text = f"{abs(units):0{digits + 1}d}"
+    whole, part = text[: len(text) - digits], text[len(text) - digits :].rstrip("0")
+    sign = "-" if units < 0 else ""
+    return f"{sign}{whole}.{part}" if part else f"{sign}{whole}"
