@@ -50,7 +50,8 @@ ALLOWED = {
     "/umpc.v1.Shuffler/Order": {"shuffler"},
     "/umpc.v1.Shuffler/Collect": {"coordinator"},
 }
-HELLO_SECONDS = 10
+HELLO_SECONDS = 60
+"""Seconds that a busy node may take to say for which attempt it calls."""
 DeliverContext = Context[pb.ShuffleRequest, pb.ShuffleReply]
 OUR_FAULTS = (MemoryError, ValueError, ArithmeticError, LookupError, TypeError)
 

@@ -350,6 +350,19 @@ def test_nodes_with_54000_records_are_shuffled():
     of.check_sizes([node.name for node in study.nodes], counts)
 
 
+def test_a_study_of_54000_records_a_node_ends_at_its_cells_own_value():
+    study = shuffled_study(3, max_colluding=1, bins=bins(x=4, y=4))
+    rng = np.random.default_rng(54)
+    tables = [{name: rng.integers(0, 4, 54_000) for name in "xy"} for _ in range(3)]
+    run = simulate(study, tables, Entropy("54,000"))
+    assert run.report.bytes_online == run.report.bytes_online_predicted
+    together = {name: np.concatenate([table[name] for table in tables]) for name in "xy"}
+    exact = protocol_of(run.attempt).quantised(together, 0)
+    assert abs(run.report.estimate - exact) < 6 * run.report.noise_std
+    frames = [frame for _, _, frame in run.transcript.online if frame.step == "heap"]
+    assert len(frames) > 100 and max(len(frame.payload) for frame in frames) <= 1 << 20
+
+
 def test_large_messages_go_in_several_frames_of_whole_bytes(monkeypatch):
     monkeypatch.setattr("umpc.protocols.ghazi_shuffle.inbox.MAX_PAYLOAD", 1000)
     study = shuffled_study(2)
