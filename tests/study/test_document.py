@@ -300,6 +300,9 @@ def test_text_becomes_an_exact_number(text, value):
             "1,5",
             "1 2",
             "--1",
+            "1_0",
+            "1_0/3",
+            "１２",
             "\x00",
         ],
         *[
