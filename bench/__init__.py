@@ -17,6 +17,9 @@
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
 | `timing.py` | what a clock learns about a node's noise, and what a draw costs |
+| `timed_sessions.py` | whole sessions of real nodes, with the times at which messages arrive |
+| `memory_site.py` | a site whose streams and ledger are in memory, for timed sessions |
+| `guessing.py` | how well an event is guessed from times |
 | `ranking.py` | a ranking that a trusted curator learns by DP-SGD |
 | `profile.py` | `make profile`: where the time of a job goes |
 | `clocked.py` | `umpc` with clocks in it, for `profile.py` |

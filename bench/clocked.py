@@ -71,8 +71,8 @@ CATEGORIES = {
         "protocols.u_mpc.noise_binding:shared_attempt",
     ),
     "frames": (
-        "proto.codec:encode_frame",
-        "proto.codec:decode_frame",
+        "proto.frame_codec:encode_frame",
+        "proto.frame_codec:decode_frame",
         "node.attempts.peers:Mailbox.put",
     ),
     "records, ledger": (

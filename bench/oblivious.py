@@ -64,7 +64,7 @@ def base_table() -> None:
         for name, each in zip(parties, (sender, receiver), strict=True)
     ]
     show(
-        f"{BLOCK_BITS} base oblivious transfers on P-256, medians of {RUNS}",
+        f"{BLOCK_BITS} base oblivious transfers on edwards25519, medians of {RUNS}",
         ("party", "seconds"),
         rows,
     )

@@ -27,7 +27,7 @@ from umpc.mpc.masked.fields import fields_frames
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
-from umpc.proto import codec
+from umpc.proto import codec, member_codec
 from umpc.protocols.u_mpc.noise_binding import shared_attempt
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
@@ -210,7 +210,7 @@ class Simulated:
         """
         members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
         signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
-        request = codec.deal_request(self.study.encode(), members, openings, signatures)
+        request = member_codec.deal_request(self.study.encode(), members, openings, signatures)
         sent = {
             "propose": m.Propose(self.study.encode()),
             "agree": m.Agree(members),

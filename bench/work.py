@@ -17,7 +17,7 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.dealer.session import DealerSession
 from umpc.planning.prediction import attempt_over
-from umpc.proto import codec
+from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
 from umpc.study.document import Study
@@ -158,8 +158,8 @@ def _rounds(study: Study, records: int) -> tuple[float, float, float, float, int
             [fresh[node].protocol(chunk, frames[node].payload, tree_hash) for node in chunk.parties]
         )
         for line in sent:
-            codec.decode_frame(
-                codec.encode_frame(frame_of(line.message, chunk.place, chunk.number))
+            frame_codec.decode_frame(
+                frame_codec.encode_frame(frame_of(line.message, chunk.place, chunk.number))
             )
     at_owners = time.process_time() - started
     edges = sum(chunk.count for chunk in chunks)

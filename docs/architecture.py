@@ -195,7 +195,7 @@ ROWS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
         "no network, no clock",
         HELPER,
         (
-            ("u_mpc", "one noisy sum"),
+            ("u_mpc, grid", "one noisy sum"),
             ("bell_2pc", "noisy pairs"),
             ("local, ghazi_*", "answers, counts"),
             ("gopa", "noisy sums"),

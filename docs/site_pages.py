@@ -48,7 +48,7 @@ PACKAGES = (
 """Packages of umpc with a page of the reference each."""
 
 SHOWN = {"proto": "umpc.proto.codec"}
-"""What the page of a package shows in place of the package: generated code has no docstrings."""
+"""The module that a package's page shows in its place: generated code has no docstrings."""
 
 LINK = re.compile(r"(?P<open>\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 

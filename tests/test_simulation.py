@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.limits import small_chunks
 from tests.support.studies import (
     AUC,
     GINI,
@@ -24,7 +25,6 @@ from tests.support.studies import (
     random_tables,
     table,
 )
-from umpc.mpc.masked import fields, plan
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
@@ -73,8 +73,7 @@ def test_many_chunks_give_the_same_as_one(monkeypatch, changes):
     study = make_study(nodes=3, epsilon=LOUD, **changes)
     tables = random_tables([9, 30, 5], "chunks", classes=study.two_sample)
     one = simulate(study, tables, Entropy("chunks"))
-    monkeypatch.setattr(plan, "MAX_CHUNK", 8)
-    monkeypatch.setattr(fields, "FIELDS_BYTES", 100)
+    small_chunks(monkeypatch, field_bytes=100)
     many = simulate(study, tables, Entropy("chunks"))
     assert many.report.sums == one.report.sums and many.report.estimate == one.report.estimate
     assert len(many.transcript.online) > len(one.transcript.online)

@@ -20,6 +20,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeSide
+from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.protocols.ghazi_shuffle.shuffler import ShufflerSession
 from umpc.protocols.registry import checked, protocol_of
@@ -42,12 +43,14 @@ class Transcript:
     """Everything that was sent.
 
     offline, online: (sender, receiver, frame). shares: the final shares, in the nodes' order.
-    question, answers: in protocols that ask. deliveries: what nodes gave to shufflers.
+    told: from the coordinator to nodes, on data. question, answers: in protocols that ask.
+    deliveries: what nodes gave to shufflers.
     """
 
     offline: list[tuple[str, str, Frame]] = field(default_factory=list)
     online: list[tuple[str, str, Frame]] = field(default_factory=list)
     shares: list[bytes] = field(default_factory=list)
+    told: list[tuple[str, str, Frame]] = field(default_factory=list)
     question: bytes = b""
     answers: list[bytes] = field(default_factory=list)
     deliveries: list[m.Delivery] = field(default_factory=list)
@@ -76,6 +79,7 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulat
     _join(coordinator, nodes)
     transcript = Transcript()
     _evaluate(coordinator.attempt, nodes, entropy, transcript)
+    _aggregate(coordinator, nodes, transcript)
     released = [_release(node, transcript) for node in nodes]
     if coordinator.heaps is not None:
         shuffle(coordinator.heaps, coordinator.attempt, transcript, entropy)
@@ -142,7 +146,7 @@ def _evaluate(
         for node in nodes:
             _run_own_steps(node)
         return
-    dealer = DealerSession(attempt, entropy) if attempt.needs_dealer else None
+    dealer = _dealer_of(attempt, entropy) if attempt.needs_dealer else None
     meshes = [node.mesh for node in nodes if node.mesh is not None]
     for node, mesh in zip(nodes, meshes, strict=True):
         _seed(attempt, mesh, dealer, entropy, transcript)
@@ -153,6 +157,33 @@ def _evaluate(
     tree_hash = attempt.tree_hash()
     for chunk in attempt.chunks():
         _run_chunk(attempt, chunk, meshes, dealer, tree_hash, transcript)
+
+
+def _dealer_of(attempt: SharedAttempt, entropy: Entropy) -> Dealing:
+    own = protocol_of(attempt.study).dealing(attempt, entropy)
+    return own or DealerSession(attempt, entropy)
+
+
+def _aggregate(
+    coordinator: CoordinatorSide, nodes: Sequence[NodeSide], transcript: Transcript
+) -> None:
+    """The total of the nodes' masked vectors, in protocols that have one."""
+    adding = coordinator.aggregation
+    parts = [node.aggregation for node in nodes if node.aggregation is not None]
+    if adding is None:
+        return
+    for place, (name, part) in enumerate(zip(coordinator.names, parts, strict=True)):
+        for frame in part.masked():
+            transcript.online.append((name, coordinator.study.coordinator, frame))
+            adding.add(place, frame)
+    for frame in adding.total():
+        for name, part in zip(coordinator.names, parts, strict=True):
+            transcript.told.append((coordinator.study.coordinator, name, frame))
+            part.take(frame)
+    signatures = [part.sign() for part in parts]
+    adding.check_signed(signatures)
+    for part in parts:
+        part.confirm(signatures)
 
 
 def _run_own_steps(node: NodeSide) -> None:
@@ -172,7 +203,7 @@ def _dealer_name(attempt: Attempt) -> str:
 def _seed(
     attempt: SharedAttempt,
     mesh: MeshSide,
-    dealer: DealerSession | None,
+    dealer: Dealing | None,
     entropy: Entropy,
     transcript: Transcript,
 ) -> None:
@@ -205,7 +236,7 @@ def _run_chunk(
     attempt: SharedAttempt,
     chunk: Chunk,
     meshes: Sequence[MeshSide],
-    dealer: DealerSession | None,
+    dealer: Dealing | None,
     tree_hash: FixedKeyHash,
     transcript: Transcript,
 ) -> None:
@@ -261,7 +292,9 @@ def _measure(transcript: Transcript, study: Study) -> Measured:
     }
     for sender, _, frame in transcript.online:
         sent[sender][frame.step, frame.round] += frame.wire_bytes
-    steps = {frame.round_of_study for _, _, frame in transcript.online}
+    for _, receiver, frame in transcript.told:
+        sent[receiver][frame.step, frame.round] += frame.wire_bytes
+    steps = {frame.round_of_study for _, _, frame in transcript.online + transcript.told}
     answers = transcript.answers or [b""] * len(study.nodes)
     revealed = [
         len(share) + len(answer) for share, answer in zip(transcript.shares, answers, strict=True)

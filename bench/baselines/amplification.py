@@ -16,7 +16,7 @@ r. Partners of random batches with r are random batches without r. So both neigh
 mixtures, over the rest of the batch and j, of P = (1-g)A + gB and Q = (1-g)A + gB', A with j, B
 with r, B' with the other r: pairwise neighbours. The divergence is quasi-convex, so one such triple
 bounds it (Balle, Barthe, Gaboardi 2018).
-(2) E_Q (P/Q)^a = sum of C(a,j) E_Q (P/Q - 1)^j. The term j = 1 is 0, and P - Q = g(B - B'). As
+(2) E_Q (P/Q)^a = sum of C(a,j) E_Q (P/Q - 1)^j. The term j = 1 is 0, and P - Q = g(B - B'). Since
 |x|^j/y^{j-1} is jointly convex, E_Q |(B-B')/Q|^j is at most the greater of its values with A and
 with B' in place of Q (Wang, Balle, Kasiviswanathan 2019). Let m_j bound them; odd ones by Cauchy
 and Schwarz.

@@ -15,9 +15,9 @@ Polya is), so
 
 This is still pure DP, but with an epsilon that depends on the sensitivity in units, and a finer
 scale increases it. At b = 1/2, epsilon = 1 becomes 1.68 for s = 1, 3.44 for s = 65,536 and 4.47 for
-s = 10^15. As s grows, epsilon' tends to a limit for b > 1/2 (1.61 at b = 3/4), grows with log log s
-at b = 1/2 and with (1-2b) log s below: the law of the continuous limit has no finite density at 0
-from b = 1/2 down. With b >= 1, epsilon holds as promised.
+s = 10^15. For growing s, epsilon' tends to a limit for b > 1/2 (1.61 at b = 3/4), grows with
+log log s at b = 1/2 and with (1-2b) log s below: the law of the continuous limit has no finite
+density at 0 from b = 1/2 down. With b >= 1, epsilon holds as promised.
 
 Paper: Balle, Bell, Gascón, Nissim 2020 (the shares); the closed form is C. Harrison's, Distributed
 noise addition and infinite divisibility, 2024, and arXiv 2504.05202.

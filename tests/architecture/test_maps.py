@@ -10,12 +10,15 @@ import pytest
 
 import umpc
 
-ROOT = Path(umpc.__file__).parent
+ROOT = Path(umpc.__file__).parents[1]
 PACKAGES = {
-    path.parent.relative_to(ROOT.parent).as_posix(): path
-    for path in sorted(ROOT.rglob("__init__.py"))
+    path.parent.relative_to(ROOT).as_posix(): path
+    for folder in ("umpc", "bench")
+    for path in sorted((ROOT / folder).rglob("__init__.py"))
     if path.parent.name != "v1"
 }
+OTHER = (".proto", "v1", "pictures")
+"""Ends of names that a map has besides modules and packages."""
 ROW = re.compile(r"^\| (`[^|]+`) \|", re.MULTILINE)
 
 
@@ -36,5 +39,5 @@ def contents(folder: Path) -> set[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_map_of_a_package_lists_exactly_its_files(package):
     path = PACKAGES[package]
-    found = [name for name in mapped(path) if not name.endswith((".proto", "v1"))]
+    found = [name for name in mapped(path) if not name.endswith(OTHER)]
     assert sorted(found) == sorted(contents(path.parent))

@@ -89,7 +89,7 @@ def flipping(protocol: Any) -> Any:
 
 
 def flipping_all(mesh: Any) -> Any:
-    """The same for a protocol between all members: a message to each in every round."""
+    """Flip the first bit in a protocol between all members: a message to each in every round."""
     messages = next(mesh)
     while True:
         lies = {

@@ -1,4 +1,4 @@
-"""What a lying node gains from changed values and flipped bits, and the ε that bounds it.
+"""A lying node's gain from changed values and flipped bits, and the ε that bounds it.
 
 The audit is exact. The release is a value plus discrete Laplace noise of the honest nodes, so the
 hockey-stick divergence of two neighbouring tables follows from how far their values can be apart.

@@ -17,7 +17,7 @@ LINE = "after a full disk a node serves with a closed ledger"
 def test_the_next_study_opens_the_ledger_again(tmp_path):
     with ledgers.opened(tmp_path / "node-ledger.sqlite") as ledger:
         ledger.reserve(FIRST, Fraction(1), ledgers.D)
-        ledger._db.execute(
+        ledger.ask(
             "CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger "
             "BEGIN SELECT RAISE(FAIL, 'full'); END"
         )

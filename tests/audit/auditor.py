@@ -49,7 +49,7 @@ MORE = int(os.environ.get("UMPC_AUDIT_RUNS", "1"))
 
 Tables = Sequence[Columns]
 View = Callable[[Simulated], Sequence[int]]
-"""What an observer sees of a run, as whole numbers."""
+"""An observer's view of a run, as whole numbers."""
 
 
 # --- two neighbouring tables
@@ -146,7 +146,7 @@ def remembered() -> Iterator[None]:
     """Compute everything that is equal in all runs only once: plans, coins, calibrations."""
     with compiled_once(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(attempt, "noise_plan", cache(noise_plan))
-        patch.setattr(committee, "_threshold", cache(committee._threshold))
+        patch.setattr(committee, "threshold_of", cache(committee.threshold_of))
         patch.setattr(committee, "least_coins", cache(least_coins))
         patch.setattr(DistributedLaplace, "tail_bound", cache(DistributedLaplace.tail_bound))
         patch.setattr(SkellamShare, "tail_bound", cache(SkellamShare.tail_bound))

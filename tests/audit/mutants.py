@@ -54,7 +54,7 @@ def fewer_edges(patch: Patch) -> None:
 
 
 def nobody_counts_edges(patch: Patch) -> None:
-    """As `fewer_edges`, and no node counts the edges of its records. Loss δ_max·ε."""
+    """Apply `fewer_edges`, and let no node count the edges of its records. Loss δ_max·ε."""
     fewer_edges(patch)
     patch.setattr(
         Hypergraph, "degrees", lambda graph, node: np.zeros(graph.counts[node], dtype=np.int64)

@@ -1,7 +1,7 @@
 """A trusted curator: what its released number proves about one record, for every mechanism.
 
 The neighbours are eight records of 3, and seven of them and a 0. Under the product all sets of the
-record move by the whole range. The same runs find a curator that adds too little noise.
+record move by the whole range. These runs also find a curator that adds too little noise.
 """
 
 from __future__ import annotations

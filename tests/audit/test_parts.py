@@ -1,4 +1,4 @@
-"""What single processes see besides the result.
+"""The views of single processes besides the result.
 
 The coordinator sees each node's share, and a member of the committee sees its û.
 """

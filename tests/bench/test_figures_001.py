@@ -1,6 +1,6 @@
 """bench.figures.paper001: drawn laws equal those of the protocols, and errors meet theory.
 
-Laws are compared draw by draw, with α and N as below. The same draws reject an ε of ×0.7 and ×1.3.
+Laws are compared draw by draw, with α and N as below. They also reject an ε of ×0.7 and ×1.3.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ Law = Callable[[Fraction, np.random.Generator], tuple]
 
 
 def accept(protocol: Callable[[int], tuple], law: Law, telling: slice | None = slice(None)) -> None:
-    """What the protocol does in run i, and the law with ε times a factor.
+    """Assert that a protocol follows its law, and not its law with ε times a wrong factor.
 
+    protocol: the outcome of run i. law: a draw of the law with ε times a factor.
     telling: the part of an outcome that another ε moves; None where that is shown elsewhere.
     """
     runs, rng = [protocol(i) for i in range(N)], np.random.default_rng(7)

@@ -16,11 +16,12 @@ from tests.support.gopa import gopa_study
 from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import KENDALL, library_study, make_study
-from umpc.cli.approve import _description
+from umpc.cli.approve import description_of
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
 from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
-from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.config import load_node_config
+from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
@@ -242,19 +243,19 @@ def test_what_the_documentation_says_that_a_coordinator_reads_is_what_it_reads(s
 
 def test_of_a_shuffled_study_the_shufflers_and_what_they_are_trusted_for_are_shown():
     entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
-    shown = dict(_description(entry, shuffled_study(3, max_colluding=1)))
+    shown = dict(description_of(entry, shuffled_study(3, max_colluding=1)))
     assert (
         shown["shufflers"]
         == "shuffler-1 and shuffler-2; neither may collude with coordinator or with the other"
     )
     assert shown["noise"] == "shuffled, withstands 1 of 3 nodes that collude"
-    assert "shufflers" not in dict(_description(entry, local_study("bell-ldp")))
+    assert "shufflers" not in dict(description_of(entry, local_study("bell-ldp")))
 
 
 def test_the_delta_that_a_study_asks_for_is_shown():
     """A study of gopa may ask for any: with half of it the epsilon promises little."""
     entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
-    assert dict(_description(entry, gopa_study(2, delta="0.5")))["delta"] == "1/2"
+    assert dict(description_of(entry, gopa_study(2, delta="0.5")))["delta"] == "1/2"
     for epsilon, delta in (("1", "3.38e-12"), ("1000000000000000000", "1")):
-        assert dict(_description(entry, shuffled_study(3, epsilon=epsilon)))["delta"] == delta
-    assert "delta" not in dict(_description(entry, local_study("bell-ldp")))
+        assert dict(description_of(entry, shuffled_study(3, epsilon=epsilon)))["delta"] == delta
+    assert "delta" not in dict(description_of(entry, local_study("bell-ldp")))

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.support.ledgers import pay
+from tests.support.ledgers import OpenLedger, pay
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
 from umpc.node.budget.anchor import read_anchor
 from umpc.node.budget.ledger import Ledger
-from umpc.node.config import IDENTITY_FILES
+from umpc.node.config_section import IDENTITY_FILES
 
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
 
@@ -34,10 +34,10 @@ def config(tmp_path: Path) -> Path:
     return file
 
 
-def node(config: Path, **options) -> Ledger:
+def node(config: Path, **options) -> OpenLedger:
     folder = config.parent
     anchor = folder / "other" / "anchor"
-    return Ledger(
+    return OpenLedger(
         folder / "ledger", "bank", Fraction(5), Fraction(1, 10**9), anchor=anchor, **options
     )
 
@@ -123,10 +123,10 @@ def test_show_as_a_table(config):
 
 def test_a_ledger_of_an_earlier_version_is_shown_with_its_reservations(config):
     with node(config) as ledger:
-        ledger._append("reserve", B, Fraction(2), note="cut off")
-        ledger._append("reserve", C, Fraction(1), Fraction(0), note="former")
-        ledger._append("charge", C, Fraction(1), Fraction(0))
-        ledger._append("release", C)
+        ledger.write_row("reserve", B, Fraction(2), note="cut off")
+        ledger.write_row("reserve", C, Fraction(1), Fraction(0), note="former")
+        ledger.write_row("charge", C, Fraction(1), Fraction(0))
+        ledger.write_row("release", C)
         shown = json.loads(run(config, "show", "--format", "json"))
     states = [(s["name"], s["epsilon"], s["delta"], s["state"]) for s in shown["studies"]]
     assert states == [("cut off", "2", None, "reserved"), ("former", "1", "0", "released")]

@@ -15,7 +15,7 @@ from tests.support.studyfiles import planned_file
 from umpc.cli.main import umpc
 from umpc.cli.page import page
 from umpc.cli.show import print_report
-from umpc.cli.study import _predict
+from umpc.cli.study import print_prediction
 from umpc.coordinator.client import prepare_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
@@ -63,7 +63,7 @@ def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
     if not noise.endswith("subsampled"):
         choice = Choice(noise, study.parsed_kernels[0], study.exact_epsilon)
         assert values["noise_std"] == choice.noise_std(70, choice.family(70, lambda count: 0))
-    _predict(study, "30,40")
+    print_prediction(study, "30,40")
     said = capsys.readouterr().out
     assert "the records were uniform" not in said
     assert f"standard deviation {values['noise_std']:.4g}" in said
@@ -73,7 +73,7 @@ def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
 
 def test_too_few_records_are_said_beforehand(file):
     with pytest.raises(TooFewRecords, match="at least 8 records, 7 came"):
-        _predict(study_of(file(noise="hajek_split")), "3,4")
+        print_prediction(study_of(file(noise="hajek_split")), "3,4")
     assert attempt_over(study_of(file()), "3,4").sizes.records == 7
 
 

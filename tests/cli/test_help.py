@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from umpc.cli.demo import PARTICIPANTS, demo
+from umpc.cli.demo import demo
+from umpc.cli.demo_options import PARTICIPANTS
 from umpc.cli.main import umpc
 from umpc.cli.settings_help import settings_of
 from umpc.coordinator.studyfile import describe_keys

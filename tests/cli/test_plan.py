@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.support.studies import Entropy
 from tests.support.studyfiles import participants, planned_file
 from umpc.cli.main import umpc
-from umpc.cli.study import _predict
+from umpc.cli.study import print_prediction
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.cost import predict
@@ -163,7 +163,7 @@ def test_of_one_message_protocols_rounds_bytes_and_an_error(file, protocol, sent
     finer = planned(file(protocol=protocol, bins={"age": 8, "balance": ["0", "500"]}))
     assert finer["noise_std"] > values["noise_std"]
     study = study_of(file(protocol=protocol))
-    _predict(study, "30,40,50")
+    print_prediction(study, "30,40,50")
     said = capsys.readouterr().out
     assert f"{sent} to the coordinator" in said and "all 7,140 pairs of 120 records" in said
     bins = "simple rounding to bins: 4 of 'age', 4 of 'balance'"
@@ -188,7 +188,7 @@ def test_of_a_protocol_that_asks_the_question_counts_too(file, capsys):
         7140,
     )
     assert values["noise_std"] > 0.1
-    _predict(study_of(file(protocol="ghazi-rounds")), "30,40,50")
+    print_prediction(study_of(file(protocol="ghazi-rounds")), "30,40,50")
     said = capsys.readouterr().out
     assert "2: one message of every node, a question, and an answer" in said
     assert f"{sent} to and from the coordinator" in said
@@ -212,7 +212,7 @@ def test_of_gopa_the_noise_is_known_and_there_is_nothing_else(file, capsys):
     assert values["bytes_online"] in (12, 15, 18) and values["sampling_std"] == 0
     assert values["bins_bias"] == pytest.approx(0, abs=1e-9)
     assert values["mse"] == pytest.approx(values["noise_std"] ** 2)
-    _predict(study_of(file(**options)), "30,40,50")
+    print_prediction(study_of(file(**options)), "30,40,50")
     said = capsys.readouterr().out
     assert f"standard deviation {values['noise_std']:.4g}\n" in said and "all 120 records" in said
     assert "1: one message of every node\n" in said
@@ -224,13 +224,13 @@ def test_of_a_shuffled_study_too_with_its_delta_and_refused_for_too_few_records(
     values, study = planned(path), study_of(path)
     assert (values["rounds"], values["bytes_offline"], values["sets"]) == (2, 0, 7140)
     assert 0.01 < values["noise_std"] < 0.5
-    _predict(study, "30,40,50")
+    print_prediction(study, "30,40,50")
     said = capsys.readouterr().out.replace(",", "")
     heaps, messages = (int(number) for number in re.findall(r"(\d+) to the", said))
     assert heaps + messages == values["bytes_online"] and abs(heaps / messages - 2) < 0.01
     assert "delta        3.38e-12" in said
     with pytest.raises(TooFewRecords, match="without the 2 node"):
-        _predict(study, "18,40,50")
+        print_prediction(study, "18,40,50")
 
 
 @pytest.mark.parametrize(

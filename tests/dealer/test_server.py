@@ -14,7 +14,7 @@ from tests.support.signed import signed, signed_members
 from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
-from umpc.proto import codec
+from umpc.proto import member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
@@ -39,7 +39,7 @@ def derived(monkeypatch) -> list:
 
 
 def request(openings=OPENINGS) -> pb.DealRequest:
-    return codec.deal_request(STUDY.encode(), MEMBERS, openings, SIGNATURES)
+    return member_codec.deal_request(STUDY.encode(), MEMBERS, openings, SIGNATURES)
 
 
 def dealer() -> server.DealerServer:
@@ -51,17 +51,15 @@ def dealer() -> server.DealerServer:
 def test_an_attempt_is_derived_once_for_all_its_nodes_and_forgotten_with_them(derived):
     async def scenario() -> None:
         here = dealer()
-        attempts = list(
-            await asyncio.gather(*(here._derived(request(), "node-0") for _ in MEMBERS))
-        )
-        attempts.append(await here._derived(request(), "node-0"))
+        attempts = list(await asyncio.gather(*(here.derived(request(), "node-0") for _ in MEMBERS)))
+        attempts.append(await here.derived(request(), "node-0"))
         assert all(attempt is attempts[0] for attempt in attempts) and len(derived) == 1
         attempts.clear()
         async with asyncio.timeout(10):
-            while here._attempts or here._deriving:  # the thread that derived it lets go of it last
+            while here.attempts_in_use:  # the thread that derived it lets go of it last
                 gc.collect()
                 await asyncio.sleep(0.01)
-        await here._derived(request(), "node-0")
+        await here.derived(request(), "node-0")
         assert len(derived) == 2
 
     asyncio.run(scenario())
@@ -72,7 +70,7 @@ def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(deriv
         here, swapped = dealer(), [OPENINGS[1], OPENINGS[0], *OPENINGS[2:]]
         good, *refused = await asyncio.gather(
             *(
-                here._derived(request(openings), "node-2")
+                here.derived(request(openings), "node-2")
                 for openings in (OPENINGS, swapped, swapped)
             ),
             return_exceptions=True,
@@ -81,7 +79,7 @@ def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(deriv
         for error in refused:
             assert isinstance(error, RemoteProtocolError) and error.culprit == "node-2"
         with pytest.raises(RemoteProtocolError):
-            await here._derived(request(swapped), "node-2")
+            await here.derived(request(swapped), "node-2")
 
     asyncio.run(scenario())
 
@@ -90,19 +88,19 @@ def test_its_memory_does_not_grow_with_attempts_that_have_ended(monkeypatch):
     """It remembers the last few, and every one that still runs."""
     monkeypatch.setattr(server, "REMEMBERED", 5)
     here = dealer()
-    here._running[b"runs"] = here._dealt[b"runs"] = None
+    here.running[b"runs"] = here.dealt[b"runs"] = None
     for number in range(20):
         attempt = SimpleNamespace(id=bytes([number]), study=STUDY)
-        here._dealt[attempt.id] = None
-        here._ended(attempt, None)
-        assert list(here._dealt)[1:] == [bytes([n]) for n in range(number + 1)][-5:]
-    assert b"runs" in here._dealt
+        here.dealt[attempt.id] = None
+        here.end(attempt, None)
+        assert list(here.dealt)[1:] == [bytes([n]) for n in range(number + 1)][-5:]
+    assert b"runs" in here.dealt
 
 
 def test_a_node_that_goes_away_meanwhile_takes_nothing_from_the_others(derived):
     async def scenario() -> None:
         here = dealer()
-        first, second = (asyncio.create_task(here._derived(request(), "node-0")) for _ in range(2))
+        first, second = (asyncio.create_task(here.derived(request(), "node-0")) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
         assert (await second).members == tuple(MEMBERS) and len(derived) == 1
@@ -143,7 +141,7 @@ def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asy
 
 
 def request_of(members, openings, signatures) -> pb.DealRequest:
-    return codec.deal_request(STUDY.encode(), members, openings, signatures)
+    return member_codec.deal_request(STUDY.encode(), members, openings, signatures)
 
 
 def other_member(number: int = 1) -> tuple[Member, bytes]:
@@ -165,7 +163,9 @@ def test_a_node_that_asks_with_members_that_not_all_have_signed_ends_the_attempt
         here = dealer()
         async with asyncio.timeout(60):
             waiting = [asking(here, name, request()) for name in ("node-0", "node-1")]
-            while not here._running or len(next(iter(here._running.values()))._joined) < 2:
+            while not here.running or any(
+                next(iter(here.running.values())).waits_for(name) for name in ("node-0", "node-1")
+            ):
                 await asyncio.sleep(0.01)
             liar = asking(here, "node-2", request_of(members, openings, signatures))
             found = await asyncio.gather(liar, *waiting, return_exceptions=True)
@@ -173,7 +173,7 @@ def test_a_node_that_asks_with_members_that_not_all_have_signed_ends_the_attempt
         assert all(
             error.blame == {"umpc-culprit": "node-2", "umpc-step": "prepare"} for error in found
         )
-        assert not here._running
+        assert not here.running
 
     asyncio.run(scenario())
 
@@ -217,7 +217,9 @@ def test_two_honest_runs_of_one_study_at_the_same_time_are_not_two_stories():
 def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
     study = STUDY.replaced(seconds_per_step=1)
     members, openings = make_members(study, [4, 5, 6])
-    asked = codec.deal_request(study.encode(), members, openings, signed_members(study, members))
+    asked = member_codec.deal_request(
+        study.encode(), members, openings, signed_members(study, members)
+    )
 
     async def scenario() -> None:
         here = dealer()

@@ -65,6 +65,7 @@ def test_every_link_leads_somewhere(name):
         path = (DOCUMENTS[name].parent / file).resolve() if file else DOCUMENTS[name]
         assert path.exists(), f"{name} links to {target}, which does not exist"
         if anchor:
+            assert "--" not in anchor, f"{name}: the site has one hyphen where forges have two"
             assert anchor in anchors(path), f"{name} links to {target}, a heading that is not there"
 
 

@@ -82,7 +82,7 @@ def test_the_number_is_enough_and_two_fewer_are_not(epsilon, delta, s):
 
 
 def test_the_noise_is_near_gaussian():
-    """As many coins as the analytic Gaussian mechanism's variance asks for, when there are many."""
+    """Many coins are as many as the analytic Gaussian mechanism's variance needs."""
     coins = least_coins(Fraction(1), DELTA, 400)
     low, high = (
         1.0,

@@ -122,6 +122,6 @@ def test_mutant_slots_only_for_the_jumps_that_count_are_caught(monkeypatch):
 
 def test_mutant_a_walk_for_common_values_is_caught(monkeypatch):
     """A table that ends at 1 leaves the other values to the slow walk."""
-    table = poisson._table(Fraction(1, 3))
+    table = poisson.table_of(Fraction(1, 3))
     monkeypatch.setattr(table, "size", 1)
     assert different_steps(LAWS["poisson 1/3"], "mutant") > 1

@@ -37,7 +37,7 @@ def test_its_variance_is_one():
 
 
 def test_rounding_is_to_the_nearest_multiple_of_a_public_grid():
-    """The same bits give the same real number: on a coarse grid its rounded value, for any grid."""
+    """Equal bits give an equal real number, which a coarser grid rounds to its multiple."""
     for number in range(20):
         fine, coarse = (
             add_heavy_tail(Fraction(5, 7), Fraction(3), grid, SeededBits(f"rounding {number}"))

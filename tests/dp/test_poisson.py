@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from tests.support.statistical import N_TRIALS, N, SeededBits, accept, accept_only
 from umpc.dp.balls import ball
-from umpc.dp.poisson import MOST_MEAN, LargePoisson, _table, acceptance, sample_poisson
+from umpc.dp.poisson import MOST_MEAN, LargePoisson, acceptance, sample_poisson, table_of
 from umpc.dp.trials import TRIALS
 from umpc.errors import LocalProtocolError
 
@@ -126,7 +126,7 @@ def test_the_odds_in_fixed_steps_hold_the_odds(mean):
 @pytest.mark.parametrize("mean", [Fraction(1, 3), Fraction(60), Fraction(256)], ids=str)
 def test_the_table_is_the_whole_law(mean):
     """Against scipy; and both ends leave out less than 2^-96."""
-    table = _table(mean)
+    table = table_of(mean)
     law = stats.poisson(float(mean))
     balls = table._survival(table.first, table.last, 192)
     for k, above in enumerate(balls, table.first):

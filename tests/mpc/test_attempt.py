@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.support.limits import small_chunks
 from tests.support.mpc_studies import LEANING
 from tests.support.studies import GINI, KENDALL, make_attempt, make_members, make_study
 from umpc.crypto.prg import digest
@@ -134,7 +135,7 @@ def tree_sample(attempt) -> bytes:
     "study", [make_study(nodes=3), make_study(LEANING, 3, degree=3)], ids=["pairs", "triples"]
 )
 def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch, study):
-    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    small_chunks(monkeypatch)
     attempt = make_attempt(study, [3, 7, 4])
     chunks = list(attempt.chunks())
     for owners, cell in attempt.hypergraph.shared_cells.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.garbled import without_points
+from tests.support.limits import small_chunks
 from tests.support.mpc_studies import LEANING
 from tests.support.studies import (
     GINI,
@@ -124,8 +125,7 @@ def test_noise_of_a_committee_costs_what_was_predicted(nodes, coins):
 
 
 def test_many_chunks_cost_what_was_predicted(monkeypatch):
-    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
-    monkeypatch.setattr("umpc.mpc.masked.fields.FIELDS_BYTES", 20)
+    small_chunks(monkeypatch, field_bytes=20)
     check(make_study(KENDALL, 3), [9, 30, 5])
     check(make_study(LEANING, 3, degree=3), [4, 6, 5])
 

@@ -30,9 +30,10 @@ from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import compiler, dealing
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.masks import linear_value, modulus
 from umpc.mpc.masked.material import SeededPart, Shares
 from umpc.mpc.masked.plan import Plan

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from umpc.errors import ConfigError
-from umpc.node.config import IDENTITY_FILES, NodeConfig, load_node_config
+from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.number_format import NumberFormat

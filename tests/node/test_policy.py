@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -12,18 +11,12 @@ from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
-from tests.support.studies import CLASSES, GINI, KENDALL, library_study, make_study
-from umpc.errors import ConfigError, PolicyRefused
-from umpc.node.config import IDENTITY_FILES, load_node_config
-from umpc.node.policy import ANYTHING, Policy, computes
-from umpc.protocols.registry import checked
+from tests.support.studies import GINI, KENDALL, make_study
+from umpc.errors import PolicyRefused
+from umpc.node.policy import ANYTHING, Policy
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
-from umpc.ustat.statistics import LIBRARY
-
-XY = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True))
-CATEGORIES = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "2", whole=True), CLASSES)
 
 
 def guarded(study: Study) -> Study:
@@ -318,170 +311,3 @@ def test_too_few_records_tell_no_numbers_but_to_the_administrator():
         "leave out fields that are often missing, or run the study without this node"
     )
     assert caught.value.detail == "6 complete records, min_records = 7"
-
-
-# --- as an administrator writes them ----------------------------------------------------------
-
-
-def load(folder: Path, text: str) -> Policy:
-    for name in (*IDENTITY_FILES, "t.csv"):
-        (folder / name).write_text("text")
-    top = 'name = "north"\nidentity = "."\n[data]\npath = "t.csv"\n[budget]\nepsilon = 5\n'
-    (folder / "node.toml").write_text(top + text, encoding="utf-8")
-    return load_node_config(folder / "node.toml").policy
-
-
-def refused(folder: Path, text: str, *parts: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load(folder, text)
-    assert [part for part in parts if part not in caught.value.message] == [], caught.value.message
-
-
-HASH = "0123456789abcdef" * 4
-POLICY = f"""
-[policy]
-coordinators = ["alice", "carol-2"]
-statistics = ["kendall_tau", "mean"]
-kernels = ["{HASH}"]
-fields = ["age", "mean radius"]
-public_labels = ["treatment"]
-max_epsilon = 0.1
-max_delta = "1e-9"
-min_records = 100
-min_nodes = 3
-min_colluding = 2
-noise = ["in_mpc"]
-coins = ["transfers", "none"]
-backend = ["shared", "garbled"]
-preprocessing = ["none"]
-dealers = ["dealer"]
-shufflers = ["shuffler-1", "shuffler-2"]
-trusted_curator = true
-approval = true
-"""
-
-
-def test_every_rule(tmp_path):
-    assert load(tmp_path, POLICY) == Policy(
-        coordinators=frozenset({"alice", "carol-2"}),
-        statistics=frozenset({"kendall_tau", "mean"}),
-        kernels=frozenset({HASH}),
-        fields=frozenset({"age", "mean radius"}),
-        public_labels=frozenset({"treatment"}),
-        max_epsilon=Fraction(1, 10),
-        max_delta=Fraction(1, 10**9),
-        min_records=100,
-        min_nodes=3,
-        min_colluding=2,
-        noise=frozenset({"in_mpc"}),
-        coins=frozenset({"transfers", "none"}),
-        backend=frozenset({"shared", "garbled"}),
-        preprocessing=frozenset({"none"}),
-        dealers=frozenset({"dealer"}),
-        shufflers=frozenset({"shuffler-1", "shuffler-2"}),
-        trusted_curator=True,
-        approval=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "came"),
-    [
-        ('coordinators = "alice"', "'alice'"),
-        ('coordinators = ["Alice"]', "['Alice']"),
-        ("coordinators = [1]", "[1]"),
-        ('statistics = ["kendal_tau"]', "['kendal_tau']"),
-        ('statistics = ["uniformity"]', "['uniformity']"),
-        ('kernels = ["0123"]', "['0123']"),
-        (f'kernels = ["{HASH.upper()}"]', "'0123456789ABCDEF"),
-        ('fields = [""]', "['']"),
-        ("max_epsilon = 0", "0"),
-        ("max_epsilon = [1]", "[1]"),
-        ("max_delta = 1", "1"),
-        ('max_delta = "-1e-9"', "'-1e-9'"),
-        ('public_labels = "label"', "'label'"),
-        ('dealers = ["Dealer"]', "['Dealer']"),
-        ("shufflers = [2]", "[2]"),
-        ("min_records = -1", "-1"),
-        ("min_records = 1.5", "1.5"),
-        ("min_nodes = true", "True"),
-        ('min_colluding = "1"', "'1'"),
-        ('noise = ["loud"]', "['loud']"),
-        ('coins = ["fair"]', "['fair']"),
-        ('backend = ["clear"]', "['clear']"),
-        ('preprocessing = "none"', "'none'"),
-        ('approval = "yes"', "'yes'"),
-        ("trusted_curator = 1", "1"),
-    ],
-)
-def test_values_under_policy(tmp_path, line, came):
-    key = line.split(" = ")[0]
-    refused(tmp_path, f"[policy]\n{line}\n", f"key 'policy.{key}'", "was expected", came)
-
-
-# --- what a statistic of the library is -------------------------------------------------------
-
-COLUMNS = {1: ["x"], 2: ["y", "x"]}
-
-
-def of_library(name: str, columns=None, **changes) -> Study:
-    chosen = columns or COLUMNS[len(LIBRARY[name].arguments)]
-    return checked(library_study(name, CATEGORIES, 2, chosen, **changes))
-
-
-def same(study: Study) -> set[str]:
-    return {name for name, statistic in LIBRARY.items() if computes(study, statistic)}
-
-
-@pytest.mark.parametrize("name", [name for name in LIBRARY if name != "uniformity"])
-def test_each_statistic_is_recognised_as_itself_alone(name):
-    assert same(of_library(name)) == {name}
-
-
-@pytest.mark.parametrize(
-    ("name", "columns"),
-    [
-        ("kendall_tau", ["x", "y"]),
-        ("ranking_hinge", ["y", "x"]),
-        ("contrastive_loss", ["label", "y", "x"]),
-    ],
-)
-def test_any_fields_may_be_its_arguments(name, columns):
-    assert same(of_library(name, columns)) == {name}
-
-
-def test_the_arguments_are_different_fields():
-    assert same(of_library("covariance", ["x", "x"])) == {"variance"}
-    assert same(of_library("kendall_tau", ["x", "x"])) == set()
-    assert same(of_library("ranking_hinge", ["x", "x"])) == set()
-
-
-def test_the_name_that_a_study_gives_itself_counts_for_nothing():
-    assert same(make_study(GINI, statistic="kendall_tau")) == {"gini_mean_difference"}
-
-
-@pytest.mark.parametrize(
-    "study",
-    [
-        make_study(f"{KENDALL} * 2"),
-        make_study(f"({KENDALL}) * ({KENDALL})"),
-        make_study("1"),
-        of_library("kendall_tau", estimator="total"),
-        of_library("kendall_tau", sampling="two_sample"),
-        of_library("ranking_hinge", parameters={"margin": "2"}),
-        of_library("ranking_hinge", parameters={"weights": "1/2"}),
-        of_library("contrastive_loss", ["label", "x", "y"], parameters={"weights": ["1", "2"]}),
-        of_library("uniformity", parameters={"cells": "4"}),
-        make_study([GINI, GINI], estimator="ratio"),
-    ],
-)
-def test_what_is_not_exactly_the_librarys_is_none_of_it(study):
-    assert same(study) == set()
-
-
-def test_a_kernel_of_very_many_fields_is_none_and_takes_no_time():
-    fields = tuple(FieldText(f"f{number}", "0", "1", whole=True) for number in range(600))
-    terms = [f"a.{f.name} * b.{f.name}" for f in fields]
-    while len(terms) > 1:
-        terms = [f"({' + '.join(terms[i : i + 2])})" for i in range(0, len(terms), 2)]
-    assert same(make_study(terms[0], fields=fields, sampling="balanced")) == set()

@@ -150,13 +150,13 @@ def test_algorithm_1_leaves_a_record_out():
 
 
 def test_algorithm_1_repeats_edges():
-    """Nothing keeps an edge from being drawn twice. As a list, 8 of 45 results repeat a pair."""
+    """Nothing keeps an edge from being drawn twice: 8 of the 45 lists repeat a pair."""
     ended, _ = algorithm_1(4, 3, as_set=False)
     assert sum(c for edges, c in ended.items() if len({*edges}) < 3) == Fraction(8, 45)
 
 
 def test_algorithm_1_restarts_where_edges_are_a_set():
-    """As a set, a repetition uses up degrees for nothing: of passes for all 6 pairs 2/3 restart."""
+    """In a set, a repetition uses up degrees for nothing: 2/3 of passes for all 6 pairs restart."""
     _, few = algorithm_1(4, 3, as_set=True)
     ended, all_pairs = algorithm_1(4, 6, as_set=True)
     assert few == Fraction(8, 45)
@@ -224,7 +224,7 @@ def inverse(p: float, factor: int) -> float:
 def test_equation_12_is_not_the_inverse_of_laplaces_distribution_function():
     """(12): "F⁻¹(p) = −b·sign(p − 0.5) ln(1 − |p − 0.5|)": it lacks a factor 2.
 
-    As printed, noise never exceeds b ln 2, so it is not ε-DP; its variance is 0.13 b², not 2 b².
+    The printed noise never exceeds b ln 2, so it is not ε-DP; its variance is 0.13 b², not 2 b².
     """
 
     def laplace(x: float) -> float:

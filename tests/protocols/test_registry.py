@@ -10,6 +10,7 @@ import pytest
 from tests.support.bell import bell_study
 from tests.support.central import central_study
 from tests.support.gopa import gopa_study
+from tests.support.grid import grid_study
 from tests.support.local import local_study
 from tests.support.protocols import (
     assert_not_a_setting,
@@ -33,6 +34,8 @@ from umpc.protocols.ghazi_shuffle.coordinator import ShuffleCoordinator
 from umpc.protocols.ghazi_shuffle.node import ShuffleNode
 from umpc.protocols.gopa.node import GopaNode
 from umpc.protocols.gopa.protocol import GopaProtocol
+from umpc.protocols.grid.coordinator import GridCoordinator
+from umpc.protocols.grid.node import GridNode
 from umpc.protocols.registry import (
     PROTOCOLS,
     USUAL,
@@ -52,6 +55,7 @@ from umpc.study.sizes import Sizes
 
 NAMES = (
     "u-mpc",
+    "grid",
     "bell-2pc",
     "bell-ldp",
     "bell-auc",
@@ -63,6 +67,7 @@ NAMES = (
 )
 STUDIES = {
     "u-mpc": STUDY,
+    "grid": grid_study(),
     "bell-2pc": bell_study(),
     "bell-ldp": local_study("bell-ldp"),
     "bell-auc": local_study("bell-auc"),
@@ -102,7 +107,9 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 
 
 def test_an_unknown_name_is_refused_with_all_names():
-    with pytest.raises(StudyError, match=r"protocol must be one of u-mpc, bell-2pc.*got 'bell'"):
+    with pytest.raises(
+        StudyError, match=r"protocol must be one of u-mpc, grid, bell-2pc.*got 'bell'"
+    ):
         find_protocol("bell")
 
 
@@ -121,6 +128,7 @@ def test_a_protocol_is_registered_under_its_own_name(monkeypatch):
 
 KINDS = {
     "u-mpc": (UMpcNode, UMpcCoordinator),
+    "grid": (GridNode, GridCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),
     "bell-ldp": (OneMessageNode, OneMessageCoordinator),
     "bell-auc": (OneMessageNode, OneMessageCoordinator),
@@ -173,13 +181,13 @@ def test_the_possible_values_are_those_of_all_protocols():
         "gopa",
         *MECHANISMS,
     )
-    assert possible_values("backend") == ("shared", "garbled", "none")
+    assert possible_values("backend") == ("shared", "garbled", "grid", "none")
     assert possible_values("preprocessing") == ("dealer", "none")
     assert possible_values("coins") == ("transfers", "dealt", "none")
 
 
 def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
-    no_edges = [STUDIES[name] for name in NAMES[2:]]
+    no_edges = [STUDIES[name] for name in NAMES[3:]]
     assert {(each.backend, each.preprocessing, each.coins, each.dealer) for each in no_edges} == {
         ("none", "none", "none", None)
     }

@@ -85,7 +85,7 @@ FACTS = {
     "certificate": {"certificate": AUTHORITY.credentials("node-0").certificate},
     "signature": {"signature": bytes(64)},
 }
-"""What the coordinator exchanges in the member of another node."""
+"""The facts that the coordinator exchanges in the member of another node."""
 
 
 def refused(culprit: str, step: str, job: Callable[[], object]) -> None:
@@ -223,7 +223,7 @@ def test_the_coordinator_names_the_node_that_sends_what_it_did_not_sign(kind):
 
 
 def keys_of_the_coordinator(members: list[Member], own: int) -> list[Member]:
-    """What the coordinator tells one node: everybody else has the coordinator's key."""
+    """The members that the coordinator shows one node: all others have the coordinator's key."""
     return [
         member if number == own else replace(member, public_key=OWN.public_key)
         for number, member in enumerate(members)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tests.support.limits import small_heaps
 from tests.support.local import local_tables
 from tests.support.protocols import make_node, messages_of, run_own_steps, with_facts
 from tests.support.shuffled import shuffled_study
@@ -166,7 +167,7 @@ def test_nothing_leaves_before_all_nodes_have_delivered(identities):
 
 
 def test_large_messages_come_in_several_frames(identities, monkeypatch):
-    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.inbox.MAX_PAYLOAD", 1000)
+    small_heaps(monkeypatch)
 
     async def scenario(here: Place) -> None:
         links, counts = await here.coordinator(), [(0, count) for count in COUNTS]

@@ -84,6 +84,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "central": {"noise": "hajek_subsampled", "edges": "3n"},
 }
 
+LATER = ("grid",)
+"""Protocols that the former version did not have."""
 GOLDEN = {
     "u-mpc": "4f602f78d6737b52703e20d5a8f32097e4c7d72046f2a47e01baf7df3fe23e23",
     "bell-2pc": "1c8d4851acd4b20e0a41309a3fe529abb253eba1de4338d45c90feb763550ad6",
@@ -119,7 +121,8 @@ def former_study(protocol: str) -> Study:
 
 
 def test_every_protocol_of_then_has_a_golden_hash():
-    assert list(GOLDEN) == list(FACTS) == list(PROTOCOLS)
+    then = [name for name in PROTOCOLS if name not in LATER]
+    assert list(GOLDEN) == list(FACTS) == then
 
 
 @pytest.mark.parametrize("protocol", GOLDEN)

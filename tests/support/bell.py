@@ -194,7 +194,7 @@ def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
 def remembered() -> Iterator[None]:
     """Replace curve points in base transfers, and compute the thresholds of coins only once."""
     with without_points(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(committee, "_threshold", cache(committee._threshold))
+        patch.setattr(committee, "threshold_of", cache(committee.threshold_of))
         yield
 
 

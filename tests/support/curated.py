@@ -1,8 +1,8 @@
 """Shared by tests of central protocols: small tables and kernels, power checks, the audit.
 
 The audit is that of `tests/audit`: a lower confidence bound of ε from events fixed beforehand.
-Right code stays below the claimed ε. The same runs with too little noise must exceed it, which
-proves the audit's power.
+Right code stays below the claimed ε. Runs with too little noise must exceed it, which proves the
+audit's power.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from umpc.errors import LedgerError
-from umpc.node.budget.budget_account import Balance
+from umpc.node.budget.budget_account import Balance, BudgetCost
 from umpc.node.budget.budget_limits import DEFAULT_DELTA
 from umpc.node.budget.ledger import Ledger
 
@@ -18,10 +19,27 @@ D = Fraction(1, 10**12)
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))
 
 
+class OpenLedger(Ledger):
+    """A ledger in which tests write rows as earlier versions did, and ask its own connection."""
+
+    def write_row(self, kind: str, *values, **named) -> None:
+        self._append(kind, *values, **named)
+
+    def ask(self, statement: str, values: tuple = ()) -> sqlite3.Cursor:
+        return self._db.execute(statement, values)
+
+    def reservation(self, study: bytes) -> BudgetCost:
+        return self._account.open[study]
+
+    @property
+    def names(self) -> dict[bytes, str]:
+        return self._names
+
+
 def opened(
     path: Path, total: Fraction = TOTAL, delta: Fraction = DEFAULT_DELTA, **options
-) -> Ledger:
-    return Ledger(path, "bank", total, delta, **options)
+) -> OpenLedger:
+    return OpenLedger(path, "bank", total, delta, **options)
 
 
 def kinds(ledger: Ledger) -> list[str]:
@@ -44,15 +62,15 @@ def pay(ledger: Ledger, study: bytes, attempt: bytes, share: bytes, table: bytes
     ledger.charge(study, ledger.hold(study, attempt, share, table).attempt)
 
 
-def former(ledger: Ledger, study: bytes, epsilon: Fraction, delta: Fraction | None) -> None:
+def former(ledger: OpenLedger, study: bytes, epsilon: Fraction, delta: Fraction | None) -> None:
     """Write the row of a reservation, as earlier versions did."""
-    ledger._append("reserve", study, epsilon, delta)
+    ledger.write_row("reserve", study, epsilon, delta)
 
 
-def former_charge(ledger: Ledger, study: bytes) -> None:
+def former_charge(ledger: OpenLedger, study: bytes) -> None:
     """Write the row of a charge after that of its reservation, as earlier versions did."""
-    cost = ledger._account.open[study]
-    ledger._append("charge", study, cost.epsilon, cost.delta, attempt=b"attempt", share=b"share")
+    cost = ledger.reservation(study)
+    ledger.write_row("charge", study, cost.epsilon, cost.delta, attempt=b"attempt", share=b"share")
 
 
 def refused(path: Path, match: str, **options) -> str:

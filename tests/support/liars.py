@@ -13,12 +13,13 @@ import numpy as np
 from tests.support.mpc_studies import Columns, seed_of, tree_hash_of
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS, Ring
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import ChunkInputs, LayerShares, _Chunk
+from umpc.mpc.masked.evaluation import PartyChunk
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import SeededPart
-from umpc.mpc.masked.openings import open_message
+from umpc.mpc.masked.openings import LayerShares, open_message
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel
@@ -38,7 +39,7 @@ def flippable(plan: Plan, liar: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Lies:
-    """What the liar does in each edge.
+    """The liar's deviations in each edge.
 
     wires: per wire (edges,) uint64, the masked numbers that it sends in the place of its record.
     flips: (bits, edges) uint8, for the bits of `flippable`.
@@ -80,7 +81,7 @@ def evaluate_with_liar(
             ["node-0", "node-1"],
         )
         seeded = SeededPart.expand(plan, seeds[party], party, count)
-        chunks.append(_Chunk(party, plan, inputs, dealt[party], seeded, tree_hash))
+        chunks.append(PartyChunk(party, plan, inputs, dealt[party], seeded, tree_hash))
     for layer in range(len(plan.layers)):
         shares = [chunk.shares(layer) for chunk in chunks]
         flips = dict(zip(flippable(plan, liar), lies.flips, strict=True))

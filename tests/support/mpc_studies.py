@@ -17,11 +17,13 @@ from tests.support.fields import number_field
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import ChunkInputs, LayerShares, evaluate_chunk, read_open
+from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.masks import masked_wires, modulus, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.openings import LayerShares, read_open
 from umpc.mpc.masked.plan import Pattern, Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel

@@ -18,7 +18,8 @@ from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
 from umpc.coordinator.studyfile import field_entry, write_study_file
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.ledgerfile import Place, read_beside
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
@@ -134,8 +135,8 @@ class Lab:
         """Write study.toml over all processes.
 
         The changes replace entries; None leaves one out. Participants are given as (name, address)
-        and fields as FieldText. Of the usual entries a protocol gets those that it has, and of the
-        fields a statistic gets those that it takes: a study may have no others.
+        and fields as FieldText. A protocol gets those usual entries that it has, and a statistic
+        gets those fields that it takes: a study may have no others.
         """
         address = {name: served.address for name, served in self.served.items()}
         settings = {

@@ -16,8 +16,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.support.node_ledgers import beside, held_by, share_of, start_again
 from tests.system.conftest import Lab
-from tests.system.test_ledger_crash import beside, held_by, share_of, start_again
 from umpc.cli.deployment import stop
 
 NODES = 3

@@ -21,13 +21,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import umpc
 from umpc.cli.deployment import UMPC
+from umpc.cli.fork_server import MOST_BYTES, PR_SET_CHILD_SUBREAPER, forked_twice
 
-PR_SET_CHILD_SUBREAPER = 36
-MOST_BYTES = 1 << 20
 COMMON = (
     "umpc.transport.services",
     "umpc.transport.expiry",
@@ -39,6 +40,19 @@ IMPORTED = {
     "approve": ("umpc.cli.approve", "umpc.node.config", "umpc.node.approvals"),
     "ca": ("umpc.cli.ca", "umpc.transport.authority"),
     "dealer": ("umpc.cli.serve", "umpc.dealer.server"),
+    "demo": (
+        "umpc.cli.demo",
+        "umpc.cli.demo_run",
+        "umpc.cli.table",
+        "umpc.cli.serve",
+        "umpc.cli.show",
+        "umpc.coordinator.client",
+        "umpc.coordinator.studyfile",
+        "umpc.dealer.server",
+        "umpc.node.server",
+        "umpc.shuffler.server",
+        "umpc.transport.authority",
+    ),
     "node": ("umpc.cli.serve", "umpc.node.server"),
     "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
     "study": (
@@ -85,15 +99,21 @@ def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int
 @cache
 def _source(command: str) -> socket.socket:
     """Return our end of the command's source process, which ends when this process does."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for end in (ours, its):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
+    ours, its = _requests()
     subprocess.Popen(
         [sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()]
     )
     its.close()
     return ours
+
+
+def _requests() -> tuple[socket.socket, socket.socket]:
+    """Return both ends of the requests to a new source; we adopt the processes that it forks."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (ours, its):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
+    return ours, its
 
 
 # --- the source
@@ -109,11 +129,16 @@ def main(command: str, file: str) -> None:
     gc.freeze()  # a collection would copy every page it looks at
     if "duckdb" in sys.modules:
         atexit.register(gc.unfreeze)  # it complains of what is left at the end
+    _serve(requests, set_by_imports)
+
+
+def _serve(requests: socket.socket, set_by_imports: dict[str, str]) -> None:
+    """Fork for every request until the other end is closed."""
     while True:
         text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
         if not text:
             return
-        if _forked_twice(requests):
+        if forked_twice(requests):
             break
         for each in files:
             os.close(each)
@@ -125,27 +150,32 @@ def main(command: str, file: str) -> None:
     os.environ.clear()
     os.environ.update(set_by_imports | environment)
     importlib.reload(umpc.failpoints)  # it reads the environment
+    if arguments[0] == "demo":
+        _fork_for_the_demo(set_by_imports)
     sys.argv = ["umpc", *arguments]
     umpc.cli.main.main()
 
 
-def _forked_twice(requests: socket.socket) -> bool:
-    """Return True in the new process, after its id was sent; its grandparent adopts it."""
-    reading, writing = os.pipe()
-    between = os.fork()
-    if not between:
-        new = os.fork()
-        if not new:
-            os.close(reading)
-            os.close(writing)
-            return True
-        os.write(writing, str(new).encode())
+def _fork_for_the_demo(set_by_imports: dict[str, str]) -> None:
+    """Make a source for the processes that this demo starts, from the demo's own process."""
+    ours, its = _requests()
+    if os.fork() == 0:
+        ours.close()
+        empty = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):  # the demo's pipes must close when the demo ends
+            os.dup2(empty, standard)
+        os.close(empty)
+        _serve(its, set_by_imports)
         os._exit(0)
-    os.waitpid(between, 0)
-    os.close(writing)
-    requests.send(os.read(reading, 64))
-    os.close(reading)
-    return False
+    its.close()
+    import __main__
+
+    @contextmanager
+    def forked() -> Iterator[type[Forked]]:
+        yield Forked
+
+    __main__._source = lambda command: ours
+    umpc.cli.fork_server.fork_server = forked
 
 
 if __name__ == "__main__":

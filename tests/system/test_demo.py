@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, stop
 from umpc.errors import DataError, InvalidEpsilon, KernelError, StudyError
 
@@ -35,8 +36,15 @@ FAR = 12
 """Standard deviations beyond which a discrete Laplace sum lies with a probability below 1e-6."""
 
 
-def demo(*options: str) -> subprocess.CompletedProcess:
-    return subprocess.run([*UMPC, "demo", *options], capture_output=True, text=True, timeout=120)
+def demo(*options: str, popen: type[subprocess.Popen] = Forked) -> subprocess.CompletedProcess:
+    arguments = [*UMPC, "demo", *options]
+    with popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            output, errors = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            stop([process])
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
 
 def result(*options: str) -> dict:
@@ -46,7 +54,7 @@ def result(*options: str) -> dict:
 
 
 def test_the_default_demo_needs_no_data_and_tells_the_whole_story():
-    ended = demo()
+    ended = demo(popen=subprocess.Popen)
     assert ended.returncode == 0, ended.stderr
     for words in (
         "private estimate",
@@ -213,8 +221,8 @@ def _wait_until(condition, seconds: float = 15) -> None:
 
 
 def _started(demo: int) -> list[int]:
-    """Return the dealer and four nodes of a demo, once all of them run."""
-    _wait_until(lambda: len(_children(demo)) >= 5, seconds=60)
+    """Return the fork server, the dealer and four nodes of a demo, once all of them run."""
+    _wait_until(lambda: len(_children(demo)) >= 6, seconds=60)
     return _children(demo)
 
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from tests.support.node_ledgers import beside, start_again
 from tests.system.conftest import Lab
 from tests.system.test_demo import result
-from tests.system.test_ledger_crash import beside, start_again
 from umpc.errors import InsufficientBudget, PeerLost
 
 FAR = 6

@@ -7,17 +7,16 @@ shows whether node-2's share left. The charge is read from the ledgers beside th
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
 
+from tests.support.node_ledgers import beside, held_by, kinds, settled, share_of, start_again
 from tests.system.conftest import Lab, Outcome
 from umpc.cli.deployment import stop
 from umpc.errors import InsufficientBudget, PeerLost
 from umpc.node.budget.ledger import Ledger
-from umpc.node.budget.ledgerfile import Place, Snapshot, read_beside
 
 EPSILON = Fraction(1, 10)
 BEFORE = [
@@ -53,53 +52,6 @@ def here(tmp_path_factory) -> Iterator[Lab]:
         yield lab.start()
     finally:
         lab.stop()
-
-
-def start_again(
-    lab: Lab, name: str, failpoint: str = "", epsilon: str = "10", more: str = ""
-) -> None:
-    if name in lab.served:
-        stop([lab.served[name].process])
-    lab.disarm()
-    if failpoint:
-        lab.arm(name, f"{failpoint}:kill")
-    lab.deployment.start_node(name, lab.table(name), epsilon, more=more)
-    lab.served.update(lab.deployment.wait_until_ready())
-
-
-def beside(lab: Lab, name: str) -> Snapshot:
-    """Return the node's ledger, verified with its anchor, whether or not the node runs."""
-    snapshot = read_beside(Place.of(lab.folder / f"{name}-ledger.sqlite"))
-    assert snapshot.fault == ""
-    return snapshot
-
-
-def share_of(lab: Lab, name: str, study: str) -> bytes | None:
-    """Return the bytes that the node charged for and keeps."""
-    rows = beside(lab, name).rows
-    return next((row.share for row in rows if row.kind == "charge" and row.note == study), None)
-
-
-def held_by(lab: Lab, name: str, study: str) -> bytes | None:
-    """Return the bytes that the node holds and has not charged for."""
-    return next((each.share for each in beside(lab, name).held if each.name == study), None)
-
-
-def settled(lab: Lab) -> None:
-    """Wait until no node holds an attempt: all have noticed the study's end."""
-    for name in lab.names:
-        assert wait_until(lambda name=name: not beside(lab, name).account.open), (
-            f"{name} keeps a reservation"
-        )
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 10) -> bool:
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.mark.parametrize("point", [*BEFORE, *AFTER])
@@ -202,10 +154,6 @@ def test_a_study_whose_delta_does_not_suffice_is_refused_before_anything_is_comp
     settled(here)
     assert all(kinds(here, name) == ["genesis", "total"] for name in here.names)
     assert here.run(name="without", noise="distributed").code == 0
-
-
-def kinds(lab: Lab, name: str) -> list[str]:
-    return [row.kind for row in beside(lab, name).rows]
 
 
 def test_an_older_ledger_put_back_stops_the_node(lab):

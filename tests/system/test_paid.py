@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import pytest
 
+from tests.support.node_ledgers import beside, held_by, share_of, start_again, wait_until
 from tests.system.conftest import SHUFFLERS, Lab, Outcome
-from tests.system.test_ledger_crash import beside, held_by, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
 from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused
 

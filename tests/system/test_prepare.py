@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.node_ledgers import beside, kinds, share_of, start_again, wait_until
 from tests.system.conftest import TABLE, Lab
-from tests.system.test_ledger_crash import beside, kinds, share_of, start_again, wait_until
 from umpc.cli.deployment import stop
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
@@ -33,7 +33,7 @@ LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
 BUDGET = "9000000000000"
 WINDOW = 32 << 20
-"""What a node may hold of its material in memory."""
+"""The most bytes of its material that a node may hold in memory."""
 
 
 def ask(lab: Lab, job, **changes):

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.support.node_ledgers import beside, settled, share_of, start_again
 from tests.system.conftest import Lab
 from tests.system.test_demo import result
-from tests.system.test_ledger_crash import beside, settled, share_of, start_again
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError

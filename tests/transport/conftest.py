@@ -34,3 +34,8 @@ def site(authority, tmp_path):
         return load_identity(tmp_path / name, now=now)
 
     return make
+
+
+@pytest.fixture
+def identity(site):
+    return site("north", "node")

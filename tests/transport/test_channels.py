@@ -22,7 +22,7 @@ CODES = grpc.StatusCode
 
 
 def refusal(client, server, name="a", role="node"):
-    """What `connect` raises when `client` dials `name`, `role` at the address of `server`."""
+    """The error of `connect` when `client` dials `name`, `role` at the address of `server`."""
 
     async def scenario():
         async with serving(server) as (address, echo):

@@ -1,4 +1,4 @@
-"""What is due: the last 30 days of a certificate, and a list that is overdue."""
+"""Warnings that are due: the last 30 days of a certificate, and a list that is overdue."""
 
 from __future__ import annotations
 

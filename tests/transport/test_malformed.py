@@ -103,7 +103,7 @@ def readers(authority):
             public_key_of,
             lambda der: parse_certificate(in_pem("certificate", der), "cert.pem"),
             lambda der: peer_of(Caller(in_pem("certificate", der)), now=NOW),
-            # As the authority's own certificate, for somebody else's.
+            # The authority's own certificate, in place of somebody else's.
             lambda der: parse_revoked(b"", in_pem("certificate", der), "crl.pem"),
         ],
         "request": [signed],

@@ -59,7 +59,7 @@ def test_a_server_refuses_the_next_call_of_a_revoked_client(site, revoke):
 
 
 def test_a_call_that_began_before_goes_on_to_its_end(site, revoke):
-    """As privacy.md says: a study that had begun is not cut."""
+    """A study that had begun is not cut, as privacy.md says."""
 
     async def scenario():
         server, client = site("a"), site("b")

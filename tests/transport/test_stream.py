@@ -3,85 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from tests.transport.talk import Bytes, decode_small, echo, run, silence
 from umpc.errors import (
     DataError,
-    EncodingError,
     LocalProtocolError,
     PeerLost,
     PeerUnavailable,
     RemoteProtocolError,
     StepTimeout,
 )
-from umpc.transport.channels import bind, make_server
 from umpc.transport.status import status_of
 from umpc.transport.stream import RpcStream, as_received
-from umpc.transport.tls import grpc
-
-TALK = "/umpc.test.Talk/Talk"
-Handler = Callable[[grpc.aio.ServicerContext], Awaitable[None]]
-Bytes = RpcStream[bytes, bytes]
-
-
-def decode_small(message: bytes) -> int:
-    if len(message) != 1:
-        raise EncodingError(f"{len(message)} bytes came where one was due")
-    return message[0]
-
-
-@pytest.fixture
-def identity(site):
-    return site("north", "node")
-
-
-@contextlib.asynccontextmanager
-async def serving(identity, handler: Handler) -> AsyncIterator[tuple[str, grpc.aio.Server]]:
-    """A server whose one method is the handler; yields its address and itself."""
-
-    async def talk(requests, context):
-        await handler(context)
-
-    method = grpc.stream_stream_rpc_method_handler(talk)
-    server = make_server(identity, {TALK: {"node"}})
-    server.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler("umpc.test.Talk", {"Talk": method}),)
-    )
-    address = await bind(server, identity, "127.0.0.1:0")
-    await server.start()
-    try:
-        yield address, server
-    finally:
-        await server.stop(0)
-
-
-def run(identity, handler: Handler, scenario: Callable[..., Awaitable[None]], **options) -> None:
-    """Run a scenario with a stream to a server that runs the handler for it."""
-
-    async def main() -> None:
-        async with asyncio.timeout(30), serving(identity, handler) as (address, server):
-            decode = options.pop("decode", as_received)
-            stream: Bytes = RpcStream("north", "connect", decode, **options)
-            try:
-                await stream.connect(identity, "node", address)
-                stream.begin(stream.channel.stream_stream(TALK)())
-                await scenario(stream, server)
-            finally:
-                await stream.close()
-
-    asyncio.run(main())
-
-
-async def echo(context) -> None:
-    while (message := await context.read()) is not grpc.aio.EOF:
-        await context.write(message)
-
-
-async def silence(context) -> None:
-    await asyncio.Event().wait()
 
 
 def test_a_stream_writes_and_reads_messages_in_order(identity):
@@ -232,137 +167,6 @@ def test_a_message_that_nobody_asked_for_can_be_seen_without_waiting(identity):
     run(identity, echo, scenario)
 
 
-@pytest.mark.parametrize("ahead", [None, 0, 2])
-def test_closing_ends_those_who_wait(identity, ahead):
-    async def scenario(stream: Bytes, server) -> None:
-        waiting = [asyncio.create_task(stream.next("talk")) for _ in range(2)]
-        await asyncio.sleep(0.05)
-        await stream.close()
-        for task in waiting:
-            with pytest.raises(PeerLost, match="step talk"):
-                await task
-        await stream.close()
-
-    run(identity, silence, scenario, ahead=ahead)
-
-
-def test_cancelling_from_ordinary_code_ends_those_who_wait_and_the_call_at_the_peer(identity):
-    ended = asyncio.Event()
-
-    async def notice(context) -> None:
-        try:
-            await context.read()
-        finally:
-            ended.set()
-
-    async def scenario(stream: Bytes, server) -> None:
-        waiting = asyncio.create_task(stream.next("talk"))
-        await asyncio.sleep(0.05)
-        stream.cancel()
-        with pytest.raises(PeerLost):
-            await waiting
-        async with asyncio.timeout(5):
-            await ended.wait()
-
-    run(identity, notice, scenario)
-
-
-def test_closing_does_not_wait_for_a_full_inbox(identity):
-    async def flood(context) -> None:
-        while True:
-            await context.write(bytes(1000))
-
-    async def scenario(stream: Bytes, server) -> None:
-        await asyncio.sleep(0.2)
-        async with asyncio.timeout(2):
-            await stream.close()
-
-    run(identity, flood, scenario, ahead=1)
-
-
-def test_a_peer_gets_a_moment_to_end_the_stream_itself(identity):
-    async def last_words(context) -> None:
-        assert await context.read() is grpc.aio.EOF
-        await context.write(b"bye")
-
-    async def scenario(stream: Bytes, server) -> None:
-        await stream.finish(5)
-        assert await stream.next("talk") == b"bye"
-        with pytest.raises(PeerLost):
-            await stream.next("talk")
-
-    run(identity, last_words, scenario)
-
-
-@pytest.mark.parametrize("ahead", [0, 3, None])
-def test_a_peer_that_sends_faster_is_held_back(identity, ahead):
-    """Without a limit everything is read. With one, gRPC's own window and the limit fill up."""
-    size, count = 100_000, 100
-    written = 0
-
-    async def flood(context) -> None:
-        nonlocal written
-        for _ in range(count):
-            await context.write(bytes(size))
-            written += 1
-        await context.read()
-
-    async def scenario(stream: Bytes, server) -> None:
-        async with asyncio.timeout(10):
-            while written < (count if ahead is None else 1):
-                await asyncio.sleep(0.05)
-        await asyncio.sleep(0.5)
-        if ahead is not None:
-            assert written < count
-        for _ in range(count):
-            assert len(await stream.next("talk", 10)) == size
-        assert written == count
-
-    run(identity, flood, scenario, ahead=ahead)
-
-
-def test_without_anything_ahead_a_message_is_read_only_when_it_is_asked_for(identity):
-    decoded = 0
-
-    def count(message: bytes) -> bytes:
-        nonlocal decoded
-        decoded += 1
-        return message
-
-    async def scenario(stream: Bytes, server) -> None:
-        for _ in range(3):
-            await stream.write(b"word")
-        await asyncio.sleep(0.1)
-        assert decoded == 0
-        for number in range(1, 4):
-            await stream.next("talk", 5)
-            await asyncio.sleep(0.02)
-            assert decoded == number
-
-    run(identity, echo, scenario, ahead=0, decode=count)
-
-
-def test_one_who_stops_waiting_takes_no_message_along(identity):
-    async def scenario(stream: Bytes, server) -> None:
-        waiting = asyncio.create_task(stream.next("talk"))
-        await asyncio.sleep(0.05)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        await stream.write(b"kept")
-        assert await stream.next("talk", 5) == b"kept"
-
-    run(identity, echo, scenario, ahead=0)
-
-
-def test_several_writers_take_turns(identity):
-    async def scenario(stream: Bytes, server) -> None:
-        words = [bytes([number]) * 50_000 for number in range(10)]
-        await asyncio.gather(*(stream.send(word, "talk") for word in words))
-        assert sorted([await stream.next("talk", 5) for _ in words]) == words
-
-    run(identity, echo, scenario)
-
-
 def test_the_called_side_has_the_same_stream(identity):
     heard: list[bytes] = []
     failures: list[Exception] = []
@@ -390,9 +194,7 @@ def test_the_called_side_has_the_same_stream(identity):
     assert [error.culprit for error in failures] == ["south"]
 
 
-def test_a_stream_that_was_not_opened_says_so(identity, monkeypatch):
-    monkeypatch.setattr("umpc.transport.stream.CONNECT_SECONDS", 0.3)
-
+def test_a_stream_that_was_not_opened_says_so(identity):
     async def scenario() -> None:
         stream: Bytes = RpcStream("north", "connect", as_received)
         with pytest.raises(LocalProtocolError, match="north was used before it was connected"):
@@ -400,7 +202,7 @@ def test_a_stream_that_was_not_opened_says_so(identity, monkeypatch):
         with pytest.raises(LocalProtocolError, match="north was used before it began"):
             await stream.write(b"word")
         with pytest.raises(PeerUnavailable, match="north"):
-            await stream.connect(identity, "node", "127.0.0.1:1")
+            await stream.connect(identity, "node", "127.0.0.1:1", 0.3)
         assert not stream.is_open
         await stream.finish(1)
         await stream.close()

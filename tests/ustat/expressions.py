@@ -64,9 +64,9 @@ def by_hand(node: ex.Expression, records: Sequence[Record]) -> Fraction:
         case ex.Select(condition, then, otherwise):
             chosen = then if by_hand(condition, records) else otherwise
             return by_hand(chosen, records)
-        case ex.Unary(operand):
+        case ex.UnaryOperation(operand):
             return Fraction(UNARY[type(node)](by_hand(operand, records)))
-        case ex.Binary(left, right):
+        case ex.BinaryOperation(left, right):
             return Fraction(BINARY[type(node)](by_hand(left, records), by_hand(right, records)))
     raise AssertionError(f"the evaluator knows no {node!r}")
 

@@ -16,11 +16,11 @@ from umpc.ustat import levelling, sampling
 from umpc.ustat.combinations import every_subset
 from umpc.ustat.levelling import edge_keys
 from umpc.ustat.sampling import (
-    _biregular,
-    _circulant,
     balanced,
     below,
     biregular,
+    biregular_pattern,
+    circulant,
     edge_count,
     max_degree,
 )
@@ -89,13 +89,13 @@ def test_single_sure_steps_level_even_the_most_uneven_set(records, degree, monke
 
     Only single steps are allowed here.
     """
-    carry_out, steps = levelling._carry_out, []
+    carry_out, steps = levelling.carry_out, []
 
     def single(edges, keys, place, *rest):
         steps.append(len(place) == 1 and carry_out(edges, keys, place, *rest))
         return steps[-1]
 
-    monkeypatch.setattr(levelling, "_carry_out", single)
+    monkeypatch.setattr(levelling, "carry_out", single)
     for count in range(1, comb(records, degree)):
         steps.clear()
         edges = every_subset(records, degree)[:count]
@@ -121,7 +121,7 @@ def test_any_balanced_graph_under_a_random_numbering_gives_the_same_variance():
     """docs/decisions/0006, exactly: a hexagon (the graph in use), two triangles, and a star."""
     value = np.random.default_rng(5).integers(0, 100, (6, 6))
     value = value + value.T
-    hexagon = _circulant(6, 6).T
+    hexagon = circulant(6, 6).T
     triangles = np.array([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)])
     star = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 2)])
 
@@ -154,7 +154,7 @@ def check_biregular(edges: np.ndarray, sizes: tuple[int, int], where: str) -> No
 def test_every_small_two_sample_size_is_distinct_and_balanced(sizes):
     for count in range(1, sizes[0] * sizes[1] + 1):
         where = f"classes {sizes}, edges {count}"
-        check_biregular(_biregular(*sizes, count), sizes, where)
+        check_biregular(biregular_pattern(*sizes, count), sizes, where)
         check_biregular(biregular(*sizes, count, stream(count)), sizes, where)
 
 
@@ -168,7 +168,7 @@ def test_larger_two_sample_sizes_are_distinct_and_balanced():
 def test_any_biregular_graph_under_two_random_numberings_gives_the_same_variance():
     """docs/decisions/0007, exactly: a cycle of eight (in use), two of four, an irregular graph."""
     value = np.random.default_rng(6).integers(0, 100, (4, 4))
-    used = _biregular(4, 4, 8)
+    used = biregular_pattern(4, 4, 8)
     squares = np.array([(x, y) for x in range(4) for y in range(4) if x // 2 == y // 2])
     uneven = np.array([(x, y) for x in range(2) for y in range(4)])
     numberings = [np.array(order) for order in permutations(range(4))]
@@ -254,7 +254,7 @@ def test_power_one_numbering_for_both_classes_is_rejected():
 
     def draw():
         order = np.argsort(words(3))
-        return order[_biregular(3, 3, 3)]
+        return order[biregular_pattern(3, 3, 3)]
 
     with pytest.raises(AssertionError, match="never varies"):
         uniformity(draw, list(product(range(3), range(3))), 3)

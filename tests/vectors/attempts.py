@@ -9,7 +9,7 @@ from tests.vectors.part import Bad, Part, Values, fixed
 from umpc.crypto.prg import derive
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import Chunk, SharedAttempt
-from umpc.proto import codec
+from umpc.proto import checks, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.attempt import commit
 from umpc.study.frames import Frame
@@ -95,13 +95,13 @@ def frame(inputs: Values) -> Values:
         bytes.fromhex(inputs["payload"]),
         inputs["round"],
     )
-    encoded = codec.encode_frame(made)
-    assert codec.decode_frame(encoded) == made
+    encoded = frame_codec.encode_frame(made)
+    assert frame_codec.decode_frame(encoded) == made
     return {"encoded": encoded.SerializeToString().hex(), "bytes_predicted": made.wire_bytes}
 
 
 def read_frame(inputs: Values) -> object:
-    return codec.decode_frame(codec.parse(pb.Frame, bytes.fromhex(inputs["encoded"])))
+    return frame_codec.decode_frame(checks.parse(pb.Frame, bytes.fromhex(inputs["encoded"])))
 
 
 PARTS = {

@@ -21,10 +21,11 @@ from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dcf import ComparisonKeys, evaluate, generate
 from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import RecordPlace

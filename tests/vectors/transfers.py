@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from nacl import bindings as sodium
 
 from tests.vectors.part import Bad, Part, Values, fixed, texts_of, with_message
 from umpc.crypto.rounds import Message, Protocol, run_in_memory
@@ -74,12 +75,24 @@ BASE = {
 }
 SENT = base(BASE)["messages"]
 KEYS = SENT[CHOICE]
-POINT = 2 * 65
+POINT = 2 * 32
 """Hexadecimal digits of a point."""
+SECOND_ORDER = "ec" + "ff" * 30 + "7f"
+"""The point of order 2: y = −1."""
 
 
 def choice(payload: str) -> Values:
     return {**BASE, "replaced": {"party": 1, "step": CHOICE, "payload": payload}}
+
+
+def key(point: str) -> Bad:
+    """Replace the first key."""
+    return Bad(choice(point + KEYS[POINT:]), EncodingError, CHOICE, "receiver")
+
+
+def outside(point: str) -> str:
+    """A point that differs from this one by the point of order 2."""
+    return sodium.crypto_core_ed25519_add(bytes.fromhex(point), bytes.fromhex(SECOND_ORDER)).hex()
 
 
 CORRELATED = {
@@ -94,28 +107,35 @@ EXTENSION = correlated(CORRELATED)["extension"]
 
 PARTS = {
     "base_transfers": Part(
-        "Base oblivious transfers on P-256. Party 0 offers two points, party 1 answers with a "
-        "point for each choice. Points are uncompressed (SEC 1, section 2.3.3).",
+        "Base oblivious transfers on edwards25519. Party 0 offers two points, party 1 answers with "
+        "a point for each choice. Points are of prime order and encoded as in RFC 8032, section "
+        "5.1.2. A scalar is 64 bytes of the party's stream modulo the order, little-endian.",
         base,
         {"three_transfers": BASE},
         {
-            "key_off_the_curve": Bad(
-                choice(
-                    KEYS[: POINT - 2] + f"{int(KEYS[POINT - 2 : POINT], 16) ^ 1:02x}" + KEYS[POINT:]
-                ),
+            "key_off_the_curve": key("02" + "00" * 31),
+            "key_outside_the_group": key(outside(KEYS[:POINT])),
+            "key_of_order_2": key(SECOND_ORDER),
+            "key_is_zero": key("01" + "00" * 31),
+            "key_not_reduced": key("f0" + "ff" * 30 + "7f"),
+            "offer_outside_the_group": Bad(
+                {
+                    **BASE,
+                    "replaced": {
+                        "party": 0,
+                        "step": "ot_offer",
+                        "payload": outside(SENT["ot_offer"][:POINT]) + SENT["ot_offer"][POINT:],
+                    },
+                },
                 EncodingError,
-                CHOICE,
-                "receiver",
+                "ot_offer",
+                "sender",
             ),
-            "key_compressed": Bad(choice("02" + KEYS[2:]), EncodingError, CHOICE, "receiver"),
             "key_is_the_offered_point": Bad(
                 choice(SENT["ot_offer"][:POINT] + KEYS[POINT:]),
                 EncodingError,
                 CHOICE,
                 "receiver",
-            ),
-            "key_is_zero": Bad(
-                choice("04" + "00" * 64 + KEYS[POINT:]), EncodingError, CHOICE, "receiver"
             ),
             "keys_one_byte_short": Bad(choice(KEYS[:-2]), RemoteProtocolError, CHOICE, "receiver"),
             "offer_one_byte_long": Bad(

@@ -95,7 +95,7 @@ def show(config: Path, prefix: str) -> None:
     from umpc.protocols.registry import decode_study
 
     entry = _approvals(config).find(prefix)
-    for name, text in _description(entry, decode_study(entry.document)):
+    for name, text in description_of(entry, decode_study(entry.document)):
         click.echo(f"{name:<14}{_plain(text)}")
 
 
@@ -142,7 +142,7 @@ def _say(entry: Entry) -> None:
     )
 
 
-def _description(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
+def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     """Lines that describe the study: (heading, text).
 
     All facts follow from the document. Text that only its coordinator vouches for is in quotes.

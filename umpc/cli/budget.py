@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from umpc.node.budget.budget_account import Account, Balance, Row
     from umpc.node.budget.held_attempts import HeldAttempt
-    from umpc.node.budget.ledgerfile import Place, Snapshot
+    from umpc.node.budget.ledger_place import Place
+    from umpc.node.budget.ledger_reading import Snapshot
     from umpc.node.config import NodeConfig
 
 CONFIG = click.option(
@@ -81,7 +82,7 @@ def budget() -> None:
 )
 def show(config: Path, style: str) -> None:
     """Show how much budget is spent, held and left, and each study."""
-    from umpc.node.budget.ledgerfile import read_beside
+    from umpc.node.budget.ledger_reading import read_beside
 
     _, place = _place(config)
     snapshot = read_beside(place)
@@ -98,7 +99,7 @@ def verify(config: Path) -> None:
 
     Keep a copy of the printed hash elsewhere if you want to recognise this state later.
     """
-    from umpc.node.budget.ledgerfile import read_beside
+    from umpc.node.budget.ledger_reading import read_beside
 
     _, place = _place(config)
     snapshot = read_beside(place)
@@ -126,7 +127,7 @@ def anchor(config: Path, accept: bool) -> None:
     then keeps a row that says so.
     """
     from umpc.node.budget.ledger import Ledger
-    from umpc.node.budget.ledgerfile import read_beside
+    from umpc.node.budget.ledger_reading import read_beside
 
     loaded, place = _place(config)
     snapshot = read_beside(place)
@@ -144,7 +145,7 @@ def anchor(config: Path, accept: bool) -> None:
 
 
 def _place(config: Path) -> tuple[NodeConfig, Place]:
-    from umpc.node.budget.ledgerfile import Place
+    from umpc.node.budget.ledger_place import Place
     from umpc.node.config import load_node_config
 
     loaded = load_node_config(config)

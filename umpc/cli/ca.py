@@ -123,14 +123,14 @@ def sign(
           --name hospital-a --role node --out for-hospital-a/cert.pem
     """
     from umpc.transport.authority import Authority, load_certificate, load_request, names_of
-    from umpc.transport.files import read_file, write_atomically
+    from umpc.transport.files import read_file, write_public
 
     signer = Authority.open(authority)
     _refuse_overwriting(out)
     csr = read_file(request_csr, "a site's request.csr was expected")
     asked_name, asked_role = names_of(load_request(csr))
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
-    write_atomically(out, cert)
+    write_public(out, cert)
     beside = signer.write_trust(out.parent)
     _describe(load_certificate(out))
     click.echo(f"return {', '.join(map(str, [out, *beside]))} to the site")

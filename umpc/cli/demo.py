@@ -1,151 +1,36 @@
-"""`umpc demo`: certificates, dealer, nodes and coordinator as processes on this machine.
-
-The options that set up the protocol are those settings that some protocol has; their help comes
-from the protocols themselves.
-"""
+"""`umpc demo`: certificates, dealer, nodes and coordinator as processes on this machine."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
-from umpc.errors import ConfigError, StudyError
+from umpc.cli.demo_options import (
+    DemoCommand,
+    DemoOptions,
+    demo_settings,
+    named_value,
+    protocol_options,
+)
+from umpc.cli.demo_run import run_demo
+from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
-from umpc.protocols.registry import PROTOCOLS, USUAL, find_protocol
+from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.grades import ADVERSARIES, HONEST
-from umpc.study.settings import keys_of
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
-    from umpc.cli.deployment import Deployment, Served
     from umpc.cli.table import DemoTable
-    from umpc.coordinator.studyfile import StudyFile
     from umpc.node.table.number_format import NumberFormat
-    from umpc.study.document import Study
-    from umpc.study.report import Report
 
-DELTA = Fraction(1, 1000)
-"""The δ that the demo's sites allow beside the study's: finite bits of noise take some of it."""
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
-NOWHERE = "127.0.0.1:1"
-"""The address of a process that is not started yet."""
-PARTICIPANTS = ("dealer", "shufflers")
-"""Settings that the demo makes itself."""
-TABLE = "The table"
-STUDY = "The study"
-OUTPUT = "The output"
-SECTIONS = {
-    "csv_file": TABLE,
-    "delimiter": TABLE,
-    "fields": TABLE,
-    "label": TABLE,
-    "nodes": TABLE,
-    "missing": TABLE,
-    "encoding": TABLE,
-    "decimal": TABLE,
-    "thousands": TABLE,
-    "statistic": STUDY,
-    "parameters": STUDY,
-    "protocol": STUDY,
-    "permutations": STUDY,
-    "epsilon": STUDY,
-    "max_colluding": STUDY,
-    "adversary": STUDY,
-    "style": OUTPUT,
-}
-"""Option → its section in the help text. Options that are not here join the last section."""
-Command = Callable[..., None]
-
-
-@dataclass(frozen=True)
-class DemoOptions:
-    """The options of `umpc demo`. settings: those of the protocol."""
-
-    csv_file: Path | None
-    delimiter: str
-    missing: tuple[str, ...]
-    encoding: str
-    decimal: str
-    thousands: str | None
-    fields: str | None
-    label: str | None
-    statistic: str
-    parameters: tuple[str, ...]
-    nodes: int
-    protocol: str
-    epsilon: str
-    max_colluding: int | None
-    adversary: str
-    style: str
-    page: Path | None
-    keep: Path | None
-    settings: Mapping[str, Any]
-
-
-class DemoCommand(click.Command):
-    """A command whose help has a section for each group of options."""
-
-    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        settings = _settings()
-        records: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS.values()}
-        metavars = {}
-        for option in self.get_params(context):
-            metavars[option.name] = option.make_metavar(context)
-            record = option.get_help_record(context)
-            if record is not None and option.name not in settings:
-                records[SECTIONS.get(option.name or "", OUTPUT)].append(record)
-        for title, rows in records.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
-        write_protocols(formatter)
-        write_settings(
-            formatter,
-            lambda setting: f"{_flag(setting.key)} {metavars[setting.key]}",
-            leave_out=PARTICIPANTS,
-        )
-
-
-def _settings_options(command: Command) -> Command:
-    """An option for every setting that a protocol has."""
-    for key, settings in reversed(_settings().items()):
-        command = click.option(_flag(key), **_kind(key, settings))(command)
-    return command
-
-
-def _settings() -> dict[str, list[Setting]]:
-    """Every setting that a demo takes, as each protocol that has it describes it."""
-    found: dict[str, list[Setting]] = {}
-    for protocol in PROTOCOLS.values():
-        for setting in settings_of(protocol):
-            if setting.key not in PARTICIPANTS:
-                found.setdefault(setting.key, []).append(setting)
-    return found
-
-
-def _kind(key: str, settings: Sequence[Setting]) -> dict[str, Any]:
-    """What click is told of a setting: the values that any protocol takes for it."""
-    if key == "bins":
-        return {"multiple": True, "metavar": "FIELD=BINS"}
-    choices = dict.fromkeys(choice for each in settings for choice in each.choices)
-    if choices:
-        return {"type": click.Choice(list(choices)), "metavar": "NAME"}
-    return {"type": int if settings[0].is_number else str}
-
-
-def _flag(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
 
 
 @click.command(cls=DemoCommand)
@@ -235,7 +120,7 @@ def _flag(key: str) -> str:
     help="The grade of the promise: honest, or lying_nodes, where --max-colluding nodes and the "
     "coordinator may send anything.",
 )
-@_settings_options
+@protocol_options
 @click.option(
     "--format",
     "style",
@@ -265,6 +150,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
+    umpc demo --edges all --backend grid
     umpc demo --adversary lying_nodes
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
@@ -273,9 +159,10 @@ def demo(**given: Any) -> None:
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
+    from umpc.cli.fork_server import fork_server
     from umpc.cli.show import print_report
 
-    named = {key: given.pop(key) for key in _settings()}
+    named = {key: given.pop(key) for key in demo_settings()}
     settings = {key: value for key, value in named.items() if value not in (None, ())}
     permutations = given.pop("permutations")
     if permutations is not None:
@@ -285,8 +172,8 @@ def demo(**given: Any) -> None:
             )
         settings["edges"] = f"{permutations}p"
     options = DemoOptions(**given, settings=settings)
-    with _folder(options.keep) as folder:
-        report, exact = _run(folder, _table(options), options)
+    with _folder(options.keep) as folder, fork_server() as popen:
+        report, exact = run_demo(folder, _table(options), options, popen)
     print_report(report, options.style, exact)
     if options.page:
         from umpc.cli.page import save_page
@@ -299,7 +186,7 @@ def _table(options: DemoOptions) -> DemoTable:
     from umpc.cli.table import breast_cancer, read_csv
 
     columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
-    first_class = _pair("--label", options.label) if options.label else None
+    first_class = named_value("--label", options.label) if options.label else None
     wanted = [*columns, first_class[0]] if first_class else columns
     if options.csv_file is None:
         arguments = find_statistic(options.statistic).arguments
@@ -341,142 +228,3 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         )
     keep.mkdir(parents=True)
     yield keep.resolve()
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise ConfigError(f"{option} is given as NAME=VALUE, got {text!r}")
-    return name, value
-
-
-def _bins(text: str) -> tuple[str, int | list[str]]:
-    """A field's number of bins, or its cut points."""
-    field, value = _pair("--bins", text)
-    if value.isascii() and value.isdigit():
-        return field, int(value)
-    return field, [cut.strip() for cut in value.split(",")]
-
-
-def _run(
-    folder: Path, table: DemoTable, options: DemoOptions
-) -> tuple[Report, dict[str, float | None]]:
-    """The study over real processes. Returns: its report, and the exact values."""
-    from umpc.cli.deployment import Deployment, ended_with_us
-    from umpc.cli.table import exact_values, pooled
-
-    deployment = Deployment(folder)
-    paths = table.split(folder, options.nodes)
-    with ended_with_us(deployment.processes):
-        file = _write_study(folder, table, options, [path.stem for path in paths])
-        study = file.study("coordinator")  # refused before any process starts
-        _start(deployment, study, paths)
-        _write_addresses(file.path, deployment.wait_until_ready())
-        report = _coordinate(file.path, deployment.processes)
-    return report, exact_values(study, pooled(study, paths), report)
-
-
-def _write_study(
-    folder: Path, table: DemoTable, options: DemoOptions, nodes: Sequence[str]
-) -> StudyFile:
-    """study.toml, for processes that are not started yet."""
-    from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
-
-    described = table.describe()
-    for each in described:
-        _tell(str(each))
-    fields = [each.field for each in described]
-    settings = _checked_settings(options)
-    entries = {
-        "name": "demo",
-        "protocol": options.protocol,
-        "epsilon": options.epsilon,
-        "identity": "coordinator",
-        "statistic": options.statistic,
-        "columns": [field.name for field in fields if not field.public],
-        "parameters": dict(_pair("--parameter", text) for text in options.parameters),
-        "max_colluding": options.max_colluding,
-        "adversary": options.adversary,
-        "fields": [field_entry(field) for field in fields],
-        "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
-        **settings,
-        **_helpers(options.protocol, settings),
-    }
-    return load_study_file(write_study_file(folder, entries))
-
-
-def _checked_settings(options: DemoOptions) -> dict[str, Any]:
-    """The settings as a study file has them. Raises: StudyError for one of another protocol."""
-    known = [each.key for each in settings_of(find_protocol(options.protocol))]
-    for key in options.settings:
-        if key not in known:
-            shown = ", ".join(_flag(each) for each in known if each not in PARTICIPANTS)
-            raise StudyError(
-                f"{_flag(key)} is not a setting of --protocol {options.protocol}, which has "
-                f"{shown}; leave it out"
-            )
-    settings = dict(options.settings)
-    if "bins" in settings:
-        settings["bins"] = dict(map(_bins, settings["bins"]))
-    return settings
-
-
-def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The dealer or the shufflers that the study needs."""
-    known = keys_of(find_protocol(protocol).settings)
-    found: dict[str, Any] = {}
-    if "dealer" in known and settings.get("preprocessing") != "none":
-        found["dealer"] = {"name": "dealer", "address": NOWHERE}
-    if "shufflers" in known:
-        names = ("shuffler-1", "shuffler-2")
-        found["shufflers"] = [{"name": name, "address": NOWHERE} for name in names]
-    return found
-
-
-def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
-    """Start all processes but the coordinator."""
-    from umpc.cli.deployment import rules_for
-
-    beside = ""
-    if study.shufflers:
-        beside = "two shufflers and "
-    elif study.dealer:
-        beside = "a dealer and "
-    _tell(f"starting {beside}{len(paths)} node{'s' if len(paths) > 1 else ''}")
-    if study.dealer:
-        deployment.start_dealer()
-    for shuffler in study.shufflers:
-        deployment.start_shuffler(shuffler.name)
-    rules = rules_for(study)
-    epsilon = str(study.exact_epsilon)
-    delta = str(study.exact_delta + DELTA)
-    for path in paths:
-        deployment.start_node(path.stem, path, epsilon, more=rules, delta=delta)
-
-
-def _write_addresses(file: Path, served: dict[str, Served]) -> None:
-    """Write the participants' addresses into the study: they exist only now."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines):
-        if line.startswith("address = "):
-            name = json.loads(lines[number - 1].removeprefix("name = "))
-            lines[number] = f"address = {json.dumps(served[name].address)}"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _coordinate(file: Path, processes: list[subprocess.Popen[bytes]]) -> Report:
-    """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
-    from umpc.cli.deployment import UMPC
-    from umpc.study.report import Report
-
-    command = [*UMPC, "study", "run", str(file), "--format", "json"]
-    coordinator = subprocess.Popen(command, stdout=subprocess.PIPE)
-    processes.append(coordinator)
-    output, _ = coordinator.communicate()
-    if coordinator.returncode != 0:
-        sys.exit(coordinator.returncode)
-    return Report.from_dict(json.loads(output))
-
-
-def _tell(line: str) -> None:
-    click.echo(line, err=True)

@@ -13,11 +13,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from umpc.errors import PeerUnavailable, UmpcError
 from umpc.protocols.registry import protocol_of
@@ -25,7 +25,25 @@ from umpc.protocols.registry import protocol_of
 if TYPE_CHECKING:
     from umpc.study.document import Study
 
-Process = subprocess.Popen[bytes]
+
+class Process(Protocol):
+    """The part of `subprocess.Popen` that is used here; a forked process has it too."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    @property
+    def returncode(self) -> int | Any: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+Start = Callable[..., Process]
+"""Start a process, with the arguments of `subprocess.Popen`."""
 Environment = Mapping[str, Mapping[str, str]]
 
 UMPC = (sys.executable, "-m", "umpc.cli.main")
@@ -85,16 +103,23 @@ def stop(processes: Sequence[Process]) -> None:
 class Deployment:
     """Certificates, a dealer, shufflers and nodes in subfolders of one folder.
 
-    Args: environment: process name → environment variables to add; tests use it.
+    Args:
+        environment: process name → environment variables to add; tests use it.
+        popen: starts a process.
     """
 
     command = UMPC
-    popen: type[Process] = subprocess.Popen
 
-    def __init__(self, folder: Path, environment: Environment | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        environment: Environment | None = None,
+        popen: Start = subprocess.Popen,
+    ):
         from umpc.transport.authority import Authority
 
         self.folder = folder
+        self.popen = popen
         self.processes: list[Process] = []
         self._environment = environment or {}
         self._authority = Authority.create(folder / "authority")

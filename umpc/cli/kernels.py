@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.kernel_cost import against_liars, cost_lines, masked_program, print_cost
+from umpc.cli.kernel_options import field_of, grade_of, label_of, library_kernels, schema_of
+
 if TYPE_CHECKING:
-    from umpc.mpc.masked.plan import Pattern, Plan, Program
     from umpc.study.parts import FieldText
     from umpc.ustat.kernel import Kernel
-    from umpc.ustat.schema import FieldSchema
     from umpc.ustat.statistics import Statistic
 
 SHOWN = 160
@@ -52,9 +52,9 @@ def _list(statistic: Statistic) -> None:
         interval = kernel.interval
         click.echo(f"    {text if len(text) <= SHOWN else text[:SHOWN] + ' …'}")
         line = f"      range [{interval.low}, {interval.high}], Δf {interval.width}"
-        click.echo(f"{line}; {_against_liars(kernel)}")
-    program = _program(found, statistic.sampling == "two_sample")
-    for line in _costs(found, program):
+        click.echo(f"{line}; {against_liars(kernel)}")
+    program = masked_program(found, statistic.sampling == "two_sample")
+    for line in cost_lines(found, program):
         click.echo(f"    {line}")
     click.echo(f"    {statistic.citation}")
 
@@ -74,21 +74,7 @@ def _example_kernels(statistic: Statistic) -> list[Kernel]:
     columns = [argument.removesuffix("...") for argument in statistic.arguments]
     fields = [_example(column, statistic.degree) for column in columns]
     parameters = {"cells": "128"} if statistic.name == "uniformity" else {}
-    return _library_kernels(statistic, columns, parameters, fields)
-
-
-def _costs(found: Sequence[Kernel], program: Program) -> Iterator[str]:
-    """The cost of an edge whose records are all at different sites."""
-    if not program.plans:
-        yield "1 round; no messages between nodes, because every set is one record"
-        return
-    plan = list(program.plans.values())[-1]
-    opened = sum(plan.open_width(layer, 0) for layer in range(len(plan.layers)))
-    dealt = sum(map(plan.dealt_bits, plan.everybody)) // 8
-    edge = f"an edge: each owner opens {opened} bit(s), the dealer deals {dealt} bytes"
-    yield f"{program.rounds + 1} rounds; {edge}"
-    if found[0].degree == 2:
-        yield f"without a dealer: {_garbled(found)}"
+    return library_kernels(statistic, columns, parameters, fields)
 
 
 def _example(column: str, degree: int) -> str:
@@ -174,7 +160,7 @@ def explain(
     protocol = find_protocol(protocol or USUAL).name
     if ":" in what:
         traced = load_kernel(what, Path.cwd())
-        schema = Schema(_field(text) for text in fields)
+        schema = Schema(schema_of(text) for text in fields)
         two_sample = label is not None
         found = [Kernel(each, schema, traced.degree, not two_sample) for each in traced.expressions]
         estimator = estimator or "mean"
@@ -182,7 +168,7 @@ def explain(
         statistic = find_statistic(what)
         given = dict(text.partition("=")[::2] for text in parameters)
         columns = [text.partition("=")[0] for text in fields]
-        found = _library_kernels(statistic, columns, given, fields)
+        found = library_kernels(statistic, columns, given, fields)
         two_sample = statistic.sampling == "two_sample"
         estimator = statistic.estimator
     for kernel in found:
@@ -190,35 +176,11 @@ def explain(
         click.echo(f"kernel        {kernel.text}")
         click.echo(f"range         [{interval.low}, {interval.high}], in steps of {kernel.unit}")
         click.echo(f"sensitivity   {interval.width} per edge when one record is replaced")
-        click.echo(f"              {_against_liars(kernel)}")
-    texts = [_field_text(text) for text in fields] + ([_label(label)] if label else [])
-    claim = (protocol, _grade(adversary))
+        click.echo(f"              {against_liars(kernel)}")
+    texts = [field_of(text) for text in fields] + ([label_of(label)] if label else [])
+    claim = (protocol, grade_of(adversary))
     click.echo(f"hash          {_hash(found, texts, claim, estimator, two_sample)}")
-    _explain_cost(found, _program(found, two_sample))
-
-
-def _against_liars(kernel: Kernel) -> str:
-    """The robust sensitivity, or why adversary = "lying_nodes" does not allow the kernel."""
-    from umpc.errors import StudyError
-    from umpc.ustat.robust import obstacle
-
-    reason = obstacle(kernel.polynomial, kernel.degree)
-    if reason:
-        return f"not for lying nodes: {reason}"
-    try:
-        return f"against lying nodes Δf {kernel.robust.change}"
-    except StudyError as error:
-        return f"not for lying nodes: {error.message}"
-
-
-def _grade(adversary: str | None) -> str:
-    """The grade of promise that was asked for. Raises: StudyError for an unknown one."""
-    from umpc.errors import StudyError
-    from umpc.study.grades import ADVERSARIES, HONEST
-
-    if adversary is not None and adversary not in ADVERSARIES:
-        raise StudyError(f"--adversary takes {' or '.join(ADVERSARIES)}, got {adversary!r}")
-    return adversary or HONEST
+    print_cost(found, masked_program(found, two_sample))
 
 
 def _hash(
@@ -250,124 +212,3 @@ def _hash(
         fields=tuple(fields),
     )
     return f"{computation.hash}, for kernels under [policy]"
-
-
-def _explain_cost(found: Sequence[Kernel], program: Program) -> None:
-    """Print the cost of an edge, for each way in which its records can be spread over owners."""
-
-    if found[0].degree == 2:
-        click.echo(f"garbled       {_garbled(found)}, with no dealer")
-    masked = f"{program.wire_bits} bits a record, once, to each node with which it shares an edge"
-    click.echo(f"sent masked   {masked}")
-    for pattern, plan in program.plans.items():
-        owners = "".join("ABCDEFGH"[party] for party in pattern)
-        rounds = len(plan.layers) + 1 + (1 if program.wires else 0)
-        click.echo(f"owners {owners}: {rounds} rounds, the reveal included")
-        for line in _plan_lines(plan):
-            click.echo(f"  {line}")
-
-
-def _plan_lines(plan: Plan) -> Iterator[str]:
-    """One plan: its comparisons, the bits that each owner opens, the bytes dealt to each."""
-    from umpc.mpc.masked.plan_items import WordPlace
-
-    by_two = ", ".join(f"{gate.width} bits" for gate in plan.comparisons) or "none"
-    by_more = len({(table.difference, table.width) for table in plan.tables})
-    words = sum(isinstance(place, WordPlace) for place in plan.places)
-    compared = f"by two owners: {by_two}; by three or more: {by_more}"
-    yield f"compared    {compared}; numbers re-masked: {words}"
-    layers = range(len(plan.layers))
-    opened = [sum(plan.open_width(layer, party) for layer in layers) for party in plan.everybody]
-    yield f"opened      {' + '.join(map(str, opened))} bits an edge"
-    dealt = [-(-plan.dealt_bits(party) // 8) for party in plan.everybody]
-    yield f"dealt       {' + '.join(map(str, dealt))} bytes an edge, in the 64-bit ring"
-
-
-def _garbled(found: Sequence[Kernel]) -> str:
-    """The cost of a pair that its two owners garble, in the 64-bit ring."""
-    from umpc.crypto.ring import RINGS
-    from umpc.errors import KernelError
-    from umpc.mpc.garbled.outputs import outputs_of
-    from umpc.mpc.garbled.plan import garbled_program
-
-    try:
-        program = garbled_program(found, RINGS[-1], [(0, 1)])
-    except KernelError as error:
-        return f"not possible: {error.message}"
-    gates = outputs_of(program.circuit).and_count
-    labels, choices = (len(program.circuit.inputs_of(record)) for record in (0, 1))
-    (plan,) = program.plans.values()
-    return (
-        f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; "
-        f"once a record {16 * labels} bytes of labels, or {4 * choices} of choices"
-    )
-
-
-def _library_kernels(
-    statistic: Statistic,
-    columns: Sequence[str],
-    parameters: Mapping[str, str],
-    fields: Iterable[str],
-) -> list[Kernel]:
-    """A library statistic's kernels over fields as `--field` takes them."""
-    from umpc.ustat.kernel import Kernel
-    from umpc.ustat.schema import Schema
-
-    schema = Schema(_field(text) for text in fields)
-    symmetric = statistic.sampling != "two_sample"
-    expressions = statistic.expressions(columns, parameters)
-    return [Kernel(expression, schema, statistic.degree, symmetric) for expression in expressions]
-
-
-def _program(found: Sequence[Kernel], two_sample: bool) -> Program:
-    """The plans for all ways in which an edge's records can be spread over owners."""
-    from umpc.crypto.ring import RINGS
-    from umpc.mpc.masked.compiler import compile_program
-
-    return compile_program(found, RINGS[-1], _patterns(found[0].degree, two_sample))
-
-
-def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
-    """The owners of an edge's records, in order, for each way with at least two owners."""
-    if two_sample:
-        return [(0, 1)]
-    steps = product((0, 1), repeat=degree - 1)
-    patterns = (tuple(sum(step[:place]) for place in range(degree)) for step in steps)
-    return [pattern for pattern in patterns if pattern[-1] > 0]
-
-
-def _field(text: str) -> FieldSchema:
-    """A field as the option --field gives it. Raises: StudyError for another form."""
-    return _field_text(text).schema()
-
-
-def _field_text(text: str) -> FieldText:
-    """A field from NAME=LOWER:UPPER[:RESOLUTION] or NAME=FIRST,SECOND,…. Raises: StudyError."""
-    from umpc.errors import StudyError
-    from umpc.study.parts import FieldText
-
-    name, _, rest = text.partition("=")
-    parts = rest.split(":")
-    if name and len(parts) == 1 and "," in rest:
-        return FieldText.of_categories(name, rest.split(","))
-    if not name or len(parts) not in (2, 3):
-        raise StudyError(
-            f"--field takes NAME=LOWER:UPPER, NAME=LOWER:UPPER:RESOLUTION or "
-            f"NAME=FIRST,SECOND,..., got {text!r}"
-        )
-    lower, upper = parts[:2]
-    if len(parts) == 2:
-        return FieldText(name, lower, upper, whole=True)
-    return FieldText(name, lower, upper, parts[2])
-
-
-def _label(text: str) -> FieldText:
-    """The public label from NAME=FIRST,SECOND. Raises: StudyError."""
-    from umpc.errors import StudyError
-    from umpc.study.parts import FieldText
-
-    name, _, rest = text.partition("=")
-    classes = rest.split(",")
-    if not name or len(classes) != 2:
-        raise StudyError(f"--label takes NAME=FIRST,SECOND, got {text!r}")
-    return FieldText.of_categories(name, classes, public=True)

@@ -170,7 +170,7 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
 
 
 def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: ReferenceTable) -> Values:
-    """What the study's grade costs: the noise that grade honest would have.
+    """Return the noise that grade honest would have, to say what the study's grade costs.
 
     First with the same setting of the noise, then with the usual one of the file in that grade.
     """

@@ -118,7 +118,8 @@ def _list(revoked: Revoked | None) -> str:
 
 
 def _budget(config: NodeConfig, show: Sheet) -> None:
-    from umpc.node.budget.ledgerfile import Place, read_beside
+    from umpc.node.budget.ledger_place import Place
+    from umpc.node.budget.ledger_reading import read_beside
 
     place = Place.of(config.ledger, config.anchor)
     if not place.ledger.exists():

@@ -194,7 +194,7 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     for label, text in _description(checked):
         _echo(label, text)
     if records is not None:
-        _predict(checked, records)
+        print_prediction(checked, records)
     if contact:
         _contact(checked, identity)
 
@@ -251,7 +251,7 @@ def _description(study: Study) -> Iterator[tuple[str, str]]:
     yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
 
 
-def _predict(study: Study, records: str) -> None:
+def print_prediction(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
     from umpc.planning.prediction import attempt_over
     from umpc.protocols.registry import protocol_of

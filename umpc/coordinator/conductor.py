@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from umpc.coordinator.links import NodeLink, Tell, each
@@ -70,7 +71,7 @@ class Conductor:
         offline = time.perf_counter()
         prepared = await self._prepare(opened)
         online = time.perf_counter()
-        ready = await self._ask("evaluate", self.side.evaluate(), (m.Ready,))
+        ready = await self._evaluate()
         await each(self.shufflers, "evaluate", lambda shuffler: shuffler.greet())
         self.may_be_charged = True
         failpoint("before-release")
@@ -94,7 +95,7 @@ class Conductor:
         return await asyncio.to_thread(self.side.finish, released, measured)
 
     async def park(self) -> Preparation:
-        """All steps before the data. What they made then waits at the nodes."""
+        """All steps before the data. Their material then waits at the nodes."""
         proposal = self.side.propose(ahead=True)
         answers = await self._ask("propose", proposal, PROPOSED)
         self.may_be_charged = any(not isinstance(answer, m.Accepted) for answer in answers)
@@ -138,6 +139,35 @@ class Conductor:
         prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
         self.side.check_prepared(prepared)
         return prepared
+
+    async def _evaluate(self) -> list[m.Ready]:
+        """The work on the data. Where the side adds up masked vectors, these come first."""
+        evaluate = self.side.evaluate()
+        begun = self._elapsed(self.started)
+        aggregation = self.side.aggregation
+        if aggregation is None:
+            return await self._ask("evaluate", evaluate, (m.Ready,))
+        seconds = self.seconds + ANSWER_SECONDS
+        places = {link.node.name: place for place, link in enumerate(self.links)}
+
+        async def collect(link: NodeLink) -> None:
+            add = partial(aggregation.add, places[link.node.name])
+            await link.collect("evaluate", evaluate, add, seconds)
+
+        async def deliver(link: NodeLink) -> m.TotalSigned:
+            return await link.deliver("evaluate", aggregation.total(), (m.TotalSigned,), seconds)
+
+        await each(self.links, "evaluate", collect)
+        failpoint("before-total")
+        signed = await each(self.links, "evaluate", deliver)
+        signatures = tuple(answer.signature for answer in signed)
+        await asyncio.to_thread(aggregation.check_signed, signatures)
+        ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))
+        self.moments = [
+            replace(moment, asked=begun) if moment.step == "evaluate" else moment
+            for moment in self.moments
+        ]
+        return ready
 
     async def _take_up(self, answers: list[Proposed]) -> list[Proposed]:
         """The answers with which the study goes on.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from umpc.errors import PeerLost, StudyAborted, UmpcError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
+from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import node_stub
@@ -29,6 +30,9 @@ The failure of the process that died is better than that of a peer that misses i
 """
 ABORT_SECONDS = 1
 """Seconds that a node may take to hang up after it was told that the study has ended."""
+
+MESSAGES_AHEAD = 8
+"""Messages of a node that may wait unread: frames of masked vectors then do not fill the memory."""
 
 UNCHARGED = "Nothing was released and no epsilon was charged in this run"
 AGAIN = "Run the study again under its name: it then finishes, and no node charges twice"
@@ -52,7 +56,7 @@ class NodeLink:
         self.node = node
         self.tell = tell
         self._stream: RpcStream[pb.CoordinatorMessage, m.NodeMessage] = RpcStream(
-            node.name, "connect", codec.decode_node
+            node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
 
     async def open(self, identity: Identity) -> None:
@@ -69,6 +73,31 @@ class NodeLink:
         """
         async with self._stream.deadline(step, seconds):
             await self._stream.write(codec.encode_coordinator(message))
+            return await self._answer(step, kinds)
+
+    async def collect(
+        self,
+        step: str,
+        message: m.CoordinatorMessage,
+        take: Callable[[Frame], bool],
+        seconds: float,
+    ) -> None:
+        """Send a message, and take the frames that answer it until `take` has the last one.
+
+        Raises: as `ask`, and what `take` raises.
+        """
+        async with self._stream.deadline(step, seconds):
+            await self._stream.write(codec.encode_coordinator(message))
+            while not take((await self._answer(step, (m.Part,))).frame):
+                pass
+
+    async def deliver(
+        self, step: str, frames: Iterator[Frame], kinds: tuple[type[T], ...], seconds: float
+    ) -> T:
+        """Send frames, and return the answer to all of them. Raises: as `ask`."""
+        async with self._stream.deadline(step, seconds):
+            for frame in frames:
+                await self._stream.write(codec.encode_coordinator(m.Part(frame)))
             return await self._answer(step, kinds)
 
     async def _answer(self, step: str, kinds: tuple[type[T], ...]) -> T:

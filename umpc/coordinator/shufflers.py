@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Never
 
 from umpc.errors import EncodingError
-from umpc.proto import codec
+from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.frames import Frame
@@ -73,7 +73,7 @@ class ShufflerLink:
             try:
                 if reply.WhichOneof("body") != "frame":
                     raise EncodingError("a frame was due, and something else came")
-                done = receive(self.place, codec.decode_frame(reply.frame))
+                done = receive(self.place, frame_codec.decode_frame(reply.frame))
             except EncodingError as error:
                 raise self._stream.violation(error.message) from error
 

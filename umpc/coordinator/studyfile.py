@@ -20,7 +20,7 @@ import msgspec
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.registry import USUAL, checked, find_protocol
+from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.grades import HONEST
 from umpc.study.parts import FieldText, Participant
@@ -246,7 +246,7 @@ def load_study_file(path: Path) -> StudyFile:
     """Read study.toml. Raises: StudyError naming file and key."""
     values = _read_values(path)
     try:
-        protocol = find_protocol(values.pop("protocol", USUAL))
+        protocol = chosen_protocol(values.pop("protocol", USUAL), values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
     common = {field.name for field in msgspec.structs.fields(_StudyFile)}

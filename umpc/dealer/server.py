@@ -27,9 +27,10 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, Um
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.proto import codec
+from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import attempt_of, decode_study
+from umpc.protocols.base.protocol import Dealing
+from umpc.protocols.registry import attempt_of, decode_study, protocol_of
 from umpc.study.attempt import check_openings
 from umpc.study.frames import Frame
 from umpc.study.members import check_agreed
@@ -77,8 +78,8 @@ class DealerServer(rpc.DealerServicer):
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of(identity)
-        self._running: dict[bytes, AttemptRun] = {}
-        self._dealt: dict[bytes, UmpcError | None] = {}
+        self.running: dict[bytes, AttemptRun] = {}
+        self.dealt: dict[bytes, UmpcError | None] = {}
         """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
@@ -93,11 +94,11 @@ class DealerServer(rpc.DealerServicer):
         run: AttemptRun | None = None
         complete = False
         try:
-            attempt = await self._derived(request, caller)
+            attempt = await self.derived(request, caller)
             index = attempt.study.index_of(caller)
             run = self._join(attempt, index)
             async for frame in run.frames(index):
-                yield codec.encode_frame(frame)
+                yield frame_codec.encode_frame(frame)
             complete = True
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
@@ -108,7 +109,12 @@ class DealerServer(rpc.DealerServicer):
             if run is not None and not complete:
                 run.fail(lost(caller, "prepare"))
 
-    async def _derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
+    @property
+    def attempts_in_use(self) -> int:
+        """The number of attempts that are being derived, or that a node uses."""
+        return len(self._attempts) + len(self._deriving)
+
+    async def derived(self, request: pb.DealRequest, caller: str) -> SharedAttempt:
         """Return the attempt of a request.
 
         It is derived once for all nodes that send the same bytes, and kept as long as one of them
@@ -144,9 +150,9 @@ class DealerServer(rpc.DealerServicer):
             raise RemoteProtocolError(
                 f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
             )
-        members = codec.decode_members(request.members)
-        openings = codec.decode_openings(request.openings)
-        signatures = codec.decode_signatures(request.signatures)
+        members = member_codec.decode_members(request.members)
+        openings = member_codec.decode_openings(request.openings)
+        signatures = member_codec.decode_signatures(request.signatures)
         check_agreed(study, members, signatures, self.verify, caller)
         check_openings(study, members, openings, caller)
         attempt = attempt_of(study, members, openings)
@@ -156,32 +162,31 @@ class DealerServer(rpc.DealerServicer):
         return attempt
 
     def _join(self, attempt: SharedAttempt, index: int) -> AttemptRun:
-        if attempt.id not in self._running:
-            if attempt.id in self._dealt:
-                raise self._dealt[attempt.id] or RemoteProtocolError(
+        if attempt.id not in self.running:
+            if attempt.id in self.dealt:
+                raise self.dealt[attempt.id] or RemoteProtocolError(
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
-            self._dealt[attempt.id] = None
-            self._running[attempt.id] = AttemptRun(
-                attempt, lambda error: self._ended(attempt, error)
-            )
+            self.dealt[attempt.id] = None
+            self.running[attempt.id] = AttemptRun(attempt, lambda error: self.end(attempt, error))
             log.info("attempt %s of study %r begins", attempt.id.hex()[:8], attempt.study.name)
-        run = self._running[attempt.id]
+        run = self.running[attempt.id]
         run.join(index)
         return run
 
     def _end_without(self, caller: str, study: bytes, error: UmpcError) -> None:
         """End the attempts of a study that wait for a node whose request was refused."""
-        for run in list(self._running.values()):
+        for run in list(self.running.values()):
             if run.attempt.study.encode() == study and run.waits_for(caller):
                 run.fail(error)
 
-    def _ended(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
-        self._running.pop(attempt.id, None)
-        self._dealt[attempt.id] = error
-        ended = [key for key in self._dealt if key not in self._running]
+    def end(self, attempt: SharedAttempt, error: UmpcError | None) -> None:
+        """Take note that an attempt has ended, with its error or None."""
+        self.running.pop(attempt.id, None)
+        self.dealt[attempt.id] = error
+        ended = [key for key in self.dealt if key not in self.running]
         for key in ended[: max(0, len(ended) - REMEMBERED)]:
-            del self._dealt[key]
+            del self.dealt[key]
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
         if error is None:
             log.info("%s is dealt", label)
@@ -261,7 +266,7 @@ class AttemptRun:
             ) from None
 
     async def _deal(self) -> None:
-        session = await asyncio.to_thread(DealerSession, self.attempt, os.urandom)
+        session = await asyncio.to_thread(_session_of, self.attempt)
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
@@ -274,7 +279,13 @@ class AttemptRun:
             await queue.put(None)
 
 
-def _frames_of(session: DealerSession, chunk: Chunk) -> list[tuple[int, Frame]]:
+def _session_of(attempt: SharedAttempt) -> Dealing:
+    """Make the masks of an attempt."""
+    own = protocol_of(attempt.study).dealing(attempt, os.urandom)
+    return own or DealerSession(attempt, os.urandom)
+
+
+def _frames_of(session: Dealing, chunk: Chunk) -> list[tuple[int, Frame]]:
     """Generate the material of a chunk: (node, frame) for each of its owners."""
     return list(session.deal_one(chunk))
 

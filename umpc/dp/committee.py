@@ -97,7 +97,7 @@ class CommitteeLaplace:
         They are exact numbers, so all processes get the same.
         """
         ratios = (self.log_ratio * (1 << digit) for digit in range(self.digits))
-        return tuple(_threshold(ratio, self.bits) for ratio in ratios) * 2
+        return tuple(threshold_of(ratio, self.bits) for ratio in ratios) * 2
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -207,7 +207,7 @@ def cost_of_distance(epsilon: Fraction, distance: Fraction) -> Fraction:
     return (1 + growth) * distance
 
 
-def _threshold(exponent: Fraction, precision: int) -> int:
+def threshold_of(exponent: Fraction, precision: int) -> int:
     """⌊2^precision / (1 + e^exponent)⌋.
 
     The number before the floor is transcendental, so a sharp enough ball decides.

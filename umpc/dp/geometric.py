@@ -140,7 +140,7 @@ def sample_discrete_laplace(log_ratio: Fraction, bits: RandomBits) -> int:
 
 
 def discrete_laplaces(log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
-    """So many independent draws of `sample_discrete_laplace`."""
+    """`count` independent draws of `sample_discrete_laplace`."""
     if log_ratio <= 0:
         raise LocalProtocolError(f"expected a log_ratio above 0, got {log_ratio}")
     drawn = geometric_law(Fraction(log_ratio)).draw(2 * count, bits)

@@ -80,13 +80,13 @@ def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
     if not mean:
         return 0
     if mean <= MOST_TABLE:
-        return int(_table(Fraction(mean)).draw(1, bits)[0])
+        return int(table_of(Fraction(mean)).draw(1, bits)[0])
     law = _large(Fraction(mean))
     return law.mode + first_accepted(law.propose, law.odds, law.sharper_odds, TRIALS, bits)
 
 
 @lru_cache(maxsize=LAWS)
-def _table(mean: Fraction) -> PoissonTable:
+def table_of(mean: Fraction) -> PoissonTable:
     def at(precision: int) -> arb:
         with ctx.workprec(precision):
             return ball(mean)
@@ -122,7 +122,7 @@ class LargePoisson:
             return exponent.exp() * int(self.mode + y >= 0)
 
     def sharper_odds(self, y: int, precision: int) -> arb:
-        """The same probability at any precision."""
+        """The odds of `y` at any precision."""
         return acceptance(self._mean, y, precision)
 
     def _log_factorial(self, z: arb) -> arb:

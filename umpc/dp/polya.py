@@ -11,7 +11,7 @@ three steps:
    is Poisson, and is looked up in a table.
 2. Each proposal gets its j from a second table. Given j, k - 2^j is a geometric variable cut at
    2^j, and its j binary digits are independent coins (`geometric`).
-3. A proposal becomes a jump with odds 2^j/k, at least 1/2. What remains has the rate r q^k/k.
+3. A proposal becomes a jump with odds 2^j/k, at least 1/2. The jumps have the rate r q^k/k.
 
 *Work.* Steps 2 and 3 are done for the same number of slots in every draw, and with all digits in
 every slot. Slots past M are left out of the sum at the end. M is above the number of slots, or j
@@ -92,7 +92,7 @@ def sample_polya(shape: Fraction, log_ratio: Fraction, bits: RandomBits) -> int:
 
 
 def sample_polyas(shape: Fraction, log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
-    """So many independent draws of `sample_polya`, faster than one by one."""
+    """`count` independent draws of `sample_polya`, faster than one by one."""
     _check(shape, log_ratio)
     log_ratio = min(Fraction(log_ratio), MOST_LOG_RATIO)
     geometrics, rest = divmod(Fraction(shape), 1)

@@ -101,5 +101,8 @@ BACKENDS: dict[str, type[Cells]] = {"shared": SharedCells, "garbled": GarbledCel
 
 
 def backend_of(study: Study) -> type[Cells]:
-    """The class of the cells of a study's backend."""
-    return BACKENDS[study.backend]
+    """The class of the cells of a study's backend.
+
+    Any other backend has no edges of several owners. Its nodes toss coins as those of `shared` do.
+    """
+    return BACKENDS.get(study.backend, SharedCells)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from umpc.crypto.prg import digest
 from umpc.errors import ConfigError, TooManySchemas
-from umpc.node.budget.anchor import write_durably
 from umpc.study.document import Study
+from umpc.transport.files import write_durably
 
 MOST = 32
 """Largest number of different sets of fields for which a node tells numbers of records."""

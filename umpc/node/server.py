@@ -14,9 +14,7 @@ import asyncio
 import contextlib
 import logging
 import shutil
-import time
 from collections.abc import Awaitable, Callable
-from fractions import Fraction
 
 from umpc import __version__
 from umpc.errors import (
@@ -31,6 +29,7 @@ from umpc.errors import (
 )
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
+from umpc.node.admission import Admission
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
@@ -39,11 +38,8 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
-from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.config import NodeConfig
 from umpc.node.contact import ContactCheck
-from umpc.node.field_sets import FieldSets, field_sets_beside
-from umpc.node.policy import Policy
-from umpc.node.records import Records, load_records
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import document
@@ -62,11 +58,6 @@ ALLOWED = {
     "/umpc.v1.Node/Study": {"coordinator"},
     "/umpc.v1.Node/Peer": {"node"},
 }
-SETTLE_SECONDS = 0.1
-"""Time between two readings of a changed configuration.
-
-The node reads until two of them agree, because an editor may write in pieces.
-"""
 CAUSE_SECONDS = 2
 """Seconds that a node waits to hear the reason after it lost a peer.
 
@@ -92,19 +83,18 @@ class NodeServer(rpc.NodeServicer):
         self.finished = finished
         self.links = Links(identity)
         self.approvals = Approvals(approvals_beside(config.ledger))
+        self.admission = Admission(config, identity.name, self.approvals)
         self._contact = ContactCheck(identity, self.approvals)
-        self._read = config
-        self.field_sets = FieldSets(field_sets_beside(config.ledger))
         self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
             name=identity.name,
             credentials=lambda: credentials_of(self.identity),
             ledger=ledger,
             parking=self.parking,
-            admit=self._admit,
-            load=self._load,
-            permit=self._permit,
-            permit_delta=self._permit_delta,
+            admit=self.admission.admit,
+            load=self.admission.load,
+            permit=self.admission.permit,
+            permit_delta=self.admission.permit_delta,
             dial=self.links.dial,
             await_link=self.links.wait_for,
             open_material=self._open_material,
@@ -125,7 +115,7 @@ class NodeServer(rpc.NodeServicer):
     async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
         """Call the other processes of a study, and say which of them answer."""
         try:
-            policy = await asyncio.to_thread(self._policy)
+            policy = await asyncio.to_thread(self.admission.policy)
             return await self._contact.answer(request, peer_of(context).name, policy)
         except UmpcError as error:
             await context.abort(*status_of(error))
@@ -158,7 +148,7 @@ class NodeServer(rpc.NodeServicer):
         except UmpcError as failure:
             error = failure
             with contextlib.suppress(PeerLost):
-                await send(codec.failure_of(_public(failure, self.identity.name)))
+                await send(codec.failure_of(public_error(failure, self.identity.name)))
             error = await _first_cause(failure, listener)
         except asyncio.CancelledError:
             # The listener cancels, or gRPC does when the coordinator's connection is gone.
@@ -194,67 +184,6 @@ class NodeServer(rpc.NodeServicer):
         await self.links.serve(peer_of(context).name, context)
 
     # ---- requests of a run -------------------------------------------------------------------
-
-    def _admit(self, study: document.Study) -> None:
-        """Check all rules that need no data, and the approval.
-
-        Raises: PolicyRefused, ApprovalPending.
-        """
-        self._permitting(study)
-
-    def _load(self, study: document.Study) -> Records:
-        """Return the records of a study that was admitted, and whose ε is reserved.
-
-        What the values are is told to nobody but the administrator, in the log.
-        Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
-        """
-        name = self.identity.name
-        self.field_sets.count(study, name)
-        fields = [field.schema() for field in study.fields]
-        records = load_records(self.config.source, fields, node=name)
-        self._policy().check_records(records.count, name)
-        for misfit in records.misfits:
-            log.warning("for the administrator only: study %r, %s", study.name, misfit)
-        return records
-
-    def _permit(self, study: document.Study, records: int) -> None:
-        """Check the rules once more, for a study whose records were read before.
-
-        Raises: PolicyRefused, ApprovalPending.
-        """
-        self._permitting(study).check_records(records, self.identity.name)
-
-    def _permit_delta(self, delta: Fraction) -> None:
-        """Check the δ of a release, which is known as soon as all numbers of records are.
-
-        Raises: PolicyRefused.
-        """
-        self._policy().check_delta(delta, self.identity.name)
-
-    def _permitting(self, study: document.Study) -> Policy:
-        """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
-        policy = self._policy()
-        policy.check(study, self.identity.name)
-        self.approvals.require(study, self.identity.name, approval=policy.approval)
-        return policy
-
-    def _policy(self) -> Policy:
-        """Return the rules that the configuration has now.
-
-        All other settings count as they were at the start.
-        """
-        before = read = self._read
-        while (now := load_node_config(self.config.file)) != read:
-            read = now
-            time.sleep(SETTLE_SECONDS)
-        if now != before:
-            self._read = now
-            log.info("%s changed; its [policy] counts from now on", now.file)
-            if stale := self.config.needs_restart(now):
-                log.warning(
-                    "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
-                )
-        return now.policy
 
     async def _open_material(
         self,
@@ -360,7 +289,7 @@ def _reason(listener: Listener, coordinator: str) -> UmpcError:
     return _heard(listener) or lost(coordinator, "study")
 
 
-def _public(error: UmpcError, node: str) -> UmpcError:
+def public_error(error: UmpcError, node: str) -> UmpcError:
     """Return the error that others may read. Paths and internals of this site stay in its log."""
     if isinstance(error, ConfigError):
         return ConfigError(

@@ -80,10 +80,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # coins = ["transfers", "none"]    # what a committee's noise is made of: "transfers" between
 #                                  # the nodes, "dealt" by the dealer, or "none"
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared",
-#                                  # "garbled", "none"
-# protocol = ["u-mpc"]             # what may leave: "u-mpc", "bell-2pc", "bell-ldp", "bell-auc",
-#                                  # "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle", "gopa",
-#                                  # "central"
+#                                  # "garbled", "grid", "none"
+# protocol = ["u-mpc"]             # what may leave: "u-mpc", "grid", "bell-2pc", "bell-ldp",
+#                                  # "bell-auc", "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle",
+#                                  # "gopa", "central"
 # preprocessing = ["none"]         # who may prepare it: "dealer", or "none"
 # adversary = ["lying_nodes"]      # the grades of promise that a study may have: "honest", or
 #                                  # "lying_nodes", where other nodes may send anything

@@ -45,7 +45,7 @@ FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study before, in and after prepare: handshakes, documents, the ledger's disk.
 
 They were measured on one machine. `python -m bench network` compares them with another."""
-LINK_SECONDS = 0.1
+LINK_SECONDS = 0.03
 """Seconds of both ends of a link to set up 128 transfers over curve points.
 
 They were measured on one machine, too. `make bench` prints them."""

@@ -6,6 +6,7 @@
 | `arrays.py` | names for the types of arrays |
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
+| `grid/` | noisy sums over all sets, from one masked histogram |
 | `bell_2pc/` | a noisy value of every pair |
 | `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`: every record is randomised at its node |
 | `ghazi_rounds/` | a local protocol with a question after a first look |

@@ -6,8 +6,9 @@ sides and coordinator sides do not import this file; the processes and commands 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from umpc.errors import StudyError
 from umpc.protocols.base.protocol import StudyProtocol
@@ -16,6 +17,7 @@ from umpc.protocols.central.protocol import CentralProtocol
 from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
 from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
 from umpc.protocols.gopa.protocol import GopaProtocol
+from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, GhaziLdpProtocol
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study.attempt import Attempt
@@ -40,6 +42,7 @@ def register(protocol: StudyProtocol) -> StudyProtocol:
 
 
 register(UMpc())
+register(GridProtocol())
 register(BellTwoPc())
 register(BellLdpProtocol())
 register(BellAucProtocol())
@@ -55,6 +58,19 @@ def find_protocol(name: str) -> StudyProtocol:
     if name not in PROTOCOLS:
         raise StudyError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {name!r}")
     return PROTOCOLS[name]
+
+
+def chosen_protocol(name: str, entries: Mapping[str, Any]) -> StudyProtocol:
+    """The protocol that a study file means by its name and its settings. Raises: StudyError.
+
+    A protocol may be chosen by a setting of the usual protocol, such as its backend.
+    """
+    if name == USUAL:
+        for protocol in PROTOCOLS.values():
+            chosen = protocol.chosen_by.items()
+            if chosen and all(entries.get(key) == value for key, value in chosen):
+                return protocol
+    return find_protocol(name)
 
 
 def protocol_of(study: Study) -> StudyProtocol:

@@ -26,7 +26,7 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.failpoints import failpoint
-from umpc.proto import codec
+from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
 from umpc.protocols.registry import attempt_of, decode_study
@@ -131,9 +131,9 @@ class ShufflerServer(rpc.ShufflerServicer):
             members.
         """
         study = self._study_of(request.study)
-        members = codec.decode_members(request.members)
-        openings = codec.decode_openings(request.openings)
-        signatures = codec.decode_signatures(request.signatures)
+        members = member_codec.decode_members(request.members)
+        openings = member_codec.decode_openings(request.openings)
+        signatures = member_codec.decode_signatures(request.signatures)
         check_agreed(study, members, signatures, self.verify, caller)
         check_openings(study, members, openings, caller)
         return attempt_of(study, members, openings)
@@ -158,7 +158,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                     raise lost(caller, "release")
                 if request.WhichOneof("body") != "frame":
                     raise EncodingError("a frame was due, and something else came")
-                inbox.take(codec.decode_frame(request.frame))
+                inbox.take(frame_codec.decode_frame(request.frame))
                 failpoint("during-deliver")
         except EncodingError as error:
             raise RemoteProtocolError(
@@ -235,7 +235,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                 if following is None:
                     # The coordinator hangs up as soon as it has the last frame.
                     run.finish()
-                yield pb.CollectReply(frame=codec.encode_frame(frame))
+                yield pb.CollectReply(frame=frame_codec.encode_frame(frame))
                 frame = following
         except UmpcError as error:
             await context.abort(*status_of(error))

@@ -21,7 +21,7 @@ HASH_TAG = "umpc computation 1"
 
 @dataclass(frozen=True)
 class Computation:
-    """What a study computes, and of which values.
+    """The computation of a study: the statistics, and their values.
 
     A new fact that decides what a release tells is one attribute here. `of` reads it from the
     study, and `hash` covers every attribute.

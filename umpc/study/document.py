@@ -227,7 +227,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def promise(self) -> str:
-        """What the study promises, in one sentence."""
+        """The study's promise, in one sentence."""
         has_dealer = self.dealer is not None
         return promise(self.adversary, self.max_colluding, len(self.nodes), has_dealer=has_dealer)
 

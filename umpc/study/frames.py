@@ -30,16 +30,21 @@ STEPS = {
     "heap": 14,
     "ot_multiples": 15,
     "ot_open_bits": 16,
+    "histogram": 17,
+    "total": 18,
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
 """The steps that a dealer or a shuffler sends."""
 TO_SHUFFLERS = frozenset({"shares", "pad"})
-BETWEEN_NODES = frozenset(STEPS) - FROM_OTHERS - TO_SHUFFLERS
-TOGETHER = {"ot_extend": ("labels", 0), "pad": ("shares", 0)}
+WITH_COORDINATOR = frozenset({"histogram", "total"})
+"""The steps of an aggregation: masked vectors to the coordinator, and their total from it."""
+BETWEEN_NODES = frozenset(STEPS) - FROM_OTHERS - TO_SHUFFLERS - WITH_COORDINATOR
+TOGETHER = {"ot_extend": ("labels", 0), "pad": ("shares", 0), "total": ("histogram", 0)}
 """Steps that share the round of another step.
 
-Both nodes of a link, or one node to both shufflers, send them at once.
+Both nodes of a link, or one node to both shufflers, send them at once. A total answers the masked
+vectors of its round.
 """
 
 

@@ -6,7 +6,9 @@
 | Drop, after Held | Accepted | propose |
 | Agree | Opened | agree |
 | Begin | Prepared | prepare |
-| Evaluate | Ready | evaluate |
+| Evaluate | Ready; Parts, where the coordinator adds up masked vectors | evaluate |
+| Parts of the total, after Parts | TotalSigned | evaluate |
+| TotalConfirmed, after TotalSigned | Ready | evaluate |
 | Park, in place of Evaluate | Parked | park |
 | Release, also after Held | Released | release |
 | Ask, where the protocol asks | Answer | ask |
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from umpc.study.frames import Frame
 from umpc.study.sizes import Member
 
 
@@ -59,6 +62,33 @@ class Evaluate:
 
     def __repr__(self) -> str:
         return f"Evaluate({len(self.signatures)} signatures)"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A frame of a node's masked vector, or of the total of all nodes' vectors."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True)
+class TotalSigned:
+    """A node's signature of the total that it was told."""
+
+    signature: bytes
+
+    def __repr__(self) -> str:
+        return "TotalSigned(<64 bytes>)"
+
+
+@dataclass(frozen=True)
+class TotalConfirmed:
+    """Everybody's signatures of the total, for everybody."""
+
+    signatures: tuple[bytes, ...]
+
+    def __repr__(self) -> str:
+        return f"TotalConfirmed({len(self.signatures)} signatures)"
 
 
 @dataclass(frozen=True)
@@ -237,7 +267,20 @@ class Failure:
     step: str
 
 
-CoordinatorMessage = Propose | Drop | Agree | Begin | Evaluate | Park | Release | Ask | Abort
+CoordinatorMessage = (
+    Propose | Drop | Agree | Begin | Evaluate | Part | TotalConfirmed | Park | Release | Ask | Abort
+)
 NodeMessage = (
-    Accepted | Held | Opened | Prepared | Parked | Ready | Released | Answer | Progress | Failure
+    Accepted
+    | Held
+    | Opened
+    | Prepared
+    | Part
+    | TotalSigned
+    | Parked
+    | Ready
+    | Released
+    | Answer
+    | Progress
+    | Failure
 )

@@ -54,12 +54,12 @@ class Settings:
 
     @property
     def coins(self) -> str:
-        """What a committee makes its noise of: "transfers" or "dealt"; "none" without one."""
+        """The source of a committee's coins: "transfers" or "dealt"; "none" without one."""
         return "none"
 
     @property
     def coins_used(self) -> str:
-        """As `coins`, and "none" for a law of noise that no committee draws."""
+        """`coins`, or "none" for a law of noise that no committee draws."""
         return self.coins
 
     @property

@@ -32,7 +32,7 @@ MAX_PAIRINGS = 1 << 16
 MAX_SAMPLED = 1 << 26
 """The most edges that are listed one by one. All sets of records are never listed."""
 MAX_SAMPLED_LARGER = 1 << 23
-"""The same limit for edges of three and more records, whose drawing takes far more memory."""
+"""The limit for edges of three and more records, whose drawing takes far more memory."""
 
 
 class Counted(Protocol):
@@ -88,7 +88,7 @@ class Sizes:
 
     @cached_property
     def if_honest(self) -> Sizes:
-        """The same sizes for the same study in grade honest, to say what its own grade costs."""
+        """The sizes of this study in grade honest, to say what its own grade costs."""
         if self.study.adversary == HONEST:
             return self
         return replace(self, study=self.study.replaced(adversary=HONEST))

@@ -40,7 +40,7 @@ from umpc.transport.certificates import (
     p256_key_of,
     verify_certificate,
 )
-from umpc.transport.files import read_file, write_atomically, write_secret
+from umpc.transport.files import read_file, write_public, write_secret
 from umpc.transport.identity import Identity, load_identity
 from umpc.transport.issued import Issued
 from umpc.transport.revocation import FETCH, LIST_DAYS, load_revoked, next_list, sign_revoked
@@ -103,7 +103,7 @@ class Authority:
         authority = cls(cert, key, Path(folder))
         write_secret(key_path, _in_pem(key))
         try:
-            write_atomically(ca_path, authority.ca_pem)
+            write_public(ca_path, authority.ca_pem)
         except CertificateError:
             key_path.unlink()  # half an authority would stand in the way of a whole one
             raise
@@ -190,7 +190,7 @@ class Authority:
             raise ConfigError(f"a list for {days} days: expected 1 to {CA_DAYS}")
         check_validity(self.cert, "the authority's own ca.pem", now)
         revoked = next_list(self.revoked(), serials, days=days, now=now)
-        write_atomically(self.list_path, sign_revoked(revoked, self.cert, self._key))
+        write_public(self.list_path, sign_revoked(revoked, self.cert, self._key))
         return revoked
 
     def adopt(self, path: Path) -> int:
@@ -228,7 +228,7 @@ class Authority:
                 f"{cert_path} is of {held[1]} {held[0]!r}, not {role} {name!r}: use another folder"
             )
         csr = request(name, role, folder).read_bytes()
-        write_atomically(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
+        write_public(cert_path, self.sign(csr, name=name, role=role, days=days, now=now))
         self.write_trust(Path(folder))
 
     def write_trust(self, folder: Path) -> list[Path]:
@@ -240,7 +240,7 @@ class Authority:
         if self.revoked() is not None:
             files["crl.pem"] = read_file(self.list_path, FETCH)
         for name, content in files.items():
-            write_atomically(folder / name, content)
+            write_public(folder / name, content)
         return [folder / name for name in files]
 
 
@@ -262,7 +262,7 @@ def request(name: str, role: str, folder: Path | str) -> Path:
     )
     if fresh:
         write_secret(key_path, _in_pem(key))
-    write_atomically(path, csr.public_bytes(pem.Encoding.PEM))
+    write_public(path, csr.public_bytes(pem.Encoding.PEM))
     return path
 
 

@@ -1,4 +1,4 @@
-"""What protocol code signs with, and how it checks the certificates of others.
+"""The keys with which protocol code signs, and its checks of the certificates of others.
 
     credentials_of(identity)      a node signs, and checks what all nodes signed
     verifier_of(identity)            coordinator and dealer only check

@@ -1,4 +1,4 @@
-"""Which dates of an identity need somebody's attention: certificates that end, a list overdue."""
+"""Warnings about the dates of an identity: certificates that end, and an overdue list."""
 
 from __future__ import annotations
 

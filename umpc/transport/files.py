@@ -1,9 +1,10 @@
-"""Small files of keys and certificates: read with a limit, and written whole or not at all."""
+"""Small files: written whole or not at all; those of certificates are read with a limit."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from umpc.errors import CertificateError
@@ -30,18 +31,60 @@ def read_file(path: Path, how: str) -> bytes:
     return content
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that no reader ever sees in part. Raises: CertificateError."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+def write_durably(
+    path: Path,
+    content: bytes,
+    *,
+    draft: Path | None = None,
+    mode: int = 0o600,
+    on_the_way: Callable[[], None] = lambda: None,
+) -> None:
+    """Replace a file, by default with one that only its owner can read.
+
+    At every instant the file is the old or the new one; the new one is on disk when this returns.
+
+    Args:
+        draft: the file that is written first, beside the file by default. No two processes may
+            write the same draft.
+        mode: of the new file, less the process's umask.
+        on_the_way: called after the new content is on disk and before it takes the old one's place.
+    Raises: OSError. No draft is then left.
+    """
+    draft = draft or Path(f"{path}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with draft.open("wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
+        on_the_way()
+        os.replace(draft, path)
+    except OSError:
         draft.unlink(missing_ok=True)
+        raise
+    fsync_folder(path.parent)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Write a folder's list of files to disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_public(path: Path, content: bytes) -> None:
+    """Replace a file that anybody may read, in a folder that may be new. Raises: CertificateError.
+
+    Several processes may write the same file.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_durably(path, content, draft=draft, mode=0o666)
+    except OSError as error:
         raise _unwritten(path, error) from None
 
 

@@ -42,7 +42,7 @@ log = logging.getLogger("umpc.identity")
 
 FILES = ("ca.pem", "cert.pem", "key.pem", "crl.pem")
 Stamp = tuple[int, int, int, int] | None
-"""What the file system says of a file: it changes whenever the file's content does."""
+"""The file system's facts about a file; they change whenever the file's content does."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from umpc.transport.certificates import (
     names_of,
     p256_key_of,
 )
-from umpc.transport.files import write_atomically
+from umpc.transport.files import write_public
 
 SERIAL = re.compile(r"(0x)?[0-9a-f]{16,40}")
 """A serial number as `umpc ca show` prints it. umpc draws them from 159 bits."""
@@ -36,7 +36,7 @@ class Issued:
     def add(self, cert: x509.Certificate) -> None:
         """Record a certificate, before it leaves the authority."""
         path = self._folder / f"{cert.serial_number:040x}.pem"
-        write_atomically(path, cert.public_bytes(pem.Encoding.PEM))
+        write_public(path, cert.public_bytes(pem.Encoding.PEM))
 
     def all(self) -> list[x509.Certificate]:
         """Return every recorded certificate. Raises: CertificateError if a file is damaged."""

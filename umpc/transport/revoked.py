@@ -12,7 +12,7 @@ from umpc.errors import CertificateError
 
 @dataclass(frozen=True)
 class Revoked:
-    """What one signed list of the authority says.
+    """The content of one signed list of the authority.
 
     Args:
         number: grows with each list. A list with a smaller number is an older one.

@@ -102,11 +102,18 @@ class RpcStream(Generic[Request, Reply]):
 
     # ---- open ------------------------------------------------------------------------------
 
-    async def connect(self, identity: Identity, role: str, address: str) -> None:
-        """Open the channel to the peer. Raises: PeerUnavailable, CertificateError, ConfigError."""
+    async def connect(
+        self, identity: Identity, role: str, address: str, seconds: float | None = None
+    ) -> None:
+        """Open the channel to the peer. Args: seconds: the longest wait for it.
+
+        Raises: PeerUnavailable, CertificateError, ConfigError.
+        """
         self._own = identity.name
         self._believed = role in BELIEVED
-        self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS)
+        self._channel = await connect(
+            identity, self.peer, role, address, seconds or CONNECT_SECONDS
+        )
 
     @property
     def channel(self) -> Channel:

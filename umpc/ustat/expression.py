@@ -31,14 +31,14 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Unary(Expression):
+class UnaryOperation(Expression):
     """A node with one part."""
 
     operand: Expression
 
 
 @dataclass(frozen=True)
-class Binary(Expression):
+class BinaryOperation(Expression):
     """A node with two parts."""
 
     left: Expression
@@ -66,21 +66,21 @@ class Constant(Expression):
         return walk.interpreter.constant(self.value)
 
 
-class Add(Binary):
+class Add(BinaryOperation):
     """left + right."""
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
         return walk.interpreter.add(walk(self.left), walk(self.right))
 
 
-class Subtract(Binary):
+class Subtract(BinaryOperation):
     """left − right."""
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
         return walk.interpreter.subtract(walk(self.left), walk(self.right))
 
 
-class Multiply(Binary):
+class Multiply(BinaryOperation):
     """left · right. A product of equal factors is interpreted as a square."""
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
@@ -89,7 +89,7 @@ class Multiply(Binary):
         return walk.interpreter.multiply(walk(self.left), walk(self.right))
 
 
-class Less(Binary):
+class Less(BinaryOperation):
     """The bit [left < right]."""
 
     is_bit = True
@@ -98,7 +98,7 @@ class Less(Binary):
         return walk.interpreter.less(walk(self.left), walk(self.right))
 
 
-class Equal(Binary):
+class Equal(BinaryOperation):
     """The bit [left = right]. The equality of two bits is interpreted as logic."""
 
     is_bit = True
@@ -110,14 +110,14 @@ class Equal(Binary):
         return walk.interpreter.equal(left, right)
 
 
-class Sign(Unary):
+class Sign(UnaryOperation):
     """−1, 0 or 1."""
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
         return walk.interpreter.sign(walk(self.operand))
 
 
-class Absolute(Unary):
+class Absolute(UnaryOperation):
     """The absolute value."""
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
@@ -148,7 +148,7 @@ class Select(Expression):
         return walk.interpreter.select(condition, then, otherwise)
 
 
-class Not(Unary):
+class Not(UnaryOperation):
     """The bit 1 − operand."""
 
     is_bit = True
@@ -157,7 +157,7 @@ class Not(Unary):
         return walk.interpreter.complement(walk(self.operand))
 
 
-class And(Binary):
+class And(BinaryOperation):
     """The bit that is 1 where both bits are."""
 
     is_bit = True
@@ -166,7 +166,7 @@ class And(Binary):
         return walk.interpreter.both(walk(self.left), walk(self.right))
 
 
-class Or(Binary):
+class Or(BinaryOperation):
     """The bit that is 1 where at least one of two bits is."""
 
     is_bit = True
@@ -175,7 +175,7 @@ class Or(Binary):
         return walk.interpreter.either(walk(self.left), walk(self.right))
 
 
-class Xor(Binary):
+class Xor(BinaryOperation):
     """The bit that is 1 where exactly one of two bits is."""
 
     is_bit = True

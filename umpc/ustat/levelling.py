@@ -55,10 +55,10 @@ def level(edges: NDArray[np.int64], records: int, words: Words) -> NDArray[np.in
         takers = takers[random_order(len(takers), words)]
         # many steps at once, at random places
         place = _random_places(edges, givers, surplus > 0, words)
-        if not _carry_out(edges, keys, place, takers, records):
+        if not carry_out(edges, keys, place, takers, records):
             # none of them was possible: one step that is
             place = _sure_step(edges, keys, int(givers[0]), int(takers[0]), records)
-            _carry_out(edges, keys, place[below(len(place), words(1))], takers[:1], records)
+            carry_out(edges, keys, place[below(len(place), words(1))], takers[:1], records)
     return edges
 
 
@@ -97,7 +97,7 @@ def _random_places(
     return chosen
 
 
-def _carry_out(
+def carry_out(
     edges: NDArray[np.int64],
     keys: NDArray[np.int64],
     place: NDArray[np.int64],

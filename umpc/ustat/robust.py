@@ -1,4 +1,4 @@
-"""What a lying owner of a pair can do to a kernel's value: the robust sensitivity.
+"""The robust sensitivity: the harm that a lying owner of a pair does to a kernel's value.
 
 Two nodes evaluate a pair of records under masks. A node that lies may put any number in the place
 of its record, and may flip every bit that both open. The other node then computes its share for

@@ -155,7 +155,7 @@ def balanced(records: int, count: int, words: Words, degree: int = 2) -> NDArray
         )
     order = random_order(records, words)
     if degree == 2:
-        one, other = (order[places] for places in _circulant(records, count))
+        one, other = (order[places] for places in circulant(records, count))
         return np.stack([np.minimum(one, other), np.maximum(one, other)]).T
     total = comb(records, degree)
     if 2 * count > total:
@@ -187,12 +187,12 @@ def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.int
 
     Returns: (count, 2) int64, numbers of records inside their class, in no particular order.
     """
-    pattern = _biregular(zeros, ones, count)
+    pattern = biregular_pattern(zeros, ones, count)
     numbering = [random_order(size, words) for size in (zeros, ones)]
     return np.column_stack([numbering[side][pattern[:, side]] for side in (0, 1)])
 
 
-def _biregular(zeros: int, ones: int, count: int) -> NDArray[np.int64]:
+def biregular_pattern(zeros: int, ones: int, count: int) -> NDArray[np.int64]:
     """A bipartite graph whose degrees inside either class differ by at most 1.
 
     Edge i is (x, y) = (i mod n₀, i + ⌊i/L⌋ mod n₁), L = lcm(n₀, n₁).
@@ -210,7 +210,7 @@ def _biregular(zeros: int, ones: int, count: int) -> NDArray[np.int64]:
     return np.column_stack([index % zeros, (index + turn) % ones])
 
 
-def _circulant(records: int, count: int) -> NDArray[np.int64]:
+def circulant(records: int, count: int) -> NDArray[np.int64]:
     """A graph on 0..n − 1 with `count` edges and degrees that differ by at most 1.
 
     The edges {p, p + j mod n} of one offset j < n/2 give every vertex two edges; offset n/2 gives

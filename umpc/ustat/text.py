@@ -122,12 +122,12 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-_NUMBERS: dict[type[ast.operator], type[ex.Binary]] = {
+_NUMBERS: dict[type[ast.operator], type[ex.BinaryOperation]] = {
     ast.Add: ex.Add,
     ast.Sub: ex.Subtract,
     ast.Mult: ex.Multiply,
 }
-_BITS: dict[type[ast.operator], type[ex.Binary]] = {
+_BITS: dict[type[ast.operator], type[ex.BinaryOperation]] = {
     ast.BitAnd: ex.And,
     ast.BitOr: ex.Or,
     ast.BitXor: ex.Xor,

@@ -2,7 +2,9 @@
 
 | file | what it holds |
 |---|---|
-| `figure_1.py` to `figure_6.py`, `table_1.py` to `table_3.py` | one figure or table each |
+| `figure_1.py`, `figure_2.py`, `figure_3.py` | one figure each |
+| `figure_4.py`, `figure_5.py`, `figure_6.py` | one figure each |
+| `table_1.py`, `table_2.py`, `table_3.py` | one table each |
 | `expressions.py` | the paper's asymptotic expressions |
 | `constants.py` | measured numbers over these expressions |
 | `data.py` | the tables of records |

@@ -1,6 +1,6 @@
 """Seconds of a processor that a run takes: for one party, and for the server, on data.
 
-As in the paper each party has one record. Times are of this machine and of this code, much of it
+Each party has one record, as in the paper. Times are of this machine and of this code, much of it
 Python. A party's work takes a few microseconds, and the calls around it take a hundred times as
 many, so only growth can be compared.
 

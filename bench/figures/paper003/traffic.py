@@ -1,6 +1,6 @@
 """Bytes of a run, from the protocols' own cost functions. Tests compare these with measured bytes.
 
-As in the paper each party has one record. An answer is a message of its own, and all four edges of
+Each party has one record, as in the paper. An answer is a message of its own, and all four edges of
 a party of `umpc` are with other parties (bench/simulated.py, which is compared with real processes;
 more than 4,096 cannot run today, docs/scale.md). Only `bell-2pc` is between two parties, with half
 of the records each. Online bytes are those sent on data.

@@ -23,7 +23,7 @@ PLAIN = Gopa(ZERO, ONE, GRID, 8, EDGES, Fraction(10**6), Fraction(10**8))
 
 
 def covariance(gopa: Gopa) -> np.ndarray:
-    """Of the honest messages, in steps²."""
+    """The covariance of the honest messages, in steps²."""
     place = {party: number for number, party in enumerate(gopa.honest)}
     incidence = np.zeros((len(place), len(gopa.honest_edges)))
     for number, (i, j) in enumerate(gopa.honest_edges):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from decimal import Decimal, getcontext
 from fractions import Fraction
-from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -12,39 +11,31 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from bench.baselines.inversion import MOST_BITS, distribution, invert_polya
+from tests.support.polya import (
+    ONES,
+    SCALES,
+    SHAPES,
+    WHOLE_RANGE,
+    check_gamma,
+    check_geometric,
+    check_law,
+    check_power_of_shape,
+    check_sum,
+)
 from tests.support.statistical import (
     N_MOSTLY_ZERO,
-    WRONG_SCALES,
     N,
     SeededBits,
-    accept,
     fixed_bits,
-    reject,
 )
 from umpc.dp.polya import LEAST_LOG_RATIO
 from umpc.dp.random_bits import LazyUniform
 from umpc.errors import LocalProtocolError
 
-ONES = (1 << 64) - 1
-SHAPES = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 16)]
-WHOLE_RANGE = [LEAST_LOG_RATIO, Fraction(1, 10**9), Fraction(1), Fraction(2), Fraction(10**9)]
-SCALES = [Fraction(1, 2), Fraction(7), Fraction(40)]
-
-
-def cdf(shape: Fraction, scale: Fraction, k: int) -> float:
-    """P(X <= k) from scipy's incomplete beta function, which shares no code with flint."""
-    if k < 0:
-        return 0.0
-    return float(special.betainc(float(shape), k + 1, -special.expm1(-float(1 / scale))))
-
 
 def draws(shape: Fraction, scale: Fraction, bits: SeededBits, count: int = 0) -> list[int]:
     count = count or (N if shape > Fraction(1, 8) else N_MOSTLY_ZERO)
     return [invert_polya(shape, 1 / scale, bits) for _ in range(count)]
-
-
-def high(scale: Fraction) -> int:
-    return int(60 * scale) + 60
 
 
 # --- the law --------------------------------------------------------------------------------------
@@ -53,44 +44,24 @@ def high(scale: Fraction) -> int:
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_law_is_polya(shape, scale):
-    """And at scale 7 no other scale's: the power of the same draws."""
-    bits = SeededBits(f"polya {shape} {scale}")
-    drawn = draws(shape, scale, bits)
-    accept(drawn, partial(cdf, shape, scale), 0, high(scale), bits)
-    for wrong in WRONG_SCALES if scale == 7 else ():
-        reject(drawn, partial(cdf, shape, scale * wrong), 0, high(scale), bits)
+    check_law(draws, shape, scale)
 
 
 def test_power_a_wrong_shape_is_found():
-    bits = SeededBits("power of shape")
-    shape, scale = Fraction(1, 3), Fraction(7)
-    reject(draws(Fraction(1, 4), scale, bits), partial(cdf, shape, scale), 0, high(scale), bits)
+    check_power_of_shape(draws)
 
 
 def test_shape_one_is_the_geometric_law():
-    bits, scale = SeededBits("geometric"), Fraction(5)
-    success = -special.expm1(-float(1 / scale))
-    accept(
-        draws(Fraction(1), scale, bits),
-        lambda k: float(stats.geom.cdf(k + 1, success)),
-        0,
-        400,
-        bits,
-    )
+    check_geometric(draws)
 
 
 def test_a_shape_above_one_is_a_sum():
-    bits, shape, scale = SeededBits("five halves"), Fraction(5, 2), Fraction(7)
-    accept(draws(shape, scale, bits, 3_000), partial(cdf, shape, scale), 0, high(scale), bits)
+    check_sum(draws)
 
 
 @pytest.mark.parametrize("shape", [Fraction(1), Fraction(1, 2), Fraction(1, 3)], ids=str)
 def test_at_scale_1e9_the_law_is_gamma(shape):
-    """X/scale tends to Gamma(shape, 1); at 1e9 the difference is far below what 1,000 draws can
-    show."""
-    bits, scale = SeededBits(f"large {shape}"), Fraction(10**9)
-    law = stats.gamma(float(shape), scale=float(scale))
-    accept(draws(shape, scale, bits, 1_000), lambda k: float(law.cdf(k)), 0, 60 * 10**9, bits)
+    check_gamma(draws, shape)
 
 
 # --- inversion: F(k-1) <= U < F(k) ----------------------------------------------------------------

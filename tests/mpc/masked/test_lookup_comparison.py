@@ -13,8 +13,9 @@ from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import dealing
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dealing import deal_chunk
-from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.lookup_comparison import FAN, PIECE, compare
 from umpc.mpc.masked.masks import modulus
 from umpc.mpc.masked.material import SeededPart
@@ -194,9 +195,9 @@ def test_the_lowest_pieces_equality_is_opened_for_ties_only():
 
 def test_power_a_wrong_row_of_a_table_is_found(monkeypatch):
     """A dealer whose rows are off by one place."""
-    real = dealing._one_hot_rows
+    real = dealing.one_hot_rows
     monkeypatch.setattr(
-        dealing, "_one_hot_rows", lambda *a: [np.roll(rows, 1, axis=0) for rows in real(*a)]
+        dealing, "one_hot_rows", lambda *a: [np.roll(rows, 1, axis=0) for rows in real(*a)]
     )
     with pytest.raises(AssertionError):
         check(4, np.arange(16, dtype=np.uint64), np.full(16, 3, np.uint64))

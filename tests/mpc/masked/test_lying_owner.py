@@ -154,14 +154,14 @@ def test_a_liar_never_moves_random_kernels_beyond_the_robust_sensitivity(text, l
 
 
 def test_a_liar_moves_a_product_beyond_any_bound():
-    """What `obstacle` refuses: one number in the ring, and the honest record is a large factor."""
+    """`obstacle` refuses it: one number in the ring makes the honest record a large factor."""
     of = kernel("(a.x - b.x) * (a.y - b.y)")
     assert change_by(of, 1, RECORDS, 1 << 10, "product") > 1 << 40
 
 
 @pytest.mark.parametrize("edges", [1, 3, 8])
 def test_a_sum_over_a_records_edges_changes_by_at_most_as_many_robust_sensitivities(edges):
-    """The same record in several edges: the liar's best flips add up, and no further."""
+    """One record stands in several edges: the liar's best flips add up, and no further."""
     of = kernel("sign(a.x - b.x) * sign(a.y - b.y)")
     bits = len(flippable(program_of_pair(of).plans[PAIR], 1))
     changes = set()
@@ -178,7 +178,7 @@ def test_a_sum_over_a_records_edges_changes_by_at_most_as_many_robust_sensitivit
 
 
 def evaluate_with_middle(of: Kernel, honest, lies: Lies, edges: int) -> np.ndarray:
-    """As `evaluate_with_liar`, with the record (1, 0) as the liar's true one."""
+    """Evaluate with a liar, as `evaluate_with_liar` does, whose true record is (1, 0)."""
 
     program, count = program_of_pair(of), 9 * edges
     masks = wire_masks(program, derive(seed_of("liar"), "masks", 1), count)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS, corner_edges, take
+from tests.support.limits import small_chunks
 from tests.support.mpc_studies import ALPHA, LEANING, ChunkRun, program_of, run_chunk, seed_of
 from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.ring import RINGS
@@ -142,7 +143,7 @@ def test_chunk_seeds_differ_by_node_cell_chunk_and_purpose():
 @pytest.mark.parametrize("degree", [2, 3])
 def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(monkeypatch, degree):
     """Words of 64 bits never repeat in the roots, masks and shares of two attempts at one study."""
-    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    small_chunks(monkeypatch)
     study = make_study(nodes=3) if degree == 2 else make_study(LEANING, 3, degree=3)
     counts = [7, 6, 5] if degree == 2 else [3, 3, 3]
     words, chunks = [], 0

@@ -1,4 +1,4 @@
-"""Base transfers: the chosen seed arrives, the choice does not show, only curve points pass."""
+"""Base transfers: the chosen seed arrives, the choice does not show, bad points are refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from Crypto.PublicKey.ECC import EccPoint
-from Crypto.Util.number import isPrime
+from nacl import bindings as sodium
 
 from tests.support.mpc_studies import seed_of
 from tests.support.transfers import (
@@ -24,18 +23,20 @@ from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.transfers.base_ot import (
     CHOICE,
     OFFER,
-    ORDER,
     POINT_BYTES,
-    PRIME,
+    ZERO,
     _scalar,
-    decode_point,
-    encode_point,
-    generator,
+    base_multiple,
+    is_point,
+    multiple,
     receive_seeds,
     send_seeds,
 )
 
-GENERATOR = generator()
+PRIME = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+"""RFC 8032, section 5.1."""
+
 COUNT = 6
 CHOICES = [0, 1, 1, 0, 1, 0]
 
@@ -92,11 +93,16 @@ def test_a_run_is_a_function_of_its_seeds():
     assert run()[0] != run(label="again")[0]
 
 
-def test_two_rounds_of_130_bytes_and_65_a_transfer():
+def test_two_rounds_of_64_bytes_and_32_a_transfer():
     sent = run()[2]
     assert [(s.round, s.party, s.message.step) for s in sent] == [(1, 0, OFFER), (2, 1, CHOICE)]
     assert [len(s.message.payload) for s in sent] == [2 * POINT_BYTES, COUNT * POINT_BYTES]
     assert all(s.message.count * s.message.width == 8 * len(s.message.payload) for s in sent)
+
+
+def times(scalar: int) -> bytes:
+    """scalar·G."""
+    return base_multiple((scalar % ORDER).to_bytes(32, "little"))
 
 
 def test_every_message_of_the_receiver_belongs_to_either_choice():
@@ -105,17 +111,15 @@ def test_every_message_of_the_receiver_belongs_to_either_choice():
     Both keys are exactly as likely.
     """
     stream = Stream(derive(seed_of("sender"), "base ot", "sender"))
-    _, c = _scalar(stream), _scalar(stream)
+    _, c = (int.from_bytes(_scalar(stream), "little") for _ in range(2))
     mine = Stream(derive(seed_of("receiver"), "base ot", "receiver"))
     payload = run(choices=CHOICES)[2][1].message.payload
     for number, choice in enumerate(CHOICES):
-        k = _scalar(mine)
-        keys = (k, (c - k) % ORDER) if choice == 0 else ((c - k) % ORDER, k)
-        point = decode_point(
-            payload[number * POINT_BYTES : (number + 1) * POINT_BYTES], "bob", CHOICE
-        )
-        assert point == GENERATOR * keys[0]
-        assert point == GENERATOR * c + -(GENERATOR * keys[1])
+        k = int.from_bytes(_scalar(mine), "little")
+        keys = (k, c - k) if choice == 0 else (c - k, k)
+        point = payload[number * POINT_BYTES : (number + 1) * POINT_BYTES]
+        assert point == times(keys[0])
+        assert point == sodium.crypto_core_ed25519_sub(times(c), times(keys[1]))
 
 
 def test_the_seeds_not_chosen_are_neither_received_nor_sent():
@@ -125,78 +129,129 @@ def test_the_seeds_not_chosen_are_neither_received_nor_sent():
     assert not any(seed in seeds or seed in payload for seed in hidden)
 
 
+def is_prime(number: int) -> bool:
+    """Miller and Rabin's test with twenty bases."""
+    odd, twos = number - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in range(2, 22):
+        powers = [pow(base, odd << place, number) for place in range(twos)]
+        if powers[0] != 1 and number - 1 not in powers:
+            return False
+    return True
+
+
 def test_the_group_has_prime_order():
-    assert isPrime(PRIME) and isPrime(ORDER)
-    assert (GENERATOR * ORDER).is_point_at_infinity()
-    assert GENERATOR * (ORDER - 1) == -GENERATOR
+    assert is_prime(PRIME) and is_prime(ORDER)
+    assert sodium.crypto_core_ed25519_add(times(ORDER - 1), times(1)) == ZERO
 
 
-def point_bytes(x: int, y: int, prefix: int = 4) -> bytes:
-    return bytes([prefix]) + x.to_bytes(32, "big") + y.to_bytes(32, "big")
+# --- bytes that are no point of the group
+
+EIGHTH = bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
+"""A point of order 8. The curve is the group with all multiples of this point."""
 
 
-def small_point() -> tuple[int, int]:
-    """A point whose x + p still has 32 bytes."""
-    b = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
-    for x in range(1, 100):
-        square = (x**3 - 3 * x + b) % PRIME
-        y = pow(square, (PRIME + 1) // 4, PRIME)
-        if y * y % PRIME == square:
-            return x, y
-    raise AssertionError
+def small_orders() -> list[bytes]:
+    """The multiples 1 to 7 of EIGHTH, in this order."""
+    points = [EIGHTH]
+    while len(points) < 7:
+        points.append(sodium.crypto_core_ed25519_add(points[-1], EIGHTH))
+    return points
 
 
-X, Y = small_point()
-GX, GY = int(GENERATOR.x), int(GENERATOR.y)
+def x_of(y: int) -> int | None:
+    """An x with −x² + y² = 1 + d·x²·y², or None. RFC 8032, section 5.1.3."""
+    d = -121665 * pow(121666, -1, PRIME)
+    square = (y * y - 1) * pow(d * y * y + 1, -1, PRIME) % PRIME
+    root = pow(square, (PRIME + 3) // 8, PRIME)
+    for x in (root, root * pow(2, (PRIME - 1) // 4, PRIME) % PRIME):
+        if x * x % PRIME == square:
+            return x
+    return None
+
+
+def point_bytes(y: int, odd: int = 0) -> bytes:
+    return (y | odd << 255).to_bytes(POINT_BYTES, "little")
+
+
+G = times(1)
+TWISTED = next(y for y in range(2, 100) if x_of(y) is None)
+UNREDUCED = [y for y in range(19) if x_of(y) is not None]
+"""The y of points whose y + p has 255 bits."""
+
 BAD_POINTS = {
-    "off the curve": point_bytes(GX, GY ^ 1),
-    "on the twist": point_bytes(GX + 1, GY),
-    "infinity as the library reads it": point_bytes(0, 0),
-    "infinity as SEC 1 writes it": b"\0",
-    "infinity, padded": bytes(POINT_BYTES),
-    "zero modulo p": point_bytes(PRIME, PRIME),
-    "y is zero": point_bytes(GX, 0),
-    "x not reduced": point_bytes(X + PRIME, Y),
-    "x at the prime": point_bytes(PRIME, Y),
-    "y not reduced": point_bytes(GX, (1 << 256) - 1),
-    "compressed": b"\x02" + GX.to_bytes(32, "big"),
-    "compressed prefix": point_bytes(GX, GY, 2),
-    "hybrid prefix": point_bytes(GX, GY, 6),
-    "no prefix": point_bytes(GX, GY)[1:],
-    "one byte less": point_bytes(GX, GY)[:-1],
-    "one byte more": point_bytes(GX, GY) + b"\0",
+    "off the curve": point_bytes(TWISTED),
+    "zero": ZERO,
+    "zero, with x odd": point_bytes(1, 1),
+    "zero, not reduced": point_bytes(PRIME + 1),
+    "y at the prime": point_bytes(PRIME),
+    "y at the prime, with x odd": point_bytes(PRIME, 1),
+    "all bits": b"\xff" * POINT_BYTES,
+    "no bits": bytes(POINT_BYTES),
+    "one byte less": G[:-1],
+    "one byte more": G + b"\0",
     "nothing": b"",
+    **{f"of small order, {i} times": p for i, p in enumerate(small_orders(), 1)},
+    **{
+        f"outside the group, {i} times": sodium.crypto_core_ed25519_add(times(5), p)
+        for i, p in enumerate(small_orders(), 1)
+    },
+    **{f"y = {y} + p, x {odd}": point_bytes(PRIME + y, odd) for y in UNREDUCED for odd in (0, 1)},
 }
+SIZED = {name: bad for name, bad in BAD_POINTS.items() if len(bad) == POINT_BYTES}
+THREE = ("off the curve", "zero", "outside the group, 4 times")
+"""One of each kind. Their places in messages are tested; all of them are tested alone."""
 
 
-def test_the_library_alone_would_take_two_of_the_bad_points():
-    assert EccPoint(0, 0, curve="P-256").is_point_at_infinity()
-    assert EccPoint(X + PRIME, Y, curve="P-256") == EccPoint(X, Y, curve="P-256")
+def test_the_bad_points_are_what_their_names_say():
+    orders = small_orders()
+    assert sodium.crypto_core_ed25519_add(orders[-1], EIGHTH) == ZERO
+    assert len(set(orders)) == 7 and orders[3] == point_bytes(PRIME - 1)
+    assert x_of(int.from_bytes(G, "little")) is not None and len(UNREDUCED) > 5
 
 
 @pytest.mark.parametrize("bad", BAD_POINTS.values(), ids=BAD_POINTS.keys())
-def test_what_is_no_point_is_refused_with_its_sender(bad):
+def test_what_is_no_point_of_the_group_is_none(bad):
+    assert not is_point(bad)
+
+
+@pytest.mark.parametrize("bad", SIZED.values(), ids=SIZED.keys())
+def test_a_scalar_product_refuses_it_with_its_sender(bad):
     with pytest.raises(EncodingError) as caught:
-        decode_point(bad, "mallory", CHOICE)
+        multiple((8).to_bytes(32, "little"), bad, "mallory", CHOICE)
     assert (caught.value.culprit, caught.value.step) == ("mallory", CHOICE)
 
 
-def test_a_point_has_one_encoding():
+def test_points_of_the_group_pass():
     for scalar in (1, 2, 3, ORDER - 1, 1 << 200):
-        encoding = encode_point(GENERATOR * scalar)
-        assert encode_point(decode_point(encoding, "alice", OFFER)) == encoding
+        assert is_point(times(scalar))
+        product = multiple(scalar.to_bytes(32, "little"), G, "alice", OFFER)
+        assert product == times(scalar)
 
 
-def test_infinity_is_never_encoded():
+def test_the_number_zero_is_never_used():
+    """It gives the group's zero, which everybody knows."""
     with pytest.raises(LocalProtocolError):
-        encode_point(GENERATOR.point_at_infinity())
+        base_multiple(bytes(32))
+
+
+def test_a_key_that_comes_out_as_zero_is_not_sent():
+    """k = c gives C − k·G = 0, once in 2^252 transfers."""
+    mine = Stream(derive(seed_of("receiver"), "base ot", "receiver"))
+    offer = base_multiple(_scalar(mine)) + G
+
+    def change(message):
+        return replace(message, payload=offer)
+
+    with pytest.raises(LocalProtocolError):
+        sender, receiver = sides(choices=[1])
+        run_in_memory([altered(sender, OFFER, change), receiver])
 
 
 @pytest.mark.parametrize("party, step, peer", [(0, OFFER, "alice"), (1, CHOICE, "bob")])
 @pytest.mark.parametrize("place", [0, -1])
-@pytest.mark.parametrize(
-    "name", [name for name, bad in BAD_POINTS.items() if len(bad) == POINT_BYTES]
-)
+@pytest.mark.parametrize("name", THREE)
 def test_a_bad_point_in_any_place_ends_the_run(party, step, peer, place, name):
     def change(message):
         points = [
@@ -210,7 +265,7 @@ def test_a_bad_point_in_any_place_ends_the_run(party, step, peer, place, name):
 
 
 def test_the_offered_point_itself_is_no_key():
-    """Its other key would be infinity, whose multiple by r everybody knows."""
+    """Its other key would be zero, whose multiple by r everybody knows."""
     offer = run()[2][0].message.payload[:POINT_BYTES]
 
     def change(message):
@@ -225,15 +280,22 @@ def test_a_message_of_another_shape_is_refused(party, step, peer, name):
     refusal(tampered(party, step, WRONG_SHAPES[name]), peer, step)
 
 
-@pytest.mark.parametrize(("party", "step", "culprit"), [(0, OFFER, "alice"), (1, CHOICE, "bob")])
-def test_every_damage_of_a_message_is_noticed(party, step, culprit):
-    """A point with a flipped bit is off the curve, so not even a flip passes."""
+@pytest.mark.parametrize(
+    ("party", "step", "culprit", "spoilt"),
+    [(0, OFFER, "alice", COUNT), (1, CHOICE, "bob", 1)],
+)
+def test_damage_is_noticed_or_spoils_the_seeds_that_it_meets(party, step, culprit, spoilt):
+    """One flip in 16 gives another point of the group. Then both seeds of the sender differ."""
 
-    def ends(change) -> bool:
-        run_in_memory(tampered(party, step, change))
-        return True
+    def spoils(change) -> bool:
+        (pairs, seeds), _ = run_in_memory(tampered(party, step, change))
+        agreed = [seed in pair for pair, seed in zip(pairs, seeds, strict=True)]
+        return agreed.count(False) == spoilt
 
-    assert count_outcomes(25, ends, culprit, step) == due_outcomes(25, flips="noticed")
+    outcomes = count_outcomes(48, spoils, culprit, step)
+    passed = outcomes.pop(("flip", "harmless"))
+    outcomes["flip", "noticed"] += passed
+    assert 0 < passed < 12 and outcomes == due_outcomes(48, flips="noticed")
 
 
 def test_counts_must_agree():

@@ -1,4 +1,4 @@
-"""A violation ends a study's steps at once, until the node has settled for its charge."""
+"""umpc.node.attempts.guard: a violation ends the steps at once, until the node has settled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from umpc.errors import RemoteProtocolError
-from umpc.node.attempts.attempt_runner import AttemptRunner
+from umpc.node.attempts.guard import ViolationGuard
 
 VIOLATION = RemoteProtocolError("node-3 broke the protocol", culprit="node-3", step="evaluate")
 
@@ -22,10 +22,10 @@ def test_a_violation_that_nobody_waits_for_ends_the_steps():
             ended.append(True)
 
     async def scenario() -> None:
-        runner = AttemptRunner(None, None)
-        asyncio.get_running_loop().call_later(0.01, runner._note_violation, VIOLATION)
+        guard = ViolationGuard()
+        asyncio.get_running_loop().call_later(0.01, guard.note, VIOLATION)
         with pytest.raises(RemoteProtocolError) as caught:
-            await asyncio.wait_for(runner.guard(steps()), 5)
+            await asyncio.wait_for(guard.run(steps()), 5)
         assert caught.value is VIOLATION and ended == [True]
 
     asyncio.run(scenario())
@@ -33,10 +33,10 @@ def test_a_violation_that_nobody_waits_for_ends_the_steps():
 
 def test_a_violation_before_the_charge_forbids_it():
     async def scenario() -> None:
-        runner = AttemptRunner(None, None)
-        runner._note_violation(VIOLATION)
+        guard = ViolationGuard()
+        guard.note(VIOLATION)
         with pytest.raises(RemoteProtocolError):
-            runner.settle()
+            guard.settle()
 
     asyncio.run(scenario())
 
@@ -45,15 +45,15 @@ def test_a_violation_after_the_last_look_does_not_stop_what_may_be_paid():
     done = []
 
     async def scenario() -> None:
-        runner = AttemptRunner(None, None)
+        guard = ViolationGuard()
 
         async def steps() -> None:
-            runner.settle()
-            runner._note_violation(VIOLATION)
+            guard.settle()
+            guard.note(VIOLATION)
             await asyncio.sleep(0.01)
             done.append(True)
 
-        await runner.guard(steps())
+        await guard.run(steps())
 
     asyncio.run(scenario())
     assert done == [True]
@@ -61,9 +61,9 @@ def test_a_violation_after_the_last_look_does_not_stop_what_may_be_paid():
 
 def test_steps_that_end_or_are_cancelled_end_the_guard():
     async def scenario() -> None:
-        runner = AttemptRunner(None, None)
-        await runner.guard(asyncio.sleep(0))
+        guard = ViolationGuard()
+        await guard.run(asyncio.sleep(0))
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(runner.guard(asyncio.sleep(60)), 0.01)
+            await asyncio.wait_for(guard.run(asyncio.sleep(60)), 0.01)
 
     asyncio.run(scenario())

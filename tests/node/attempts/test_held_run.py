@@ -14,14 +14,12 @@ from typing import Any
 import pytest
 
 from tests.support.ledgers import D, balance, kinds, opened
+from tests.support.sites import site_of, unused
 from tests.support.studies import make_study
 from umpc.errors import DataError, PolicyRefused, RemoteProtocolError, StepTimeout, UmpcError
-from umpc.node.attempts.attempt_runner import Site
-from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.proto import codec
-from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 
 STUDY = make_study(name="tau", epsilon="1")
@@ -39,10 +37,6 @@ def ledger(path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def unused(*_: Any) -> Any:
-    raise DataError("the run went on to the records")
-
-
 def talk(
     ledger: Ledger,
     orders: Sequence[m.CoordinatorMessage],
@@ -50,21 +44,7 @@ def talk(
     load: Any = unused,
 ) -> tuple[list[m.NodeMessage], UmpcError | None]:
     """Propose the study and say these things. Returns: the node's messages, and how it ended."""
-    site = Site(
-        name="node-0",
-        credentials=lambda: AUTHORITY.credentials("node-0"),
-        ledger=ledger,
-        parking=PreparedAttempts(ledger, 1, 60),
-        admit=lambda _: None,
-        load=load,
-        permit=permit,
-        permit_delta=lambda _: None,
-        dial=unused,
-        await_link=unused,
-        open_material=unused,
-        open_spool=unused,
-        open_delivery=unused,
-    )
+    site = site_of(ledger, permit=permit, load=load, permit_delta=lambda _: None)
     said: list[m.NodeMessage] = []
     waiting = [PROPOSE, *orders]
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.ledgers import charged, kinds, opened
+from tests.support.sites import site_of
 from tests.support.studies import make_study
 from umpc.errors import AlreadyReleased, DataError, UmpcError
-from umpc.node.attempts.attempt_runner import Site
-from umpc.node.attempts.prepared_attempts import PreparedAttempts
 from umpc.node.attempts.replay import refuse_former
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
-from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.former import former_hash, second_hash
@@ -33,29 +30,6 @@ def ledger(path: Path) -> Iterator[Ledger]:
     with opened(path) as ledger:
         charged(ledger, former_hash(STUDY))
         yield ledger
-
-
-def site_of(ledger: Ledger) -> Site:
-    """A node's parts for a run that ends before any record is read."""
-
-    def unused(*_: Any) -> Any:
-        raise DataError("the run went on to the records")
-
-    return Site(
-        name="node-0",
-        credentials=lambda: AUTHORITY.credentials("node-0"),
-        ledger=ledger,
-        parking=PreparedAttempts(ledger, 1, 60),
-        admit=lambda study: None,
-        load=unused,
-        permit=unused,
-        permit_delta=unused,
-        dial=unused,
-        await_link=unused,
-        open_material=unused,
-        open_spool=unused,
-        open_delivery=unused,
-    )
 
 
 def propose(study: Study, ledger: Ledger) -> tuple[UmpcError, list[m.NodeMessage]]:

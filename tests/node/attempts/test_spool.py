@@ -14,21 +14,29 @@ from umpc.node.attempts.spool import TAG_BYTES, Spool
 PAYLOADS = [b"first " * 3000, b"", b"third", bytes(200_000)]
 
 
+class OpenSpool(Spool):
+    """A spool whose file a test may read and damage."""
+
+    @property
+    def handle(self) -> int:
+        return self._file.fileno()
+
+
 @pytest.fixture
 def spool(tmp_path):
-    made = Spool(tmp_path, "dealer")
+    made = OpenSpool(tmp_path, "dealer")
     yield made
     made.close()
 
 
-def filled(spool: Spool) -> Spool:
+def filled(spool: OpenSpool) -> OpenSpool:
     for payload in PAYLOADS:
         spool.add(payload)
     return spool
 
 
-def on_disk(spool: Spool) -> bytes:
-    return os.pread(spool._file.fileno(), 1 << 20, 0)
+def on_disk(spool: OpenSpool) -> bytes:
+    return os.pread(spool.handle, 1 << 20, 0)
 
 
 def test_payloads_come_back_in_order_and_once(spool):
@@ -53,7 +61,7 @@ def test_what_is_read_ahead_comes_first_and_once_too(spool, window):
 def test_the_file_has_no_name_and_is_gone_with_the_spool(spool, tmp_path):
     filled(spool)
     assert list(tmp_path.iterdir()) == []
-    number = spool._file.fileno()
+    number = spool.handle
     assert os.fstat(number).st_nlink == 0
     spool.close()
     spool.close()
@@ -67,7 +75,7 @@ def test_the_file_has_no_name_and_is_gone_with_the_spool(spool, tmp_path):
 
 def test_what_is_on_disk_tells_nothing(spool, tmp_path):
     """Nor do two spools of the same payloads look alike, so the key is drawn anew."""
-    other = filled(Spool(tmp_path, "dealer"))
+    other = filled(OpenSpool(tmp_path, "dealer"))
     raw, again = on_disk(filled(spool)), on_disk(other)
     other.close()
     assert (
@@ -90,18 +98,18 @@ def test_equal_payloads_look_different(spool):
 
 def test_what_was_taken_is_given_back_to_the_disk(spool):
     filled(spool)
-    before = os.fstat(spool._file.fileno()).st_blocks
+    before = os.fstat(spool.handle).st_blocks
     for _ in PAYLOADS:
         spool.take()
     assert spool.bytes_waiting == 0
     assert on_disk(spool).strip(b"\0") == b""
-    assert os.fstat(spool._file.fileno()).st_blocks < before / 4
+    assert os.fstat(spool.handle).st_blocks < before / 4
 
 
 def test_what_changed_on_disk_is_noticed_and_not_handed_out_later(spool):
     filled(spool)
-    first = os.pread(spool._file.fileno(), 1, 0)[0]
-    os.pwrite(spool._file.fileno(), bytes([first ^ 1]), 0)
+    first = os.pread(spool.handle, 1, 0)[0]
+    os.pwrite(spool.handle, bytes([first ^ 1]), 0)
     with pytest.raises(PreparationError, match="changed on disk"):
         spool.take()
     assert spool.take() == PAYLOADS[1]
@@ -109,7 +117,7 @@ def test_what_changed_on_disk_is_noticed_and_not_handed_out_later(spool):
 
 def test_a_file_that_was_cut_is_noticed(spool):
     spool.add(b"x" * 5000)
-    os.ftruncate(spool._file.fileno(), 4000)
+    os.ftruncate(spool.handle, 4000)
     with pytest.raises(PreparationError, match="changed on disk"):
         spool.take()
 

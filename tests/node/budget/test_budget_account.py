@@ -75,7 +75,7 @@ def test_a_deleted_row(path, row, fault):
 def test_an_edited_row_that_is_hashed_anew_breaks_the_next(path):
     with opened(path) as ledger:
         former(ledger, A, Fraction(1), D)
-        ledger._append("cancel", A, Fraction(1), D)
+        ledger.write_row("cancel", A, Fraction(1), D)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             before, row = other.execute("SELECT * FROM ledger WHERE seq IN (2, 3) ORDER BY seq")
             digest = row_hash(Path(f"{path}.key").read_bytes(), before[-1], (*row[:8], "edited"))
@@ -158,7 +158,7 @@ def test_rows_with_right_hashes_still_have_to_make_sense(path, kind, study):
     with opened(path) as ledger:
         former(ledger, A, Fraction(1), D)
         former_charge(ledger, A)
-        ledger._append(kind, study, Fraction(1), D)
+        ledger.write_row(kind, study, Fraction(1), D)
         with pytest.raises(LedgerError, match=f"row 5 is wrong: '{kind}' cannot follow"):
             ledger.verify()
 
@@ -175,7 +175,7 @@ def test_rows_with_right_hashes_still_have_to_make_sense(path, kind, study):
 def test_a_row_with_other_amounts_than_were_reserved(path, kind, epsilon, delta):
     with opened(path) as ledger:
         former(ledger, A, Fraction(1), D)
-        ledger._append(kind, A, epsilon, delta)
+        ledger.write_row(kind, A, epsilon, delta)
         with pytest.raises(LedgerError, match=f"row 4 is wrong: '{kind}' cannot follow"):
             ledger.verify()
 

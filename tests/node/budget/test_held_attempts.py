@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -14,11 +15,12 @@ import pytest
 
 from tests.support.ledgers import A, B, C, D, balance, charged, kinds, opened
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError
-from umpc.node.budget import held_attempts, ledgerfile
+from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import read_anchor
 from umpc.node.budget.held_attempts import MOST_HELD
 from umpc.node.budget.ledger import Ledger, StoredRelease
-from umpc.node.budget.ledgerfile import Place, read_beside
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
 
 HOUR = 3600
 
@@ -77,7 +79,7 @@ def test_proposals_that_are_not_paid_leave_no_row_and_the_file_does_not_grow(pat
             ledger.drop(study)
             ledger.cancel(study)
         assert kinds(ledger) == ["genesis", "total"]
-        assert ledger.balance() == balance(5, 0, 0, 5) and not ledger._names
+        assert ledger.balance() == balance(5, 0, 0, 5) and not ledger.names
     opened(path).close()  # the start copies the -wal file into the ledger
     assert path.stat().st_size <= size + 3 * 4096
 
@@ -138,7 +140,7 @@ def test_an_entry_that_is_put_back_after_the_charge_is_ignored_and_removed(path)
     assert read_beside(Place.of(path)).held == []
     with opened(path) as ledger:
         assert ledger.held(A) is None and ledger.balance() == balance(5, 1, 0, 4)
-        assert ledger._db.execute("SELECT count(*) FROM held").fetchone() == (0,)
+        assert ledger.ask("SELECT count(*) FROM held").fetchone() == (0,)
 
 
 def test_an_entry_that_is_put_back_after_a_drop_is_not_noticed_and_lets_one_share_leave(path):
@@ -250,7 +252,7 @@ def test_a_ledger_without_the_table_is_one_of_an_earlier_version(path):
 
 def test_a_reservation_that_an_earlier_version_left_is_given_back_at_the_start(path):
     with opened(path) as ledger:
-        ledger._append("reserve", A, Fraction(2), None)
+        ledger.write_row("reserve", A, Fraction(2), None)
     with opened(path) as ledger:
         assert ledger.balance() == balance(5, 0, 0, 5)
         assert kinds(ledger) == ["genesis", "total", "reserve", "cancel"]
@@ -262,7 +264,7 @@ def test_a_reservation_that_an_earlier_version_left_is_given_back_at_the_start(p
 
 
 @pytest.mark.parametrize("asked", ["balance", "delta", "reserve", "held", "start", "beside"])
-def test_its_time_is_up_and_its_budget_is_free(path, asked, monkeypatch):
+def test_its_time_is_up_and_its_budget_is_free(path, asked):
     clock = Clock()
     ledger = opened(path, Fraction(1), now=clock, hold_seconds=HOUR)
     held(ledger, A)
@@ -281,8 +283,7 @@ def test_its_time_is_up_and_its_budget_is_free(path, asked, monkeypatch):
         case "held":
             assert ledger.held(A) is None
         case "beside":
-            monkeypatch.setattr(ledgerfile.time, "time", clock)
-            snapshot = read_beside(Place.of(path))
+            snapshot = read_beside(Place.of(path), now=clock)
             assert not snapshot.held and snapshot.account.epsilon().left == 1
             assert ledger.balance().left == 1
         case "start":
@@ -325,18 +326,24 @@ def test_a_full_disk_refuses_and_the_ledger_goes_on_when_there_is_room(path):
         assert ledger.released(A) and ledger.held(B) and ledger.balance() == balance(5, 1, 1, 3)
 
 
-@pytest.mark.parametrize("step", ["before-commit", "after-commit", "anchor-drafted", "anchored"])
-def test_a_write_that_fails_at_any_step_is_read_again_from_the_disk(path, step, monkeypatch):
+def full_once(step: str) -> Callable[[str], None]:
+    """A disk that is full when a write first comes to this step."""
+    waiting = [step]
+
     def fails(name: str) -> None:
-        if name == f"charge-{step}":
+        if name in waiting:
+            waiting.remove(name)
             raise OSError(errno.ENOSPC, "no space left")
 
-    with opened(path) as ledger:
+    return fails
+
+
+@pytest.mark.parametrize("step", ["before-commit", "after-commit", "anchor-drafted", "anchored"])
+def test_a_write_that_fails_at_any_step_is_read_again_from_the_disk(path, step):
+    with opened(path, at_step=full_once(f"charge-{step}")) as ledger:
         held(ledger, A)
-        monkeypatch.setattr("umpc.node.budget.ledger_store.failpoint", fails)
         with pytest.raises(LedgerError, match="the system refused"):
             ledger.charge(A, b"attempt")
-        monkeypatch.undo()
         committed = step != "before-commit"
         assert (ledger.released(A) is not None) == committed
         assert ledger.balance() == (balance(5, 1, 0, 4) if committed else balance(5, 0, 1, 4))
@@ -346,23 +353,32 @@ def test_a_write_that_fails_at_any_step_is_read_again_from_the_disk(path, step, 
         ledger.verify()
 
 
-def test_rows_are_copied_into_the_ledger_before_it_goes_on(path, monkeypatch):
+def test_rows_are_copied_into_the_ledger_before_it_goes_on(path):
     """A disk that failed to sync may keep a row in memory only: it has to be written once more."""
-    with opened(path) as ledger:
+    rows = Path(f"{path}-wal")
+    with (
+        opened(path, at_step=full_once("charge-after-commit")) as ledger,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        assert len(other.execute("SELECT * FROM ledger").fetchall()) == 2  # SQLite copies nothing
         held(ledger, A)
-        ledger._is_broken = True
-        settled = []
-        monkeypatch.setattr(ledgerfile, "settle", lambda db, place: settled.append(place))
+        with pytest.raises(LedgerError, match="the system refused"):
+            ledger.charge(A, b"attempt")
+        assert rows.stat().st_size > 0
         ledger.balance()
+        assert rows.stat().st_size == 0
+        held(ledger, B)
+        written = rows.stat().st_size
         ledger.balance()
-        assert len(settled) == 1
+        assert rows.stat().st_size == written > 0
 
 
 def test_a_ledger_that_was_damaged_meanwhile_stays_closed(path):
-    with opened(path) as ledger:
-        charged(ledger, A)
+    with opened(path, at_step=full_once("charge-after-commit")) as ledger:
+        held(ledger, A)
+        with pytest.raises(LedgerError, match="the system refused"):
+            ledger.charge(A, b"attempt")
         edited(path, "UPDATE ledger SET note = 'x' WHERE seq = 2")
-        ledger._is_broken = True
         for _ in range(2):
             with pytest.raises(LedgerError, match="row 2 is wrong"):
                 ledger.balance()

@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.ledgers import A, B, charged, copies, kinds, opened, pay, refused
 from umpc.errors import LedgerError
-from umpc.node.budget import anchor as anchors
 from umpc.node.budget.anchor import START, Mark, disagreement, read_anchor
 from umpc.node.budget.budget_account import FIRST_HASH
 from umpc.node.budget.ledger import StoredRelease
@@ -82,19 +81,16 @@ def test_an_anchor_in_another_file_s_place(path, end):
 # --- a crash between ledger and anchor --------------------------------------------------------
 
 
-def test_a_crash_after_the_row_and_before_the_anchor(path, monkeypatch):
+def test_a_crash_after_the_row_and_before_the_anchor(path):
     """The charge is on disk, so it counts; the anchor is moved up, and the share is stored."""
-
-    def disk_full(*_):
-        raise OSError("no space left")
-
+    in_the_way = Path(f"{path}.anchor.new")
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1), Fraction(0))
-        monkeypatch.setattr(anchors, "write_durably", disk_full)
+        in_the_way.mkdir()
         for call in (lambda: pay(ledger, A, b"1", b"share"), lambda: ledger.released(A)):
             with pytest.raises(LedgerError, match="the system refused"):
                 call()
-        monkeypatch.undo()
+        in_the_way.rmdir()
     assert read_anchor(Path(f"{path}.anchor")).seq == 2
     with opened(path) as ledger:
         assert ledger.released(A) == StoredRelease(b"1", b"share") and ledger.balance().spent == 1

@@ -12,7 +12,8 @@ from tests.support.ledgers import TOTAL, A, B, D, balance, charged, kinds, opene
 from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.budget.budget_account import VERSION, Account
 from umpc.node.budget.ledger import StoredAnswer
-from umpc.node.budget.ledgerfile import Place, read_beside
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger_reading import read_beside
 
 ASKED, OTHER = b"q" * 32, b"r" * 32
 

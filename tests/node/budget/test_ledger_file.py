@@ -23,7 +23,7 @@ from umpc.node.budget.ledger import Ledger, StoredRelease
 def test_a_commit_is_visible_to_others_when_the_call_returns(path):
     with opened(path) as ledger, closing(sqlite3.connect(path)) as other:
         assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert ledger._db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert ledger.ask("PRAGMA synchronous").fetchone() == (2,)
         ledger.reserve(A, Fraction(1), D)
         pay(ledger, A, b"attempt", b"share")
         found = other.execute(
@@ -122,7 +122,7 @@ def test_a_draft_left_by_a_crash_is_replaced(path):
 def test_after_a_failed_write_the_disk_alone_counts(path):
     with opened(path) as ledger:
         ledger.reserve(A, Fraction(1), D)
-        ledger._db.execute(
+        ledger.ask(
             "CREATE TEMP TRIGGER full BEFORE INSERT ON main.ledger "
             "BEGIN SELECT RAISE(FAIL, 'full'); END"
         )

@@ -66,7 +66,7 @@ def test_rows_that_were_in_the_wal_only(path):
 
 
 def test_an_older_ledger_on_which_was_built_anew(path, elsewhere):
-    """As many rows as the anchor saw, but others."""
+    """The ledger has the number of rows that the anchor saw, but other rows."""
     older, newer = copies(path, anchor=elsewhere)
     path.write_bytes(older[path])
     elsewhere.write_bytes(older[elsewhere])

@@ -56,7 +56,7 @@ def test_every_protocol_has_its_session():
 
 
 def spoiled(share: bytes, how: str) -> bytes:
-    """Of 33 records: 33 bits in five bytes, or 33 cells below 9 of four bits in 17 bytes."""
+    """Damage a share of 33 records: 33 bits in five bytes, or 33 cells of four bits in 17 bytes."""
     return {
         "short": share[:-1],
         "long": share + b"\0",

@@ -17,7 +17,6 @@ from tests.support.bell import (
     law_p,
     noise_by_place,
     noisy_values,
-    remembered,
     signed,
     without_transfers,
 )
@@ -25,6 +24,8 @@ from tests.support.studies import KENDALL, Entropy, generator, random_tables, ta
 from umpc.protocols.bell_2pc.pair_mechanisms import PairLaplace, theorem_5
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import simulate
+
+pytestmark = pytest.mark.usefixtures("fast")
 
 ALPHA = 1e-6
 """Chance that a chi-square test of right code fails, had its seed been chosen at random."""
@@ -35,14 +36,8 @@ normal law.
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def fast():
-    with remembered():
-        yield
-
-
 LAW = (0.3, 0.7)
-"""Of x, i.i.d.: ζ1 of `EQUAL` is not 0."""
+"""The law of x, i.i.d.: ζ1 of `EQUAL` is not 0."""
 N, P, EPSILON = 20, 2, 2
 """ε0 = 1: the noise is 9 tenths of the error."""
 
@@ -112,7 +107,7 @@ def test_noise_of_pairs_between_nodes_and_inside_a_node_has_one_law():
 
 
 def test_noise_of_one_pair_says_nothing_of_anothers():
-    """Of neighbouring pairs of a cell: the correlation of a shared coin would be 1/2 or more."""
+    """Neighbouring pairs of a cell: a shared coin's correlation would be 1/2 or more."""
     _, *places, _ = repeated()
     for noise in places:
         found = np.corrcoef(noise[:-1], noise[1:])[0, 1]

@@ -20,61 +20,37 @@ from tests.support.bell import (
     clear_values,
     laws_of,
     noisy_values,
-    remembered,
     without_transfers,
 )
 from tests.support.garbled import without_dealer
-from tests.support.protocols import coordinator_of, with_facts
+from tests.support.limits import small_garbled_chunks
+from tests.support.silent_pairs import CERTAIN, SILENT, changed
 from tests.support.studies import (
     GINI,
     KENDALL,
     Entropy,
     clear_sums,
-    make_members,
-    make_study,
     random_tables,
     table,
 )
-from tests.support.transfers import WRONG_SHAPES, altered, flip
-from umpc.crypto import rounds
 from umpc.crypto.prg import Stream
 from umpc.errors import (
-    AlreadyReleased,
-    EncodingError,
-    ImpossibleResult,
     InvalidEpsilon,
-    KernelError,
-    RangeError,
-    RemoteProtocolError,
-    StudyError,
 )
-from umpc.protocols.bell_2pc.noise_binding import MAX_RELEASED, check_released
 from umpc.protocols.bell_2pc.pair_mechanisms import MOST_VALUES
-from umpc.protocols.registry import attempt_of, checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
-from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.report import Measured
 from umpc.study.sizes import Sizes
 from umpc.ustat.sampling import matchings
 from umpc.ustat.statistics import LIBRARY
 
+pytestmark = pytest.mark.usefixtures("fast")
+
 PAIRS = [name for name, statistic in LIBRARY.items() if statistic.degree == 2]
 by_statistic = pytest.mark.parametrize("name", PAIRS)
-SILENT = 30
-"""ε0 over the kernel's range: one coin of each sign is left, and falls with a probability of e^-30.
-"""
-CERTAIN = "1e6"
-"""An ε at which a response is wrong with a probability of 2^-46 for each wrong value."""
 ALPHA = 1e-6
 """Chance that a chi-square test of right code fails, had its seed been chosen at random."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def fast():
-    with remembered():
-        yield
 
 
 def edges_of(name: str) -> str:
@@ -92,10 +68,6 @@ def silent_study(name: str, tables, edges: str) -> Study:
     split = tuple(str(Fraction(each, sum(ranges))) for each in ranges)
     epsilon = str(SILENT * sum(ranges) * degree)
     return changed(study, protocol="bell-2pc", noise="pair_laplace", epsilon=epsilon, split=split)
-
-
-def changed(study: Study, **changes) -> Study:
-    return checked(with_facts(study, **changes))
 
 
 def check_exact(study: Study, tables, label: str) -> Simulated:
@@ -152,7 +124,7 @@ def test_responses_that_are_certain_are_the_clear_values(name, nodes):
 @pytest.mark.parametrize("pairings", [1, 2, 5])
 @pytest.mark.parametrize("counts", [[3, 4], [5, 1, 1], [2, 0, 3, 1, 5]], ids=str)
 def test_with_transfers_over_any_pairings_of_odd_numbers_of_records(noise, pairings, counts):
-    """As it really runs, but for the base transfers: each pairing leaves one record out."""
+    """Only the base transfers are not the real ones. Each pairing leaves one record out."""
     epsilon = CERTAIN if noise == "randomised_response" else str(SILENT * 2 * pairings)
     study = bell_study(
         KENDALL, len(counts), x=("0", "3"), noise=noise, epsilon=epsilon, edges=f"{pairings}p"
@@ -232,7 +204,7 @@ def test_many_chunks_are_the_same_as_one(monkeypatch):
     study = bell_study(KENDALL, 3, x=("0", "3"), epsilon=str(SILENT * 4), edges="2p")
     tables = random_tables([9, 8, 6], "chunks", 0, 1)
     one = check_exact(study, tables, "chunks")
-    monkeypatch.setattr("umpc.mpc.garbled.plan.EDGES", 3)
+    small_garbled_chunks(monkeypatch, 3)
     many = check_exact(study, tables, "chunks")
     assert many.report.estimate == one.report.estimate
     few, steps = (
@@ -246,8 +218,8 @@ def test_many_chunks_are_the_same_as_one(monkeypatch):
 
 
 def test_pairings_are_uniform_and_independent_of_each_other():
-    """Of 4 records there are 3 pairings, and 9 choices of two; of 5 records each is left out
-    equally often.
+    """4 records have 3 pairings, and 9 choices of two; each of 5 records is left out equally
+    often.
     """
     words, draws = Stream(bytes(32)).words, 1800
     partners = np.array([matchings(4, 2, words).reshape(2, 2, 2) for _ in range(draws)])
@@ -258,170 +230,3 @@ def test_pairings_are_uniform_and_independent_of_each_other():
     assert stats.chisquare(counts).pvalue > ALPHA, counts
     absent = [10 - int(matchings(5, 1, words).sum()) for _ in range(draws)]
     assert stats.chisquare(np.bincount(absent, minlength=5)).pvalue > ALPHA
-
-
-# --- released before
-# ------------------------------------------------------------------------------------------
-
-
-def released(run: Simulated) -> list[m.Released]:
-    sessions = zip(run.transcript.shares, run.nodes, strict=True)
-    return [
-        m.Released(run.attempt.id, share, node.records, node.accept().first_class)
-        for share, node in sessions
-    ]
-
-
-@pytest.mark.parametrize("noise", ["pair_laplace", "randomised_response"])
-def test_stored_shares_give_the_same_report_again(noise):
-    study = bell_study((EQUAL, GINI), 3, x=("0", "3"), noise=noise, estimator="ratio", edges="2p")
-    with without_transfers():
-        run = simulate(study, random_tables([5, 0, 4], "replay", 0, 3), Entropy("replay"))
-    coordinator = coordinator_of(study)
-    assert coordinator.agree(released(run)) is None
-    again = coordinator.replay(released(run), Measured(replayed=True))
-    kept = ("estimate", "noise_std", "sums", "epsilon", "delta", "edges", "records", "note")
-    assert (
-        all(getattr(again, name) == getattr(run.report, name) for name in kept) and again.replayed
-    )
-
-
-def test_a_share_of_another_length_or_attempt_names_its_node():
-    with without_transfers():
-        run = simulate(bell_study(), random_tables([5, 4], "lengths", 0, 1), Entropy("lengths"))
-    answers = released(run)
-    coordinator = coordinator_of(run.attempt.study)
-    coordinator._attempt = run.attempt
-    for share in (b"", answers[1].share[:-4], answers[1].share + bytes(4), answers[1].share[:-1]):
-        wrong = [answers[0], m.Released(run.attempt.id, share, 4, 0)]
-        with pytest.raises(RemoteProtocolError, match="node-1 released") as caught:
-            coordinator.finish(wrong, Measured())
-        assert (caught.value.culprit, caught.value.step) == ("node-1", "release")
-    wrong = [answers[0], m.Released(bytes(32), answers[1].share, 4, 0)]
-    with pytest.raises(AlreadyReleased, match="another attempt"):
-        coordinator.finish(wrong, Measured())
-    with pytest.raises(RemoteProtocolError, match="node-1 released"):
-        coordinator.replay(
-            [answers[0], m.Released(run.attempt.id, answers[1].share[:-1], 4, 0)], Measured()
-        )
-
-
-def test_stored_shares_of_another_number_of_pairs_are_refused():
-    """What nodes stored must be of |E| pairs, whoever shares them: else the sum over E is not what
-    is reported.
-    """
-    with without_transfers():
-        run = simulate(bell_study(), random_tables([5, 5], "stored", 0, 1), Entropy("stored"))
-    answers, coordinator = released(run), coordinator_of(run.attempt.study)
-    assert run.attempt.released_values(0) < run.report.edges == 5
-    for share in (b"", answers[1].share * 3):
-        with pytest.raises((RemoteProtocolError, AlreadyReleased)):
-            coordinator.replay([answers[0], m.Released(run.attempt.id, share, 5, 0)], Measured())
-
-
-# --- bad messages
-# ---------------------------------------------------------------------------------------------
-
-
-def run_altered(monkeypatch, step: str, change, label: str) -> Simulated:
-    """A study in which one step's messages are changed on the way."""
-    real = rounds.run_in_memory
-    monkeypatch.setattr(
-        "umpc.simulation.run_in_memory",
-        lambda parties: real([altered(party, step, change) for party in parties]),
-    )
-    study = bell_study(KENDALL, x=("0", "3"), epsilon=str(SILENT * 2))
-    return simulate(study, random_tables([5, 5], label), Entropy(label))
-
-
-@pytest.mark.parametrize(("step", "culprit"), [("coins", "node-1"), ("garbled", "node-0")])
-@pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_a_message_of_another_shape_names_its_sender(monkeypatch, name, step, culprit):
-    with pytest.raises((RemoteProtocolError, EncodingError)) as caught:
-        run_altered(monkeypatch, step, WRONG_SHAPES[name], "shapes")
-    assert (caught.value.culprit, caught.value.step) == (culprit, step)
-
-
-@pytest.mark.parametrize("change", [flip(0, 1), flip(77, 0x80), flip(10**6, 0xFF)])
-@pytest.mark.parametrize("step", ["coins", "garbled"])
-def test_a_message_of_other_bits_gives_a_possible_number_or_none(monkeypatch, step, change):
-    """A number that no pair and no noise can give is refused; any other one is not noticed."""
-    try:
-        run = run_altered(monkeypatch, step, change, "bits")
-    except ImpossibleResult:
-        return
-    assert run.report.edges == 5
-    assert -1 <= run.report.estimate <= 1, "noise is silent here"
-
-
-# --- refused
-# --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "records", "error", "reason"),
-    [
-        (
-            {"edges": "all"},
-            600,
-            RangeError,
-            f"at most {MAX_RELEASED} are possible; ask for fewer edges",
-        ),
-        (
-            {"edges": "999999999999999999p"},
-            4,
-            RangeError,
-            "at most 65536 pairings can be drawn; ask for fewer",
-        ),
-        (
-            {"edges": "1p", "sampling": "two_sample"},
-            8,
-            StudyError,
-            'those of two classes; ask for "2n"',
-        ),
-    ],
-    ids=str,
-)
-def test_sizes_that_are_refused(changes, records, error, reason):
-    """The coordinator refuses them before any opening, and a node does not rely on that."""
-    study = bell_study(**changes)
-    half = records // 2
-    members, openings = make_members(study, [half, half], first=[half // 2, half // 2])
-    with pytest.raises(error, match=reason):
-        coordinator_of(study).check_sizes(members)
-    with pytest.raises(error, match=reason):
-        attempt_of(study, members, openings)
-
-
-def test_as_many_values_as_a_message_holds_are_possible():
-    study = bell_study((EQUAL, GINI), 2, estimator="ratio", edges=str(MAX_RELEASED // 2))
-    sizes = Sizes(study, 1000)
-    assert sizes.edges == MAX_RELEASED // 2
-    check_released(sizes)
-    with pytest.raises(RangeError, match="releases a value of every pair"):
-        check_released(Sizes(changed(study, edges=str(MAX_RELEASED // 2 + 1)), 1000))
-
-
-@pytest.mark.parametrize("records", [2, 1000])
-def test_pairings_without_end_are_refused_under_every_protocol(records):
-    """They are listed one by one, so their number has a bound: whatever the number of different
-    pairs is.
-    """
-    study = checked(make_study(KENDALL, 2, edges="999999999999999999p"))
-    with pytest.raises(RangeError, match="ask for fewer"):
-        _ = Sizes(study, records).edges
-
-
-def test_noise_that_takes_too_large_a_circuit_is_refused_before_anything_is_sent():
-    wide = {"x": ("0", "1000000", "0.001"), "y": ("0", "1000000", "0.001")}
-    study = bell_study("(a.x - b.x) * (a.y - b.y)", 2, epsilon="1e-3", **wide)
-    with pytest.raises(
-        (KernelError, InvalidEpsilon), match=r"narrow its fields' bounds|larger epsilon"
-    ):
-        simulate(study, [table([0, 1], [0, 1])] * 2, Entropy("wide"))
-
-
-def test_an_epsilon_that_leaves_nothing_of_a_response_is_refused_before_anything_is_charged():
-    study = bell_study(noise="randomised_response", epsilon="1e-15")
-    with pytest.raises(InvalidEpsilon, match="larger epsilon"):
-        simulate(study, random_tables([3, 3], "nothing", 0, 1), Entropy("nothing"))

@@ -1,4 +1,4 @@
-"""What parties see of noisy pairs: nothing depends on another node's records, and nobody knows a
+"""The parties' views of noisy pairs: nothing depends on another node's records, and nobody knows a
 pair's noise.
 
 Whole studies in memory, REPEATED for each of two data sets, with the real transfers but for the
@@ -34,7 +34,7 @@ BITS = 3
 WRONG = 3 / 8
 """⌈2^3/(e^ε0 + 1)⌉/2^3 for ε0 = 1/2."""
 EPSILON, EDGES = "9.5", "all"
-"""Of 19 pairs a record."""
+"""Each record is in 19 pairs."""
 ZEROS, ONES = table([0] * RECORDS, [0] * RECORDS), table([1] * RECORDS, [1] * RECORDS)
 DATA = {
     "both sides change": ("a.x == b.x", [(ZEROS, ZEROS), (ONES, ONES)]),
@@ -335,7 +335,7 @@ def test_power_noise_that_somebody_knows_is_found(monkeypatch, mutate, finder):
     ],
 )
 def test_power_a_view_that_tells_more_is_found(monkeypatch, mutate, observer, finder):
-    """Of the first the extension is not uniform; of the others the draw says which noisy values are
+    """The first one's extension is not uniform; the others' draw says which noisy values are
     right.
     """
     mutate(monkeypatch)

@@ -37,7 +37,7 @@ def test_the_estimate_is_the_librarys_at_the_predicted_cost(noise):
     study = central_study(noise)
     ran, of = run(study), messages_of(study)
     report, choice = ran.report, of.choice(20)
-    seed = of._seed([share[:SEED_BYTES] for share in ran.transcript.shares], 20)
+    seed = of.seed_of([share[:SEED_BYTES] for share in ran.transcript.shares], 20)
     family = choice.family(20, bits_of(seed))
     assert report.estimate == float(choice.estimate(pooled(), bits_of(seed)))
     assert report.noise_std == choice.noise_std(
@@ -94,12 +94,12 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
 def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
     """Machines could tune differently: one uniform number under two scales shows the value."""
     of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
-    seeds = {of._seed(parts, 20)}
+    seeds = {of.seed_of(parts, 20)}
     monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)
     seeds |= {
-        of._seed(parts, 20),
-        of._seed(parts, 20),
-        messages_of(central_study("laplace"))._seed(parts, 20),
+        of.seed_of(parts, 20),
+        of.seed_of(parts, 20),
+        messages_of(central_study("laplace")).seed_of(parts, 20),
     }
     assert len(seeds) == 3
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.limits import small_heaps
 from tests.support.local import bins, local_tables
 from tests.support.moments import accept_moments
 from tests.support.protocols import coordinator_of, messages_of
@@ -92,7 +93,7 @@ def test_what_nodes_send_adds_up_to_their_counts_and_their_noise():
     cells = [table["x"] * 4 + table["y"] for table in tables]
     for numbers, own in zip(sent, cells, strict=True):
         assert sums(numbers, run).tolist() == np.bincount(own, minlength=16).tolist()
-    heap = (first + second) & protocol_of(run.attempt)._mask
+    heap = (first + second) & protocol_of(run.attempt).mask
     together = np.concatenate(sent, axis=1)
     assert np.array_equal(np.sort(heap, axis=1), np.sort(together, axis=1)) and not np.array_equal(
         heap, together
@@ -103,7 +104,7 @@ def test_what_nodes_send_adds_up_to_their_counts_and_their_noise():
 
 
 def test_the_error_of_many_runs_is_the_predicted_one():
-    """Of two nodes one may collude: noise three times that of honest ones alone. Other scales would
+    """One of two nodes may collude: noise three times that of honest ones alone. Other scales would
     be noticed.
     """
     study = shuffled_study(2, epsilon="2", kernels=GINI, bins=bins(x=3), max_colluding=1)
@@ -148,7 +149,7 @@ def view(run: Simulated, place: int) -> np.ndarray:
         )
         rows = numbers.sum(axis=1, dtype=np.uint64)
         found += [numbers[0, 0], numbers[1, -1], *rows, rows.sum(dtype=np.uint64)]
-    return (np.array(found, dtype=np.uint64) & of._mask).astype(float) / 2**of.protocol.width
+    return (np.array(found, dtype=np.uint64) & of.mask).astype(float) / 2**of.protocol.width
 
 
 def laws(look: Callable[[Simulated], np.ndarray], runs: int = 150) -> tuple[float, float]:
@@ -177,7 +178,7 @@ def test_a_shuffler_sees_uniform_numbers_whatever_the_records_are(place, monkeyp
         if place == 0:  # without the pad the same numbers tell
             monkeypatch.setattr(
                 ShuffleMessages,
-                "_pad",
+                "pad",
                 lambda of, seed, columns: np.zeros((2, columns), dtype=np.uint64),
             )
             uniform, same = laws(lambda run: view(run, place))
@@ -272,8 +273,7 @@ def shares_of_a_record_together(run: Simulated) -> int:
     for numbers in messages(run):
         for row in numbers:
             groups = (
-                row.reshape(-1, shares).sum(axis=1, dtype=np.uint64)
-                & protocol_of(run.attempt)._mask
+                row.reshape(-1, shares).sum(axis=1, dtype=np.uint64) & protocol_of(run.attempt).mask
             )
             found += int((groups <= 1).sum())
     return found
@@ -364,7 +364,7 @@ def test_a_study_of_54000_records_a_node_ends_at_its_cells_own_value():
 
 
 def test_large_messages_go_in_several_frames_of_whole_bytes(monkeypatch):
-    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.inbox.MAX_PAYLOAD", 1000)
+    small_heaps(monkeypatch)
     study = shuffled_study(2)
     report = (run := simulate(study, local_tables(study, (60, 40)), Entropy("frames"))).report
     frames = [frame for _, _, frame in run.transcript.online]

@@ -42,7 +42,7 @@ def released(counts=COUNTS) -> tuple[OneMessageCoordinator, list[m.Released]]:
 def test_a_malformed_message_names_its_node(how, again):
     coordinator, answers = released()
     share = answers[2].share
-    assert protocol_of(STUDY)._bound((0, 7)) < (1 << 8 * len(share) - 1) - 1, "every number fits"
+    assert protocol_of(STUDY).bound((0, 7)) < (1 << 8 * len(share) - 1) - 1, "every number fits"
     bad = {
         "short": share[:-1],
         "long": share + b"\0",

@@ -175,8 +175,8 @@ def test_large_values_add_up_exactly():
         }
         columns["y"][-1] = 1
         exact = sum(int(x) * int(y) for x, y in zip(columns["x"], columns["y"], strict=True))
-        assert of._total(columns) == exact and abs(exact) > 1 << 65 and of.kernel.unit == 1
-    assert of._total({name: column[:0] for name, column in columns.items()}) == 0
+        assert of.total(columns) == exact and abs(exact) > 1 << 65 and of.kernel.unit == 1
+    assert of.total({name: column[:0] for name, column in columns.items()}) == 0
 
 
 def test_a_constant_kernel_is_refused():
@@ -186,7 +186,7 @@ def test_a_constant_kernel_is_refused():
 
 def test_a_message_holds_its_number_and_nothing_larger():
     counts, columns = (0, 7), TABLES[2]
-    exact, bound = sums(STUDY, TABLES)[2], OF._bound((0, 7))
+    exact, bound = sums(STUDY, TABLES)[2], OF.bound((0, 7))
     for noise in (0, bound - exact, -bound - exact):
         message = OF.message(columns, counts, noise)
         OF.check(message, counts)
@@ -201,7 +201,7 @@ def test_a_message_holds_its_number_and_nothing_larger():
 
 @pytest.mark.parametrize("how", ["short", "long", "empty", "too large", "too small"])
 def test_a_malformed_message_is_refused(how):
-    counts, bound = (0, 7), OF._bound((0, 7))
+    counts, bound = (0, 7), OF.bound((0, 7))
     size = OF.message_bytes(counts)
     largest = (1 << 8 * size - 1) - 1
     assert largest > bound, "every number fits: nothing could be too large"

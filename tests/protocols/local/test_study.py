@@ -30,7 +30,7 @@ def run(study, counts, label="run"):
 @pytest.mark.parametrize("nodes", COUNTS)
 @by_protocol
 def test_the_estimate_is_near_the_records_own_value_at_the_predicted_cost(protocol, nodes):
-    """Of bins that are single values, and of ties as the library counts them."""
+    """Bins are single values, and ties count as the library counts them."""
     study = local_study(protocol, nodes, epsilon="3")
     ran, tables = run(study, COUNTS[nodes])
     report, value = ran.report, exact_over_all(study, tables)

@@ -21,6 +21,7 @@ from tests.protocols.u_mpc.test_library import (
     tables_of,
 )
 from tests.support.garbled import garbled_study, without_dealer, without_points
+from tests.support.limits import small_garbled_messages
 from tests.support.studies import (
     AUC,
     GINI,
@@ -53,7 +54,7 @@ def garbled_of(name: str, nodes: int, edges: str = "all"):
 
 
 def check_three(name: str, nodes: int, edges: str, tables, label: str) -> None:
-    """The same joint seed gives all three the same E; costs of the garbled run are the predicted
+    """One joint seed gives all three runs the same E; the garbled run's costs are the predicted
     ones.
     """
     garbled = run_and_check(garbled_of(name, nodes, edges), tables, label)
@@ -160,9 +161,7 @@ def check(study, counts, label):
 def test_many_chunks_and_messages_give_the_same_as_one(monkeypatch, kernel):
     study = garbled_study(nodes=3, epsilon=LOUD, **kernel)
     one = check(study, [9, 30, 5], "chunks")
-    monkeypatch.setattr("umpc.mpc.garbled.plan.MAX_PAYLOAD", 4000)
-    monkeypatch.setattr("umpc.mpc.garbled.plan.LABELS_AT_ONCE", 7)
-    monkeypatch.setattr("umpc.mpc.garbled.plan.CHOICES_AT_ONCE", 24)
+    small_garbled_messages(monkeypatch, labels=7, choices=24, payload=4000)
     many = check(study, [9, 30, 5], "chunks")
     assert many.report.sums == one.report.sums
     assert len(many.transcript.online) > 2 * len(one.transcript.online)
@@ -170,7 +169,7 @@ def test_many_chunks_and_messages_give_the_same_as_one(monkeypatch, kernel):
 
 
 def test_no_message_is_larger_than_a_frame_and_no_edge_has_the_number_of_another():
-    """Of two samples a link has two cells: under one Δ and key their edges are numbered through."""
+    """A link of two samples has two cells: under one Δ and key their edges are numbered through."""
     study = garbled_study(AUC, 3, sampling="two_sample", epsilon=LOUD)
     run = check(study, [9, 8, 7], "numbers")
     for pair in ((0, 1), (0, 2), (1, 2)):

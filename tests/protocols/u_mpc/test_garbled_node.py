@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.garbled import NO_DEALER, without_points
+from tests.support.limits import small_garbled_messages
 from tests.support.mpc_studies import seed_of
 from tests.support.sessions import Run, first_chunk
 from tests.support.studies import KENDALL
@@ -26,7 +27,7 @@ GARBLER, EVALUATOR = 0, 1
 
 
 class GarbledRun(Run):
-    """Of two nodes: node-0 garbles."""
+    """A run of two nodes: node-0 garbles."""
 
     def __init__(self, counts=(3, 4), **changes):
         super().__init__(counts, **{**SMALL, **changes})
@@ -131,10 +132,10 @@ def points(encoding: bytes):
 
 
 BAD_POINTS = {
-    "off the curve": flip(POINT_BYTES - 1, 1),
-    "compressed": flip(0, 6),
-    "infinity": points(b"\x04" + bytes(64)),
-    "beyond the field": points(b"\x04" + b"\xff" * 64),
+    "off the curve": points(b"\x02" + bytes(31)),
+    "zero": points(b"\x01" + bytes(31)),
+    "of order 2": points(b"\xec" + b"\xff" * 30 + b"\x7f"),
+    "beyond the field": points(b"\xff" * POINT_BYTES),
 }
 
 
@@ -158,8 +159,7 @@ LISTS = {
 
 def sent(monkeypatch, liar: int) -> tuple[GarbledRun, list[Message]]:
     """In several messages, of which the last is shorter."""
-    monkeypatch.setattr("umpc.mpc.garbled.plan.LABELS_AT_ONCE", 5)
-    monkeypatch.setattr("umpc.mpc.garbled.plan.CHOICES_AT_ONCE", 8)
+    small_garbled_messages(monkeypatch, labels=5, choices=8)
     run = prepared().set_up()
     messages = run.nodes[liar].fields_for(1 - liar)
     run.nodes[1 - liar].fields_for(liar)

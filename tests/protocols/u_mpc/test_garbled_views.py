@@ -1,5 +1,4 @@
-"""What garbler and evaluator see of each other has a law that does not depend on the other's
-records.
+"""The laws of the garbler's and the evaluator's views do not depend on the other's records.
 
 Whole studies in memory, REPEATED for each of two data sets: node-0 garbles, node-1 evaluates, each
 has RECORDS equal records of two bits. Each record has labels of its own and stands in an edge of
@@ -37,7 +36,7 @@ UNIFORM = {
     0: {"extension": 16, "own share": 4},
     1: {"labels": 16, "tables": 16, "elements": 16, "own share": 4},
 }
-"""What must be uniform, too, and over how many categories."""
+"""Further parts of a view that must be uniform, and their numbers of categories."""
 
 
 def observe(run: Simulated, observer: int) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ from tests.support.studies import (
 )
 from umpc.errors import TooFewRecords
 from umpc.mpc.cost import predict
-from umpc.proto.codec import encode_frame
+from umpc.proto.frame_codec import encode_frame
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate

@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.protocols.u_mpc.test_garbled_noise import check, noise_in_the_clear
 from tests.support.bell import without_transfers
+from tests.support.committee_noise import SPLITS, STEPS, check, noise_in_the_clear
 from tests.support.garbled import without_points
+from tests.support.limits import committee_of_two
 from tests.support.sessions import Run
 from tests.support.studies import (
     AUC,
@@ -37,8 +38,6 @@ from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
 
-OF_COINS = {"ot_offer", "ot_choice", "ot_trees", "ot_extend", "ot_open_bits", "ot_multiples"}
-
 
 @pytest.fixture(autouse=True, scope="module")
 def fast():
@@ -52,13 +51,6 @@ def study_of(kernels=KENDALL, nodes: int = 2, **changes):
 
 # --- the released sums
 
-SPLITS = {
-    "two": [5, 4],
-    "one has no records": [4, 0, 3],
-    "five": [2, 1, 1, 2, 1],
-    "all records at one": [6, 0, 0],
-}
-
 
 @pytest.mark.parametrize("edges", ["all", "2"])
 @pytest.mark.parametrize("counts", SPLITS.values(), ids=SPLITS)
@@ -69,7 +61,7 @@ def test_the_noise_is_what_the_coins_make(counts, edges):
     assert run.attempt.committee == tuple(everybody) and run.attempt.noise_chunks == ()
     assert all(set(node.peers) == everybody - {number} for number, node in enumerate(run.nodes))
     offline = {frame.step for *_, frame in run.transcript.offline}
-    assert offline - {"node_seed", "material"} == OF_COINS
+    assert offline - {"node_seed", "material"} == STEPS
 
 
 @pytest.mark.parametrize(
@@ -94,10 +86,10 @@ def test_every_path_of_a_kernel_adds_the_same_noise(changes):
 
 def test_a_committee_of_some(monkeypatch):
     """Beyond ALL_MEMBERS nodes only some may draw: the others hear nothing of it."""
-    monkeypatch.setattr("umpc.mpc.attempt.committee_size", lambda nodes, colluding: 2)
+    committee_of_two(monkeypatch)
     run = check(study_of(nodes=4, edges="2"), [3, 3, 0, 0], "some of all")
     names = {run.attempt.members[member].name for member in run.attempt.committee}
-    talked = [(sent, got) for sent, got, f in run.transcript.offline if f.step in OF_COINS]
+    talked = [(sent, got) for sent, got, f in run.transcript.offline if f.step in STEPS]
     assert len(names) == 2 and {name for both in talked for name in both} == names
 
 
@@ -123,7 +115,7 @@ def test_every_offline_frame_has_a_place_of_its_own():
 def test_a_study_of_single_records_needs_no_dealer_at_all():
     run = check(study_of("a.x", 3, degree=1), [4, 3, 2], "single")
     assert not run.attempt.needs_dealer
-    assert {frame.step for *_, frame in run.transcript.offline} == OF_COINS
+    assert {frame.step for *_, frame in run.transcript.offline} == STEPS
     dealt = make_attempt(study_of("a.x", 3, degree=1, coins="dealt"), [4, 3, 2])
     assert dealt.needs_dealer
 
@@ -169,8 +161,8 @@ def test_people_read_what_the_noise_depends_on(changes, coins, trusted, told):
 
 def all_rows_zero(patch: pytest.MonkeyPatch) -> None:
     """Rows that are one-hot nowhere: no comparison with a dealt row holds, so no coin falls."""
-    real = dealing._one_hot_rows
-    patch.setattr(dealing, "_one_hot_rows", lambda *given: [row * 0 for row in real(*given)])
+    real = dealing.one_hot_rows
+    patch.setattr(dealing, "one_hot_rows", lambda *given: [row * 0 for row in real(*given)])
 
 
 def known_seeds(patch: pytest.MonkeyPatch) -> None:

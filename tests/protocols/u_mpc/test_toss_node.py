@@ -15,7 +15,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 
 
 class TossRun(GarbledRun):
-    """Of two nodes, of which node-0 sends in transfers."""
+    """A run of two nodes, of which node-0 sends in transfers."""
 
     def __init__(self, counts=(3, 4), **changes):
         super().__init__(counts, noise="in_mpc", **changes)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.limits import small_chunks
 from tests.support.mpc_studies import ALPHA, RUNS, homogeneity, uniformity
 from tests.support.protocols import noise_of
 from tests.support.statistical import chi_square
@@ -47,8 +48,8 @@ DATA = (table([0], [0]), table([1], [1]))
 
 
 def observe(run: Simulated) -> dict[str, int]:
-    """What node-1 sees of node-0, and the coordinator and node-2 of the shares: small categories by
-    name.
+    """Small categories by name: node-1's view of node-0, and the coordinator's and node-2's view of
+    the shares.
     """
     online = {(s, r, f.step): f.payload for s, r, f in run.transcript.online}
     theirs, own = (
@@ -147,7 +148,7 @@ def test_power_a_study_without_a_protection_is_found(monkeypatch, mutate, finder
 
 
 def observe_triple(run: Simulated) -> dict[str, int]:
-    """What node-1 sees of node-0 in an edge of all three nodes: its masked record, and each round's
+    """node-1's view of node-0 in an edge of all three nodes: its masked record, and each round's
     bits, opened.
     """
     seen, opened = {}, {}
@@ -254,7 +255,7 @@ def test_two_attempts_at_one_study_reuse_nothing(changes):
 
 
 def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch):
-    monkeypatch.setattr("umpc.mpc.masked.plan.MAX_CHUNK", 8)
+    small_chunks(monkeypatch)
     run = simulate(make_study(nodes=3), random_tables([6, 7, 5], "reuse"), Entropy("reuse"))
     blocks = [
         f.payload[i : i + 12]

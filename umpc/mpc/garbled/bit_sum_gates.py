@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from umpc.mpc.garbled.bit_sums import (
-    Binary,
+    BinaryNumber,
     BitSum,
     bit_sum,
     columns_of,
@@ -35,7 +35,7 @@ class BitSumGates:
     def __init__(self) -> None:
         self.gates = CircuitBuilder()
         self.added_up: set[int] = set()
-        self._binary: dict[BinaryKey, Binary] = {}
+        self._binary: dict[BinaryKey, BinaryNumber] = {}
 
     def less_than_zero(self, number: BitSum) -> WireLiteral:
         """[number < 0].
@@ -171,7 +171,7 @@ class BitSumGates:
         width = width_of(ceil(number.low / divisor), floor(number.high / divisor))
         return len(number.terms) > width
 
-    def add_up(self, number: BitSum) -> Binary:
+    def add_up(self, number: BitSum) -> BinaryNumber:
         """The binary form of a weighted sum of bits, by full adders, the lowest column first."""
         if number.made:
             self.added_up.add(number.made)
@@ -183,7 +183,7 @@ class BitSumGates:
             high = floor(number.high / unit)
             terms = {wire: int(weight) for wire, weight in weights.items()}
             columns = columns_of(terms, int(number.constant / unit), width_of(low, high))
-            self._binary[key] = Binary(Fraction(1), self._compress(columns), low < 0)
+            self._binary[key] = BinaryNumber(Fraction(1), self._compress(columns), low < 0)
         return replace(self._binary[key], unit=unit)
 
     def _compress(self, columns: list[list[WireLiteral]]) -> tuple[WireLiteral, ...]:

@@ -82,7 +82,7 @@ def weighted(
 
 
 @dataclass(frozen=True)
-class Binary:
+class BinaryNumber:
     """unit · (Σ 2^i · bits[i]), the last bit counted negatively if signed."""
 
     unit: Fraction

@@ -23,8 +23,8 @@ so no hash is asked for twice.
 
 Reveals: the garbler sees the extension, pseudorandom whatever the evaluator's bits are. The
 evaluator sees one label of each wire, uniform, and garbled edges, pseudorandom given those labels.
-Assumptions: CDH on P-256 with a random oracle (base transfers), AES and HMAC-SHA-256 as
-pseudorandom functions (extension), AES-128 as an ideal permutation (garbling).
+Assumptions: CDH on edwards25519 with a random oracle (base transfers), AES, SHAKE-256 and
+HMAC-SHA-256 as pseudorandom functions (extension), AES-128 as an ideal permutation (garbling).
 """
 
 from __future__ import annotations

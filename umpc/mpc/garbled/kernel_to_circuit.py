@@ -31,7 +31,7 @@ from math import floor
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.bit_sum_gates import BitSumGates
 from umpc.mpc.garbled.bit_sums import (
-    Binary,
+    BinaryNumber,
     BitSum,
     bit_sum,
     constant_sum,
@@ -131,7 +131,7 @@ class _Lowering(Interpreter[BitSum]):
         low, high, unit = field.lower_units, field.upper_units, field.resolution
         width = width_of(low, high)
         bits = tuple(self.gates.input(InputBit(record, name, i)) for i in range(width))
-        binary = Binary(unit, bits, low < 0)
+        binary = BinaryNumber(unit, bits, low < 0)
         return self._made(weighted(binary.weighted_bits, 0, low * unit, high * unit))
 
     def constant(self, value: Fraction) -> BitSum:

@@ -17,6 +17,8 @@
 | `fields.py` | round 1: masked records |
 | `openings.py` | the message of one opening |
 | `evaluation.py` | the owners' computation for a chunk |
+| `chunk_inputs.py` | a party's inputs to a chunk |
+| `bit_shares.py` | a party's shares of the bits that a chunk opens |
 | `committee_coins.py` | noise that a committee draws, which nobody knows |
 | `cells.py` | one node's part in all its cells |
 """

@@ -19,7 +19,8 @@ from umpc.errors import EncodingError
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
-from umpc.mpc.masked.evaluation import ChunkInputs, evaluate_chunk
+from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.fields import fields_frames, fields_messages, read_fields
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart

@@ -80,7 +80,7 @@ def _last_shares(
 ) -> Shares:
     """The last party's shares: the products of masks less all that the others expand."""
     elements = _products(plan, bit_masks, masks, count)
-    tables = _one_hot_rows(plan, masks, count)
+    tables = one_hot_rows(plan, masks, count)
     bits = np.concatenate([_bit_products(plan, bit_masks, count), *tables])
     for part in parts[:-1]:
         if part.shares is None:
@@ -125,7 +125,7 @@ def _bit_products(plan: Plan, bit_masks: BitArray, count: int) -> BitArray:
     return products
 
 
-def _one_hot_rows(plan: Plan, masks: PlaceValues, count: int) -> list[BitArray]:
+def one_hot_rows(plan: Plan, masks: PlaceValues, count: int) -> list[BitArray]:
     """For each table (2^size, count) uint8: row v is 1 where the mask's piece is v."""
     tables = []
     for table in plan.tables:

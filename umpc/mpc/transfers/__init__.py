@@ -2,7 +2,7 @@
 
 | file | what it is |
 |---|---|
-| `base_ot.py` | base transfers, from Diffie–Hellman on P-256 |
+| `base_ot.py` | base transfers, from Diffie–Hellman on edwards25519 |
 | `correlated_ot.py` | correlated transfers by the million, from 128 base transfers |
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `toss_plan.py` | a committee's coins: shapes of all messages |

@@ -5,7 +5,9 @@
 | `study_run.py` | the steps of a study, with the ledger between them |
 | `coordinator_stream.py` | the messages with the study's coordinator |
 | `attempt_runner.py` | an attempt's links, material and rounds |
+| `guard.py` | the end of a study's steps by a violation |
 | `prepared_attempts.py` | attempts that are prepared and wait for their run |
+| `total.py` | masked vectors that the coordinator adds up: the own one, and the total |
 | `release.py` | the end of an attempt: held, charged, sent |
 | `held_run.py` | a study whose finished attempt is held here: released or dropped |
 | `questions.py` | the one answer after a release, in protocols that ask |

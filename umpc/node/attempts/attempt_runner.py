@@ -14,20 +14,21 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from umpc.crypto.prg import SEED_BYTES, digest
 from umpc.crypto.signing import Credentials
-from umpc.errors import LocalProtocolError, MpcError
+from umpc.errors import LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.attempts.delivery import ShufflerStreams
+from umpc.node.attempts.guard import ViolationGuard
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
@@ -40,6 +41,7 @@ from umpc.protocols.ghazi_shuffle.node import frames_to
 from umpc.study import messages as m
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
+from umpc.study.frames import Frame
 from umpc.study.sizes import Member
 from umpc.transport.structured_concurrency import together
 
@@ -86,6 +88,7 @@ class AttemptRunner:
 
     def __init__(self, site: Site, tell: Callable[[int, int], Awaitable[None]]):
         self.site = site
+        self.guard = ViolationGuard()
         self._tell = tell
         self._compute = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
         self._side: NodeSide | None = None
@@ -99,10 +102,8 @@ class AttemptRunner:
         self._pump: asyncio.Task[None] | None = None
         self._sent_before = 0
         self._received_before = 0
+        self._with_coordinator: Counter[tuple[str, int]] = Counter()
         self._is_parked = False
-        self._violation: MpcError | None = None
-        self._violated = asyncio.Event()
-        self._has_settled = False
 
     async def in_thread(
         self,
@@ -113,36 +114,6 @@ class AttemptRunner:
         """Computation off the event loop, one at a time, in order."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
-
-    async def guard(self, steps: Coroutine[Any, Any, None]) -> None:
-        """Run a study's steps; the violation of a peer or of the dealer ends them at once.
-
-        A violation counts also while nobody waits for that process, but not after `settle`: what
-        leaves the node is then made and may be paid.
-
-        Raises: the violation, or the failure of the steps.
-        """
-        work = asyncio.create_task(steps)
-        alarm = asyncio.create_task(self._violated.wait())
-        try:
-            await asyncio.wait({work, alarm}, return_when=asyncio.FIRST_COMPLETED)
-            if self._violation is not None and not work.done() and not self._has_settled:
-                raise self._violation
-            await work
-        finally:
-            alarm.cancel()
-            work.cancel()
-            await asyncio.gather(work, alarm, return_exceptions=True)
-
-    def settle(self) -> None:
-        """Look for a violation for the last time, before the charge. Raises: the violation."""
-        if self._violation is not None:
-            raise self._violation
-        self._has_settled = True
-
-    def _note_violation(self, error: MpcError) -> None:
-        self._violation = self._violation or error
-        self._violated.set()
 
     @property
     def side(self) -> NodeSide:
@@ -198,7 +169,7 @@ class AttemptRunner:
             attempt, self._openings, self.side.signatures, self._chunks
         )
         seed = await self._reader.seed()
-        self._reader.on_violation(self._note_violation)
+        self._reader.on_violation(self.guard.note)
         self._pump = asyncio.create_task(self._reader.pump())
         return seed
 
@@ -221,7 +192,7 @@ class AttemptRunner:
             connect = self.site.dial if mesh.index < peer else self.site.await_link
             self._links[peer] = await connect(study, peer, meeting)
             self._links[peer].window = window
-            self._links[peer].on_violation(self._note_violation)
+            self._links[peer].on_violation(self.guard.note)
 
         await together(link(peer) for peer in mesh.peers)
 
@@ -311,7 +282,7 @@ class AttemptRunner:
 
         Raises: the violation; PeerLost where a shuffler is gone.
         """
-        self.settle()
+        self.guard.settle()
         if isinstance(kept, m.Released):
             return
         if self.delivery is None:
@@ -339,14 +310,19 @@ class AttemptRunner:
 
     @property
     def bytes_online_by_round(self) -> tuple[m.StepBytes, ...]:
-        sent: Counter[tuple[str, int]] = Counter()
+        sent = self._with_coordinator.copy()
         for link in self._links.values():
             sent.update(link.sent)
         return sent_by_round(sent)
 
     @property
     def rounds_used(self) -> int:
-        return len({used for link in self._links.values() for used in link.rounds_used})
+        between_nodes = {used for link in self._links.values() for used in link.rounds_used}
+        return len(between_nodes) + bool(self._with_coordinator)
+
+    def count_with_coordinator(self, frame: Frame) -> None:
+        """Count a frame to or from the coordinator. A vector and its total are one round."""
+        self._with_coordinator[frame.step, frame.round] += frame.wire_bytes
 
     def waited_for(self, step: str) -> list[str]:
         """The names whose messages are missing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from umpc.failpoints import failpoint
-from umpc.proto import codec
+from umpc.proto import frame_codec, member_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.frames import Frame
@@ -58,7 +58,7 @@ class ShufflerStream:
         step = ""
         size = 0
         for frame in frames:
-            await self._stream.write(pb.ShuffleRequest(frame=codec.encode_frame(frame)))
+            await self._stream.write(pb.ShuffleRequest(frame=frame_codec.encode_frame(frame)))
             failpoint("during-delivery")
             step = frame.step
             size += frame.wire_bytes
@@ -91,7 +91,7 @@ class ShufflerStreams:
         openings: Sequence[bytes],
         signatures: Sequence[bytes],
     ):
-        self._begin = codec.deal_request(study.encode(), members, openings, signatures)
+        self._begin = member_codec.deal_request(study.encode(), members, openings, signatures)
         self._streams = [
             ShufflerStream(each, attempt, study.seconds_per_step) for each in study.shufflers
         ]

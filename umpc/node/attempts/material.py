@@ -13,7 +13,7 @@ from typing import Never
 from umpc.errors import MpcError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.proto import codec
+from umpc.proto import frame_codec, member_codec
 from umpc.study.frames import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
@@ -55,14 +55,14 @@ class MaterialReader:
         self._failure: UmpcError | None = None
         self._alarm: Callable[[MpcError], None] | None = None
         self._changed = asyncio.Condition()
-        self._request = codec.deal_request(
+        self._request = member_codec.deal_request(
             attempt.study.encode(), attempt.members, openings, signatures
         )
         # It reads on demand, so that the window is all that this node holds.
         self._stream: RpcStream[Never, Frame] = RpcStream(
             dealer.name,
             "prepare",
-            codec.decode_frame,
+            frame_codec.decode_frame,
             ahead=0,
             early_end="ended before all material had come",
         )

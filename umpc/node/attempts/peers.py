@@ -13,7 +13,7 @@ from collections.abc import Callable
 from umpc.crypto.prg import digest
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
-from umpc.proto import codec
+from umpc.proto import frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.frames import Frame, Key
 from umpc.transport.status import lost
@@ -159,7 +159,7 @@ class PeerLink:
         """Send one message of a round. Raises: PeerLost."""
         self.sent[frame.step, frame.round] += frame.wire_bytes
         self.rounds_used.add(frame.round_of_study)
-        message = pb.PeerMessage(frame=codec.encode_frame(frame))
+        message = pb.PeerMessage(frame=frame_codec.encode_frame(frame))
         await self._stream.send(message, frame.step)
 
     async def receive(self, key: Key) -> Message:
@@ -200,7 +200,7 @@ class PeerLink:
                 message = await self._stream.next(self.step)
                 if message.WhichOneof("body") != "frame":
                     raise EncodingError("something that is no frame came")
-                self._mailbox.put(codec.decode_frame(message.frame))
+                self._mailbox.put(frame_codec.decode_frame(message.frame))
         except EncodingError as failure:
             error = self._stream.violation(failure.message)
         except UmpcError as failure:

@@ -12,7 +12,7 @@ from umpc.node.attempts.coordinator_stream import CoordinatorStream
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import announced
 from umpc.node.budget.ledger import StoredRelease
-from umpc.proto import codec
+from umpc.proto import checks, codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
@@ -47,7 +47,7 @@ class Replay:
     async def _send(self, stored: StoredRelease) -> None:
         study = self.stream.study
         protocol = protocol_of(study)
-        message = codec.decode_node(codec.parse(pb.NodeMessage, stored.share))
+        message = codec.decode_node(checks.parse(pb.NodeMessage, stored.share))
         if not isinstance(message, m.Released):
             raise AlreadyReleased(f"the ledger of {self.site.name} holds no share of this study")
         if protocol.discloses(study):

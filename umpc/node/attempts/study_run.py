@@ -29,6 +29,7 @@ from umpc.node.attempts.prepared_attempts import PreparedAttempt
 from umpc.node.attempts.questions import Questions
 from umpc.node.attempts.release import Ending
 from umpc.node.attempts.replay import Replay, refuse_former
+from umpc.node.attempts.total import add_up
 from umpc.node.budget.budget_limits import exact_delta
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import decode_study, protocol_of
@@ -67,7 +68,7 @@ class StudyRun(CoordinatorStream):
         longest = self.site.ledger.hold_seconds
         try:
             async with asyncio.timeout(longest) as whole:
-                await self._runner.guard(self._steps())
+                await self._runner.guard.run(self._steps())
         except TimeoutError as error:
             raise self._reserved_too_long() if whole.expired() else self._timeout() from error
         except UmpcError:
@@ -254,6 +255,8 @@ class StudyRun(CoordinatorStream):
         failpoint("before-evaluate")
         runner = self._runner
         await runner.evaluate(evaluate.signatures)
+        if side.aggregation is not None:
+            await add_up(self, runner, side.aggregation)
         failpoint("before-ready")
         ending = Ending(self.site, self, runner)
         held = await ending.hold(side)

@@ -7,6 +7,8 @@
 | `held_attempts.py` | finished attempts that wait for their charge |
 | `budget_account.py` | the ledger's rows: the balances they add up to, and their keyed hashes |
 | `budget_limits.py` | the ε and δ that a ledger accepts, and its refusal |
-| `ledgerfile.py` | the ledger's file: created, appended to, and read, also beside a running node |
+| `ledger_place.py` | a ledger's paths, its lock and its database connection |
+| `ledger_reading.py` | the ledger's file is read, also beside a running node |
+| `ledgerfile.py` | the ledger's file is created and appended to |
 | `anchor.py` | the ledger's key, and the anchor that detects an older copy |
 """

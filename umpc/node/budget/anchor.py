@@ -19,6 +19,7 @@ from pathlib import Path
 
 from umpc.errors import LedgerError
 from umpc.node.budget.budget_account import FIRST_HASH
+from umpc.transport.files import write_durably
 
 KEY_BYTES = 32
 LINE = r"umpc anchor 1: row (0|[1-9][0-9]{0,18}), hash ([0-9a-f]{64})\n"
@@ -61,7 +62,7 @@ def read_anchor(path: Path) -> Mark | None:
 
 def write_anchor(path: Path, mark: Mark, on_the_way: Callable[[], None] = lambda: None) -> None:
     """Move the anchor. It is on disk when this returns, and whole at every instant."""
-    write_durably(path, f"umpc anchor 1: {mark}\n".encode(), on_the_way)
+    write_durably(path, f"umpc anchor 1: {mark}\n".encode(), on_the_way=on_the_way)
 
 
 def disagreement(mark: Mark | None, hashes: Sequence[bytes]) -> str:
@@ -122,33 +123,3 @@ def new_key(path: Path) -> bytes:
     key = os.urandom(KEY_BYTES)
     write_durably(path, key)
     return key
-
-
-def write_durably(path: Path, data: bytes, on_the_way: Callable[[], None] = lambda: None) -> None:
-    """Replace a file, which only its owner can read.
-
-    At every instant the file is the old or the new one; the new one is on disk when this returns.
-
-    Args:
-        on_the_way: called after the new content is on disk and before it takes the old one's place.
-    """
-    draft = Path(f"{path}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    on_the_way()
-    os.replace(draft, path)
-    fsync_folder(path.parent)
-
-
-def fsync_folder(folder: Path) -> None:
-    """Write a folder's list of files to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -57,7 +57,7 @@ from fractions import Fraction
 
 from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.budget import held_attempts as holds
-from umpc.node.budget import ledgerfile as file
+from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
 from umpc.node.budget.budget_account import Balance, BudgetCost, Row
 from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
@@ -302,7 +302,7 @@ class Ledger(LedgerStore):
     def history(self) -> list[Row]:
         """Return every row, the oldest first."""
         with self._alone():
-            return file.history(self._db)
+            return reading.history(self._db)
 
     def verify(self) -> None:
         """Read the whole file and the anchor again.
@@ -310,7 +310,7 @@ class Ledger(LedgerStore):
         Raises: LedgerError, which names the first wrong row.
         """
         with self._alone():
-            content = file.replay(self._db, self._place, self._key)
+            content = reading.replay(self._db, self._place, self._key)
             if content.head != self._head:
                 raise self._place.damaged(
                     f"row {self._head.seq} of this run was expected to be the last, and another "

@@ -21,6 +21,7 @@ from typing import Self
 from umpc.errors import LedgerError
 from umpc.failpoints import failpoint
 from umpc.node.budget import held_attempts as holds
+from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
 from umpc.node.budget.anchor import disagreement, read_anchor, write_anchor
 from umpc.node.budget.budget_account import StoredRow, exact_text, row_of, sealed
@@ -30,6 +31,7 @@ from umpc.node.budget.budget_limits import (
     check_delta,
     check_epsilon,
 )
+from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
 
 log = logging.getLogger("umpc.node")
 
@@ -45,6 +47,7 @@ class LedgerStore:
             administrator may ask for this.
         hold_seconds: how long a held attempt reserves its cost.
         now: seconds since 1970.
+        at_step: called at each step of a write, with the kind of its row and the step's name.
     """
 
     def __init__(
@@ -59,15 +62,17 @@ class LedgerStore:
         clock: Callable[[], str] | None = None,
         hold_seconds: float = DEFAULT_HOLD_SECONDS,
         now: Callable[[], float] = time.time,
+        at_step: Callable[[str], None] = failpoint,
     ):
         """Open or create the file, verify it, and take up the attempts that it holds."""
         check_epsilon(total)
         check_delta(delta)
         self.hold_seconds = hold_seconds
-        self._place = file.Place.of(path, anchor)
+        self._place = Place.of(path, anchor)
         self._dataset = dataset
         self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
         self._now = now
+        self._at_step = at_step
         self._lock = threading.RLock()
         self._is_closed = False
         self._is_broken = False
@@ -75,11 +80,11 @@ class LedgerStore:
         self._until: dict[bytes, float] = {}
         """When the time of each held attempt is up."""
         with ExitStack() as opened:
-            opened.callback(os.close, file.locked(self._place.ledger))
+            opened.callback(os.close, locked(self._place.ledger))
             with self._alone():
                 if not self._place.ledger.exists():
                     file.create(self._place, self._clock(), dataset)
-                self._db = file.connect(self._place.ledger)
+                self._db = connect(self._place.ledger)
                 opened.callback(lambda: self._db.close())
                 self._open(accept)
             self._catch_up(total, delta)
@@ -102,9 +107,9 @@ class LedgerStore:
 
         After a crash between the two, the anchor is one row behind. It is then moved up.
         """
-        file.check_version(self._db, self._place)
-        self._key = file.existing_key(self._place)
-        content = file.replay(self._db, self._place, self._key)
+        reading.check_version(self._db, self._place)
+        self._key = reading.existing_key(self._place)
+        content = reading.replay(self._db, self._place, self._key)
         self._account, self._head = content.account, content.head
         self._until = {}
         mark = read_anchor(self._place.anchor)
@@ -126,7 +131,7 @@ class LedgerStore:
     def _take_up(self) -> None:
         """Reserve for the attempts that are held, and remove all others from the table."""
         entries = list(holds.read_held(self._db, self._key))
-        waiting = file.waiting(self._account, entries, self._now())
+        waiting = reading.waiting(self._account, entries, self._now())
         self._until = {held.study: held.until for held in waiting}
         for study, held in entries:
             if held is None:
@@ -142,7 +147,7 @@ class LedgerStore:
         """Open the file again after a failed write. Raises: LedgerError while the disk refuses."""
         reserved = self._account.open
         self._db.close()
-        self._db = file.connect(self._place.ledger)
+        self._db = connect(self._place.ledger)
         self._is_broken = False
         try:
             self._open(accept=False)
@@ -191,7 +196,7 @@ class LedgerStore:
         row = sealed(self._key, self._head.hash, values)
         with self._writing():
             head = file.append(
-                self._db, self._place, row, self._head, lambda step: failpoint(f"{kind}-{step}")
+                self._db, self._place, row, self._head, lambda step: self._at_step(f"{kind}-{step}")
             )
         self._account.apply(row_of(row))
         self._head = head
@@ -199,7 +204,9 @@ class LedgerStore:
     def _change(self, kind: str, statement: str, values: StoredRow) -> None:
         """Change the table of held attempts, on disk when this returns. Failures: as `_append`."""
         with self._writing():
-            file.change_held(self._db, statement, values, lambda step: failpoint(f"{kind}-{step}"))
+            file.change_held(
+                self._db, statement, values, lambda step: self._at_step(f"{kind}-{step}")
+            )
 
     def _expire(self) -> None:
         """Drop the held attempts whose time is up."""
@@ -218,7 +225,7 @@ class LedgerStore:
     def _writing(self) -> Iterator[None]:
         """Mark the file as broken unless a write ends well."""
         self._is_broken = True
-        with self._lock, file.system_refuses(self._place):
+        with self._lock, system_refuses(self._place):
             yield
         self._is_broken = False
 
@@ -231,7 +238,7 @@ class LedgerStore:
                     f"ledger {self._place.ledger}: an open ledger was expected, and it was closed. "
                     "Start the node again"
                 )
-            with file.system_refuses(self._place):
+            with system_refuses(self._place):
                 if self._is_broken:
                     self._recover()
                 yield

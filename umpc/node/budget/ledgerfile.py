@@ -1,20 +1,15 @@
-"""The ledger's file: its place and companions, its creation, and its replay from the first row.
+"""The ledger's file is written: its creation, its rows, and its table of held attempts.
 
 The ledger is one SQLite file (WAL, synchronous=FULL: a commit is on disk when it returns). `create`
-makes it, and only `ledger.py` writes to it. `read_beside` reads it while a node holds it, in one
-snapshot, and changes nothing.
+makes it, and only `ledger.py` writes to it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from umpc.errors import LedgerError
@@ -22,8 +17,6 @@ from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import (
     START,
     Mark,
-    disagreement,
-    fsync_folder,
     new_key,
     read_anchor,
     read_key,
@@ -32,16 +25,13 @@ from umpc.node.budget.anchor import (
 from umpc.node.budget.budget_account import (
     FIRST_HASH,
     VERSION,
-    Account,
-    Row,
     StoredRow,
-    fault,
-    row_of,
     sealed,
 )
-from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.node.budget.ledger_place import Place, connect
+from umpc.node.budget.ledger_reading import COLUMNS
+from umpc.transport.files import fsync_folder
 
-COLUMNS = "seq, at, kind, study, epsilon, delta, attempt, share, note, hash"
 INSERT = f"INSERT INTO ledger ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 TABLES = (
     "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL,"
@@ -50,173 +40,6 @@ TABLES = (
     "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL,"
     " hash BLOB NOT NULL)",
 )
-COMPANIONS = (".key", ".lock", ".new", "-wal", "-shm", "-journal")
-"""Endings of the names of the ledger's other files."""
-READINGS = 20
-"""Number of tries of `read_beside` to see ledger and anchor at one time while a node writes."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """The paths of a ledger and of its anchor."""
-
-    ledger: Path
-    anchor: Path
-
-    @classmethod
-    def of(cls, ledger: Path, anchor: Path | None = None) -> Place:
-        """Return the place of a ledger; the anchor is beside it by default.
-
-        Raises: LedgerError if the anchor would replace another of the ledger's files.
-        """
-        ledger = Path(ledger).resolve()
-        place = cls(ledger, Path(f"{ledger}.anchor") if anchor is None else Path(anchor).resolve())
-        if place.anchor == ledger or place.anchor in [Path(f"{ledger}{end}") for end in COMPANIONS]:
-            raise LedgerError(
-                f"ledger {ledger}: an anchor in a file of its own was expected, and {place.anchor} "
-                "came. Correct anchor under [budget]"
-            )
-        return place
-
-    @property
-    def key(self) -> Path:
-        return Path(f"{self.ledger}.key")
-
-    def damaged(self, damage: str) -> LedgerError:
-        """Return the error for a ledger whose content is wrong."""
-        return LedgerError(
-            f"ledger {self.ledger}: {damage}. Stop the node, keep the file for inquiry, and "
-            "restore a backup that verifies"
-        )
-
-    def astray(self, reason: str) -> LedgerError:
-        """Return the error for an anchor that disagrees with its ledger."""
-        return LedgerError(f"ledger {self.ledger}: its anchor {self.anchor} {reason}")
-
-
-@dataclass(frozen=True)
-class Content:
-    """A whole ledger: its account, and FIRST_HASH followed by the hash of each row."""
-
-    account: Account
-    hashes: list[bytes]
-
-    @property
-    def head(self) -> Mark:
-        """The place of the last row."""
-        return Mark(len(self.hashes) - 1, self.hashes[-1])
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A ledger that was read while its node ran.
-
-    `fault` says why its anchor does not agree, and is "" if it agrees. `held` are the attempts that
-    wait to be released; `damaged` are studies with an entry there whose seal is wrong.
-    """
-
-    account: Account
-    rows: list[Row]
-    head: Mark
-    fault: str
-    held: list[HeldAttempt]
-    damaged: list[bytes]
-
-
-def read_beside(place: Place) -> Snapshot:
-    """Read the ledger and its anchor at one time, and verify the whole chain.
-
-    Raises: LedgerError.
-    """
-    if not place.ledger.exists():
-        raise LedgerError(
-            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
-            "it first starts; correct ledger in the node's configuration, or put a lost one back"
-        )
-    with system_refuses(place), closing(connect(place.ledger, "ro")) as db:
-        for _ in range(READINGS):
-            mark = read_anchor(place.anchor)
-            db.execute("BEGIN")
-            check_version(db, place)
-            key = existing_key(place)
-            content = replay(db, place, key)
-            rows = history(db)
-            entries = list(held_attempts.read_held(db, key))
-            db.execute("COMMIT")
-            if read_anchor(place.anchor) == mark:
-                reason = disagreement(mark, content.hashes)
-                held = waiting(content.account, entries, time.time())
-                damaged = [study for study, entry in entries if entry is None]
-                return Snapshot(content.account, rows, content.head, reason, held, damaged)
-    raise LedgerError(
-        f"ledger {place.ledger}: a moment without writes was expected, and none came. Ask again"
-    )
-
-
-def waiting(
-    account: Account, entries: Iterable[tuple[bytes, HeldAttempt | None]], now: float
-) -> list[HeldAttempt]:
-    """Return the held attempts that can still be released, and reserve their cost in the account.
-
-    An attempt whose study is charged, whose time is up or whose seal is wrong cannot.
-    """
-    held = [
-        entry
-        for _, entry in entries
-        if entry is not None and entry.study not in account.charged and now < entry.until
-    ]
-    account.open.update({entry.study: entry.cost for entry in held})
-    return held
-
-
-def replay(db: sqlite3.Connection, place: Place, key: bytes) -> Content:
-    """Return the account and the hashes that follow from the file alone.
-
-    Raises: LedgerError, which names the first wrong row.
-    """
-    account = Account()
-    hashes = [FIRST_HASH]
-    for row in db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq"):
-        seq = len(hashes)
-        if reason := fault(key, row, seq, hashes[-1]) or account.apply(row_of(row)):
-            raise place.damaged(f"row {seq} is wrong: {reason}")
-        hashes.append(row[-1])
-    seq = len(hashes) - 1
-    head = db.execute("SELECT seq, hash FROM head").fetchall()
-    if not seq or head != [(seq, hashes[-1])]:
-        raise place.damaged(
-            f"the head was expected to agree with row {seq}, the last one; row {seq + 1} is "
-            "missing, or the head was changed"
-        )
-    return Content(account, hashes)
-
-
-def history(db: sqlite3.Connection) -> list[Row]:
-    """Return every row, the oldest first."""
-    return [row_of(values) for values in db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq")]
-
-
-def check_version(db: sqlite3.Connection, place: Place) -> None:
-    """Check that this software wrote the ledger: otherwise its δ cannot be known.
-
-    Raises: LedgerError.
-    """
-    found = db.execute("SELECT * FROM ledger WHERE seq = 1")
-    names = [column[0] for column in found.description]
-    version = next((row[names.index("study")] for row in found), VERSION)
-    if "delta" in names and (version == VERSION or not bytes(version).startswith(b"umpc ledger ")):
-        return
-    charges = db.execute("SELECT epsilon FROM ledger WHERE kind = 'charge'")
-    spent = sum(Fraction(text) for (text,) in charges)
-    if "delta" in names:
-        shown = repr(bytes(version).decode("ascii", "replace"))
-    else:
-        shown = "version 1, which kept no delta"
-    raise LedgerError(
-        f"ledger {place.ledger}: {VERSION.decode()!r} was expected, and this file is of {shown}. "
-        f"Its rows say that epsilon {spent} was spent: move it away, set epsilon under [budget] to "
-        "what is left, and start the node again"
-    )
 
 
 def create(place: Place, at: str, dataset: str) -> None:
@@ -269,18 +92,6 @@ def _write_genesis(place: Place, key: bytes, at: str, dataset: str) -> None:
         db.execute("COMMIT")
     os.replace(draft, place.ledger)
     fsync_folder(place.ledger.parent)
-
-
-def existing_key(place: Place) -> bytes:
-    """Return the ledger's key. Raises: LedgerError if there is none."""
-    key = read_key(place.key)
-    if key is None:
-        raise LedgerError(
-            f"ledger {place.ledger}: its key {place.key} was expected, and there is no such file. "
-            "Put it back from the backup of the ledger; without it nothing in the ledger can be "
-            "verified"
-        )
-    return key
 
 
 def append(
@@ -347,54 +158,3 @@ def settle(db: sqlite3.Connection, place: Place) -> None:
             f"ledger {place.ledger}: a moment without readers was expected, and none came. End "
             "`umpc budget` and try again"
         )
-
-
-# --- the system -------------------------------------------------------------------------------
-
-
-def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    """Open an existing file. Every commit is on disk when it returns."""
-    db = sqlite3.connect(
-        f"{path.as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
-    )
-    db.execute("PRAGMA synchronous=FULL")
-    return db
-
-
-@contextmanager
-def system_refuses(place: Place) -> Iterator[None]:
-    """Turn a refusal by SQLite or the disk into a LedgerError."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise LedgerError(
-            f"ledger {place.ledger}: a readable and writable ledger was expected, and the system "
-            "refused. Check the disk, the permissions and the node's own log. A running node reads "
-            "the ledger again at its next study",
-            detail=f"{type(error).__name__}: {error}",
-        ) from error
-
-
-def locked(path: Path) -> int:
-    """Lock `<path>.lock` for this process and return its file descriptor.
-
-    The lock ends when the descriptor is closed. Raises: LedgerError if another process holds it.
-    """
-    name = f"{path}.lock"
-    try:
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise LedgerError(
-            f"ledger {path}: a folder that this process may write to was expected. Create it, "
-            "or correct ledger in the node's configuration",
-            detail=str(error),
-        ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise LedgerError(
-            f"ledger {path}: one user was expected, and another one holds {name}. Stop the "
-            "other node, or give this one its own ledger"
-        ) from None
-    return descriptor

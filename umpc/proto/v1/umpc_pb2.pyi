@@ -26,6 +26,8 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEAP: _ClassVar[Step]
     OT_MULTIPLES: _ClassVar[Step]
     OT_OPEN_BITS: _ClassVar[Step]
+    HISTOGRAM: _ClassVar[Step]
+    TOTAL: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -43,6 +45,8 @@ PAD: Step
 HEAP: Step
 OT_MULTIPLES: Step
 OT_OPEN_BITS: Step
+HISTOGRAM: Step
+TOTAL: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()
@@ -81,7 +85,7 @@ class Contacted(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
 
 class CoordinatorMessage(_message.Message):
-    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop")
+    __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop", "part", "total_confirmed")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]
     AGREE_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +95,8 @@ class CoordinatorMessage(_message.Message):
     PARK_FIELD_NUMBER: _ClassVar[int]
     ASK_FIELD_NUMBER: _ClassVar[int]
     DROP_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_CONFIRMED_FIELD_NUMBER: _ClassVar[int]
     propose: Propose
     agree: Agree
     begin: Begin
@@ -100,7 +106,9 @@ class CoordinatorMessage(_message.Message):
     park: Park
     ask: Ask
     drop: Drop
-    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ...) -> None: ...
+    part: Frame
+    total_confirmed: TotalConfirmed
+    def __init__(self, propose: _Optional[_Union[Propose, _Mapping]] = ..., agree: _Optional[_Union[Agree, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., evaluate: _Optional[_Union[Evaluate, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ..., abort: _Optional[_Union[Abort, _Mapping]] = ..., park: _Optional[_Union[Park, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ..., drop: _Optional[_Union[Drop, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_confirmed: _Optional[_Union[TotalConfirmed, _Mapping]] = ...) -> None: ...
 
 class Propose(_message.Message):
     __slots__ = ("study", "ahead")
@@ -125,6 +133,12 @@ class Begin(_message.Message):
     def __init__(self, openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Evaluate(_message.Message):
+    __slots__ = ("signatures",)
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    signatures: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class TotalConfirmed(_message.Message):
     __slots__ = ("signatures",)
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
@@ -159,7 +173,7 @@ class Abort(_message.Message):
     def __init__(self, culprit: _Optional[str] = ..., reason: _Optional[str] = ..., keep: _Optional[bool] = ...) -> None: ...
 
 class NodeMessage(_message.Message):
-    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held")
+    __slots__ = ("accepted", "opened", "prepared", "ready", "released", "progress", "failure", "parked", "answer", "held", "part", "total_signed")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
@@ -170,6 +184,8 @@ class NodeMessage(_message.Message):
     PARKED_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     HELD_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_SIGNED_FIELD_NUMBER: _ClassVar[int]
     accepted: Accepted
     opened: Opened
     prepared: Prepared
@@ -180,7 +196,9 @@ class NodeMessage(_message.Message):
     parked: Parked
     answer: Answer
     held: Held
-    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ...) -> None: ...
+    part: Frame
+    total_signed: TotalSigned
+    def __init__(self, accepted: _Optional[_Union[Accepted, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., released: _Optional[_Union[Released, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., parked: _Optional[_Union[Parked, _Mapping]] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ..., held: _Optional[_Union[Held, _Mapping]] = ..., part: _Optional[_Union[Frame, _Mapping]] = ..., total_signed: _Optional[_Union[TotalSigned, _Mapping]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("name", "records", "commitment", "public_key", "first_class", "certificate", "signature")
@@ -257,6 +275,12 @@ class Prepared(_message.Message):
     ahead: bool
     signature: bytes
     def __init__(self, attempt: _Optional[bytes] = ..., bytes_received: _Optional[int] = ..., ahead: _Optional[bool] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class TotalSigned(_message.Message):
+    __slots__ = ("signature",)
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    signature: bytes
+    def __init__(self, signature: _Optional[bytes] = ...) -> None: ...
 
 class Parked(_message.Message):
     __slots__ = ("bytes", "seconds")

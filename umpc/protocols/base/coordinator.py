@@ -27,6 +27,7 @@ from umpc.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
+from umpc.protocols.base.aggregation import CoordinatorAggregation
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
@@ -91,6 +92,11 @@ class CoordinatorSide(ABC):
     @property
     def heaps(self) -> HeapSide | None:
         """The part that collects heaps; None where the nodes' messages come to the coordinator."""
+        return None
+
+    @property
+    def aggregation(self) -> CoordinatorAggregation | None:
+        """The part that adds up masked vectors of this attempt; None without one."""
         return None
 
     def propose(self, *, ahead: bool = False) -> m.Propose:

@@ -8,6 +8,7 @@
     side.sign_attempt()                the node has prepared the attempt
     side.check_prepared(signatures)    evaluate: so has every other node
     side.mesh                          the part that talks to other nodes, if there is one
+    side.aggregation                   the part whose vector the coordinator adds up, if any
     for _ in side.own_steps(): ...     evaluate: the work on the node's own records
     message = side.release()           release: all that leaves the node, once
     side.answer(question)              ask: in protocols with a question after the release
@@ -30,6 +31,7 @@ from umpc.crypto.rounds import Protocol as Rounds
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
+from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -90,6 +92,11 @@ class NodeSide(SeedAgreement, ABC):
     @property
     def mesh(self) -> MeshSide | None:
         """The part that talks to other nodes; None where a node talks to no other node."""
+        return None
+
+    @property
+    def aggregation(self) -> NodeAggregation | None:
+        """The part whose masked vector the coordinator adds up; None without one."""
         return None
 
     @property

@@ -6,10 +6,10 @@ folder of its own, and register it with one line.
 
 | question | method |
 |---|---|
-| What may a study say? | `settings`, `usual_settings`, `complete`, `check`, `describe` |
+| What may a study say? | `settings`, `chosen_by`, `complete`, `check`, `describe` |
 | What leaves a node? | `discloses`, `questions`, `trust` |
 | How private is it? | `delta` |
-| Who does what? | `attempt`, `node`, `coordinator` |
+| Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
 | What will it cost, and miss? | `cost`, `describe_run`, `error`, `trial`, `variants` |
 """
 
@@ -19,12 +19,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
 from umpc.errors import StudyError
+from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
@@ -33,6 +35,7 @@ from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.frames import Frame
 from umpc.study.grades import HONEST
 from umpc.study.settings import Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
@@ -60,6 +63,18 @@ class Trial:
     factor: float
 
 
+class Dealing(Protocol):
+    """The dealer's part of one attempt: a seed for each node, then the material of each chunk."""
+
+    def seed_frame(self, node: int) -> Frame:
+        """A node's seed."""
+        ...
+
+    def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
+        """The material of one chunk: (node, frame) for each owner, in the attempt's order."""
+        ...
+
+
 @dataclass(frozen=True)
 class Variant:
     """One way to run a statistic by a protocol, for the planner's table.
@@ -81,6 +96,8 @@ class StudyProtocol(ABC):
     """The settings that a study of this protocol has; its tag is the protocol's name."""
     adversaries: tuple[str, ...] = (HONEST,)
     """The grades of promise for which docs/privacy.md has an argument."""
+    chosen_by: Mapping[str, str] = MappingProxyType({})
+    """Settings by which a study file that names the usual protocol, or none, chooses this one."""
     questions: int = 0
     """How many questions a node answers after its release, each once."""
 
@@ -213,6 +230,10 @@ class StudyProtocol(ABC):
 
         Args: verify: checks the nodes' certificates.
         """
+
+    def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing | None:
+        """The dealer's part; None for the material of edges under masks, or for no material."""
+        return None
 
     # --- cost and error ------------------------------------------------------------------------
 

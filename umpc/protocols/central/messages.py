@@ -102,7 +102,7 @@ class CuratorMessages(OneMessage):
         }
         records = sum(map(sum, counts))
         choice = self.choice(records)
-        seed = self._seed([part for part, _ in parts], records)
+        seed = self.seed_of([part for part, _ in parts], records)
         value = choice.estimate(pooled, bits_of(seed))
         family = choice.family(records, bits_of(seed))
         return CuratedEstimate(
@@ -114,7 +114,7 @@ class CuratorMessages(OneMessage):
             most=int(family.occurrences.max()),
         )
 
-    def _seed(self, parts: Sequence[bytes], records: int) -> bytes:
+    def seed_of(self, parts: Sequence[bytes], records: int) -> bytes:
         size = self.usual_std(records).hex()
         return derive(digest(b"umpc curator 1", *parts), self.study.noise, size)
 

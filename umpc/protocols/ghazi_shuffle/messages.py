@@ -1,10 +1,10 @@
 """The messages of `ghazi-shuffle`: from a node to two shufflers, and from these to the coordinator.
 
 Paper: Sinh & Ramon 2025, section 5 (GhaziSM). `mechanism.py` is the protocol for one shuffler that
-is trusted; here are two shufflers, and neither sees anything. Of each number m of a node's message,
-w bits, the first shuffler gets m − p mod 2^w, and the second gets a seed that expands to all p of
-the node. Both apply the same permutations, from a seed that only they know, and the coordinator
-adds up what comes.
+is trusted; here are two shufflers, and neither sees anything. A node's message consists of numbers
+m of w bits. The first shuffler gets m − p mod 2^w of each, and the second gets a seed that expands
+to all p of the node. Both apply the same permutations, from a seed that only they know, and the
+coordinator adds up what comes.
 
 *Reveals*, to each alone and whatever nodes it colludes with:
 
@@ -87,9 +87,9 @@ class ShuffleMessages:
         order = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
         seed = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
         numbers = self.protocol.split_records(columns, bits)
-        pads = self._pads(seed, numbers.shape[1])
+        pads = self.pads(seed, numbers.shape[1])
         mixed = mix_rows(numbers, Stream(order))
-        masked = ((row - pad) & self._mask for row, pad in zip(mixed, pads, strict=True))
+        masked = ((row - pad) & self.mask for row, pad in zip(mixed, pads, strict=True))
         return Sealed(pack_rows(masked, self.protocol.width), seed)
 
     def frames(self, place: int, node: int, records: int, sealed: Sealed) -> Iterator[Frame]:
@@ -114,7 +114,7 @@ class ShuffleMessages:
         """
         columns = records * self.protocol.shares
         if place:
-            return self._pads(message, columns)
+            return self.pads(message, columns)
         return unpack_rows(message, self.protocol.dimension, columns, self.protocol.width)
 
     def heap(
@@ -152,7 +152,7 @@ class ShuffleMessages:
 
     def _total(self, first: Words, second: Words) -> Words:
         """(d, 1) uint64 below 2^w: a heap of one number for each coordinate."""
-        total: Words = (first + second) & self._mask
+        total: Words = (first + second) & self.mask
         return total.reshape(self.protocol.dimension, 1)
 
     # --- sizes ---------------------------------------------------------------------------------
@@ -202,13 +202,13 @@ class ShuffleMessages:
         return self.protocol.cells.quantised(columns)
 
     @property
-    def _mask(self) -> np.uint64:
+    def mask(self) -> np.uint64:
         return np.uint64((1 << self.protocol.width) - 1)
 
-    def _pads(self, seed: bytes, columns: int) -> Iterator[Words]:
+    def pads(self, seed: bytes, columns: int) -> Iterator[Words]:
         """d rows, each (columns,) uint64 below 2^w, uniform to whoever lacks the seed."""
         stream = Stream(derive(seed, "pad"))
-        return (stream.words(columns) & self._mask for _ in range(self.protocol.dimension))
+        return (stream.words(columns) & self.mask for _ in range(self.protocol.dimension))
 
     def _pieces(
         self, step: str, owners: tuple[int, ...], data: bytes, count: int

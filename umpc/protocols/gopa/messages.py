@@ -53,15 +53,15 @@ class GopaMessages(OneMessage):
 
         Raises: RangeError where the noise is larger than it ever should be.
         """
-        value = self._total(columns) * self.scale + noise
-        if abs(value) > self._bound(counts):
+        value = self.total(columns) * self.scale + noise
+        if abs(value) > self.bound(counts):
             raise RangeError(
                 "the noise drawn does not fit its message, which hardly ever happens; run the "
                 "study again"
             )
         return value.to_bytes(self.message_bytes(counts), "little", signed=True)
 
-    def _total(self, columns: Columns) -> int:
+    def total(self, columns: Columns) -> int:
         """Σ kernel, in units.
 
         Halves of 32 bits cannot overflow, and take the same time whatever their values are.
@@ -75,7 +75,7 @@ class GopaMessages(OneMessage):
         due = self.message_bytes(counts)
         if len(message) != due:
             raise EncodingError(f"a number of {due} bytes was due, {len(message)} bytes came")
-        if abs(_decoded(message)) > self._bound(counts):
+        if abs(_decoded(message)) > self.bound(counts):
             raise EncodingError("its number is outside the range of sums with their noise")
 
     def aggregate(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> LocalEstimate:
@@ -101,13 +101,13 @@ class GopaMessages(OneMessage):
 
     # --- cost and theory -----------------------------------------------------------------------
 
-    def _bound(self, counts: ClassCounts) -> int:
+    def bound(self, counts: ClassCounts) -> int:
         """A bound of a node's number, but for a probability of 2^-64."""
         largest = sum(counts) * self.kernel.magnitude_units * self.scale
         return largest + self.noise.tail_bound(TAIL_BITS)
 
     def message_bytes(self, counts: ClassCounts) -> int:
-        return (self._bound(counts).bit_length() + 8) // 8
+        return (self.bound(counts).bit_length() + 8) // 8
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         return self._std(len(next(iter(columns.values()))))

@@ -23,6 +23,7 @@ from umpc.protocols.u_mpc.noise_binding import (
 )
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study import messages as m
+from umpc.study.cost import Cost
 from umpc.study.possible import check_sums
 from umpc.study.report import Measured, Report, SumReport, report_of
 from umpc.study.sizes import Member, Sizes
@@ -68,7 +69,7 @@ class UMpcCoordinator(CoordinatorSide):
         if isinstance(run, SharedAttempt):
             sums = self._sums(shares, run.sizes)
             delta = self._delta(run.sizes)
-            return report_of(self.study, sums, run, delta, measured, predict(run))
+            return report_of(self.study, sums, run, delta, measured, self._cost(run))
         return report_of(self.study, self._sums(shares, run), run, self._delta(run), measured)
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
@@ -76,6 +77,9 @@ class UMpcCoordinator(CoordinatorSide):
         laws = noise_of_sums(sizes)
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
         return sum_reports(sizes, totals, laws, noise_of_sums(sizes.if_honest))
+
+    def _cost(self, attempt: SharedAttempt) -> Cost:
+        return predict(attempt)
 
     def _delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)

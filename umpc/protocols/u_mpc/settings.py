@@ -31,7 +31,7 @@ INSTEAD = (
     'records is allowed too, and so is any kernel of pairs with protocol = "bell-ldp" or '
     '"ghazi-ldp"'
 )
-"""What to take where lying nodes have no bound."""
+"""The advice where lying nodes have no bound."""
 SHOWN = 80
 """Characters of a kernel's text that a refusal shows."""
 MOST_EPSILON_IN_MPC = 16
@@ -90,7 +90,8 @@ class UMpcSettings(
         str,
         describe(
             "How edges of several owners are evaluated: shared under masks, or garbled between "
-            "two owners. Take garbled together with preprocessing none.",
+            "two owners. Take garbled together with preprocessing none. With grid in its place the "
+            "study is one of protocol grid.",
             *BACKENDS,
         ),
     ] = "shared"

@@ -1,22 +1,24 @@
-"""umpc.node.server: when a node checks its administrator's rules, and how it sees a change."""
+"""umpc.node.admission: when a node checks its administrator's rules, and how it sees a change."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, DataError, PolicyRefused, TooManySchemas, UmpcError
-from umpc.node.approvals import ACCEPTED
-from umpc.node.config import IDENTITY_FILES, load_node_config
+from umpc.node.admission import Admission
+from umpc.node.approvals import ACCEPTED, Approvals, approvals_beside
+from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.field_sets import MOST, field_sets_beside
 from umpc.node.policy import ANYTHING
-from umpc.node.server import NodeServer, _public
+from umpc.node.server import public_error
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 
@@ -24,7 +26,7 @@ TAU = make_study(max_colluding=1)
 
 
 class AtNode:
-    """A node's server without a network, its file of rules and its table."""
+    """A node's admission of studies, its file of rules and its table."""
 
     def __init__(self, folder: Path):
         self.file, self.table = folder / "node.toml", folder / "t.csv"
@@ -34,11 +36,11 @@ class AtNode:
         self.write("")
         self.restart()
 
-    def restart(self) -> None:
-        """Start the server anew, from its files."""
-        self.server = NodeServer(
-            load_node_config(self.file), SimpleNamespace(name="north"), None, lambda error: None
-        )
+    def restart(self, read: Callable[[Path], NodeConfig] = load_node_config) -> None:
+        """Start the node anew, from its files. Args: read: reads the file of rules again."""
+        config = load_node_config(self.file)
+        approvals = Approvals(approvals_beside(config.ledger))
+        self.admission = Admission(config, "north", approvals, read)
 
     def write(self, rules: str, budget: str = "5", more: str = "") -> None:
         data = '[data]\npath = "t.csv"\n'
@@ -46,10 +48,10 @@ class AtNode:
         self.file.write_text(f"{top}[policy]\n{rules}\n")
 
     def ask(self, study: Study = TAU) -> str:
-        """What the node says to a coordinator."""
+        """The node's answer to a coordinator."""
         try:
-            self.server.site.admit(study)
-            return f"{self.server.site.load(study).count} records"
+            self.admission.admit(study)
+            return f"{self.admission.load(study).count} records"
         except UmpcError as error:
             return type(error).__name__
 
@@ -69,13 +71,15 @@ def test_a_change_of_the_rules_counts_at_the_next_proposal(node, caplog):
     assert node.ask() == "2 records"
 
 
-def test_a_file_that_is_being_written_in_pieces_is_read_until_it_is_whole(node, monkeypatch):
-    node.write("min_nodes = 3")
-    whole, before = load_node_config(node.file), node.server.config
+def test_a_file_that_is_being_written_in_pieces_is_read_until_it_is_whole(node):
+    before = node.admission.config
     assert before.policy == ANYTHING
+    node.write("min_nodes = 3")
+    whole = load_node_config(node.file)
     torn = replace(whole, policy=ANYTHING, epsilon=Fraction(7))
     readings = iter([torn, whole, whole])
-    monkeypatch.setattr("umpc.node.server.load_node_config", lambda file: next(readings))
+    node.write("")
+    node.restart(read=lambda file: next(readings))
     assert node.ask() == "PolicyRefused" and next(readings, None) is None
 
 
@@ -85,7 +89,7 @@ def test_other_changes_wait_for_a_restart_and_the_log_says_so(node, caplog):
     assert caplog.messages == [
         f"{node.file}: listen, budget.epsilon changed, and counts from the next start on"
     ]
-    assert node.server.config.epsilon == 5
+    assert node.admission.config.epsilon == 5
 
 
 @pytest.mark.parametrize("text", ["", "[policy", None])
@@ -93,9 +97,9 @@ def test_a_broken_file_refuses_all_and_only_the_administrator_reads_why(node, te
     whole = node.file.read_text()
     node.file.unlink() if text is None else node.file.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        node.server.site.admit(TAU)
+        node.admission.admit(TAU)
     assert str(node.file) in caught.value.message
-    assert _public(caught.value, "north").message == (
+    assert public_error(caught.value, "north").message == (
         "north: its configuration has an error, which only its administrator can correct; "
         "see the node's own log"
     )
@@ -106,15 +110,15 @@ def test_a_broken_file_refuses_all_and_only_the_administrator_reads_why(node, te
 def test_rules_come_before_approval_approval_before_the_table_and_min_records_after(node):
     node.table.write_text("no table at all")
     node.write("approval = true\nmin_nodes = 3\nmin_records = 3")
-    assert node.ask() == "PolicyRefused" and node.server.approvals.entries() == []
+    assert node.ask() == "PolicyRefused" and node.admission.approvals.entries() == []
     node.write("approval = true\nmin_records = 3")
     assert node.ask() == "ApprovalPending"
-    node.server.approvals.decide(TAU.hash.hex(), ACCEPTED)
+    node.admission.approvals.decide(TAU.hash.hex(), ACCEPTED)
     with pytest.raises(DataError):
-        node.server.site.load(TAU)
+        node.admission.load(TAU)
     node.table.write_text("x,y\n1,2\n3,0\n,1\n")
     with pytest.raises(PolicyRefused, match="fewer complete records"):
-        node.server.site.load(TAU)
+        node.admission.load(TAU)
     node.write("approval = true\nmin_records = 2")
     assert node.ask() == "2 records"
 
@@ -135,8 +139,8 @@ def test_a_node_answers_for_so_many_sets_of_fields_also_after_a_restart(node):
     assert node.ask(of_fields(columns[MOST])) == "TooManySchemas"
     assert node.ask(of_fields(columns[0], epsilon="2")) == "1 records"
     with pytest.raises(TooManySchemas) as caught:
-        node.server.site.load(of_fields(columns[MOST]))
-    path = field_sets_beside(node.server.config.ledger)
+        node.admission.load(of_fields(columns[MOST]))
+    path = field_sets_beside(node.admission.config.ledger)
     assert str(path) in caught.value.detail and str(path) not in caught.value.message
     path.unlink()
     assert node.ask(of_fields(columns[MOST])) == "1 records"

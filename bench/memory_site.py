@@ -1,0 +1,87 @@
+"""The parts of a node's site in memory: streams, material and a ledger that no disk blurs.
+
+For measurements only. Nothing here protects anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from umpc.errors import UmpcError
+from umpc.node.attempts.material import MaterialReader
+from umpc.node.budget.held_attempts import HeldAttempt
+from umpc.study.frames import Frame
+from umpc.transport.status import lost
+
+
+class MemoryStream:
+    """One end of a stream between two nodes, with the methods of RpcStream that a link uses."""
+
+    def __init__(self, peer: str, arrived: Callable[[], None]):
+        self.peer = peer
+        self.step = "prepare"
+        self.other: MemoryStream | None = None
+        self._arrived = arrived
+        self._inbox: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def send(self, message: Any, step: str) -> None:
+        assert self.other is not None
+        self._arrived()
+        self.other._inbox.put_nowait(message)
+
+    async def next(self, step: str) -> Any:
+        message = await self._inbox.get()
+        if message is None:
+            raise lost(self.peer, step)
+        return message
+
+    def violation(self, action: str) -> UmpcError:
+        raise AssertionError(action)
+
+    def cancel(self) -> None:
+        self._inbox.put_nowait(None)
+
+
+class MemoryReader(MaterialReader):
+    """The dealer's material, all of it at hand."""
+
+    frames: deque[Frame]
+
+    async def _read(self) -> Frame:
+        frame = self.frames.popleft()
+        self.bytes_received += frame.wire_bytes
+        return frame
+
+    def close(self) -> None:
+        self._alarm = None
+
+
+class MemoryLedger:
+    """A ledger that takes every reservation and keeps nothing on disk."""
+
+    hold_seconds = 3600
+
+    def released(self, study: bytes) -> None: ...
+
+    def held(self, study: bytes) -> None: ...
+
+    def reserve(self, study: bytes, epsilon: Fraction, name: str) -> None: ...
+
+    def reserve_delta(self, study: bytes, delta: Fraction) -> None: ...
+
+    def cancel(self, study: bytes) -> None: ...
+
+    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes) -> HeldAttempt:
+        return HeldAttempt(study, "", Fraction(1), Fraction(0), attempt, share, 0)
+
+    def charge(self, study: bytes, attempt: bytes) -> None: ...
+
+
+class NoParking:
+    """Nothing is prepared ahead."""
+
+    def take(self, study: bytes) -> None: ...

@@ -1,0 +1,42 @@
+"""Limits that tests make small, so that little data takes many chunks or messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from umpc.mpc import attempt
+from umpc.mpc.garbled import plan as garbled
+from umpc.mpc.masked import fields, plan
+from umpc.protocols.ghazi_shuffle import inbox
+
+
+def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> None:
+    """Chunks of 8 masked edges. Args: field_bytes: of one message of masked records."""
+    patch.setattr(plan, "MAX_CHUNK", 8)
+    if field_bytes is not None:
+        patch.setattr(fields, "FIELDS_BYTES", field_bytes)
+
+
+def small_garbled_messages(
+    patch: pytest.MonkeyPatch, labels: int, choices: int, payload: int | None = None
+) -> None:
+    """Messages with so many records' labels and choices, and tables of so many bytes."""
+    patch.setattr(garbled, "LABELS_AT_ONCE", labels)
+    patch.setattr(garbled, "CHOICES_AT_ONCE", choices)
+    if payload is not None:
+        patch.setattr(garbled, "MAX_PAYLOAD", payload)
+
+
+def small_garbled_chunks(patch: pytest.MonkeyPatch, edges: int) -> None:
+    """Chunks of so many garbled edges."""
+    patch.setattr(garbled, "EDGES", edges)
+
+
+def committee_of_two(patch: pytest.MonkeyPatch) -> None:
+    """Two nodes draw the noise of any study with a committee."""
+    patch.setattr(attempt, "committee_size", lambda nodes, colluding: 2)
+
+
+def small_heaps(patch: pytest.MonkeyPatch) -> None:
+    """Frames of 1,000 bytes between nodes, shufflers and coordinator."""
+    patch.setattr(inbox, "MAX_PAYLOAD", 1000)

@@ -1,0 +1,40 @@
+"""One node's site without a network: a run of it ends where a part is used that it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from umpc.errors import DataError
+from umpc.node.attempts.attempt_runner import Site
+from umpc.node.attempts.prepared_attempts import PreparedAttempts
+from umpc.node.budget.ledger import Ledger
+from umpc.simulation import AUTHORITY
+
+
+def unused(*_: Any) -> Any:
+    raise DataError("the run went on to the records")
+
+
+def site_of(ledger: Ledger, **parts: Any) -> Site:
+    """The site of node-0, which admits every study. Args: parts: that it has beside the ledger."""
+    lacking = dict.fromkeys(
+        (
+            "load",
+            "permit",
+            "permit_delta",
+            "dial",
+            "await_link",
+            "open_material",
+            "open_spool",
+            "open_delivery",
+        ),
+        unused,
+    )
+    has = {
+        "name": "node-0",
+        "credentials": lambda: AUTHORITY.credentials("node-0"),
+        "ledger": ledger,
+        "parking": PreparedAttempts(ledger, 1, 60),
+        "admit": lambda _: None,
+    }
+    return Site(**{**lacking, **has, **parts})

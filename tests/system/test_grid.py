@@ -1,0 +1,320 @@
+"""backend = "grid" over real processes: exact results, failures in every step, a lying coordinator.
+
+The coordinator is a process of its own where its exit counts. Elsewhere it runs in this process,
+since a start takes longer than a study.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.protocols.grid.test_grid_run import PAIRS, TRIPLES
+from tests.support.tables import HEART
+from tests.system.conftest import Lab
+from tests.system.test_backends import in_the_clear, study_facts, write_table
+from tests.system.test_demo import result
+from tests.system.test_ledger_crash import beside, start_again, wait_until
+from umpc.coordinator import client
+from umpc.coordinator.client import prepare_study, run_study
+from umpc.coordinator.links import NodeLink
+from umpc.coordinator.studyfile import load_study_file
+from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
+from umpc.study.parts import FieldText
+from umpc.study.report import Report
+from umpc.transport.authority import load_identity
+
+GRID = {"backend": "grid", "edges": "all"}
+SILENT = {**GRID, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
+RULES = '[policy]\nmin_colluding = 0\npublic_labels = ["label"]\n'
+BUDGET = "9" + "0" * 14
+RECORDS = (7, 6, 5)
+QUICK = ("kendall_tau", "auc", "covariance")
+"""Statistics that `make test` runs; the others are long."""
+RUNS = 20
+FAR = 12
+"""Standard deviations beyond which noise lies with a probability below 1e-6."""
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Provide a dealer and three nodes for all tests that end no process."""
+    lab = Lab(tmp_path_factory.mktemp("lab"), 3)
+    try:
+        yield lab.start(BUDGET, RULES)
+    finally:
+        lab.stop()
+
+
+def ask(lab: Lab, job: Any, **changes: Any) -> Any:
+    entries = load_study_file(lab.study_file(**{**SILENT, **changes}))
+    identity = load_identity(entries.identity, "coordinator")
+    return asyncio.run(job(entries.study(identity.name), identity))
+
+
+def run(lab: Lab, **changes: Any) -> Report:
+    """A run with the coordinator in this process; its costs are those that were predicted."""
+    report = ask(lab, run_study, **changes)
+    if not report.replayed:
+        assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
+        assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
+        assert report.bytes_offline == report.bytes_offline_predicted
+        assert report.rounds == report.rounds_predicted == 2
+    return report
+
+
+def check_statistic(lab: Lab, name: str) -> None:
+    rng = np.random.default_rng(7)
+    for table, count in zip(map(lab.table, lab.names), RECORDS, strict=True):
+        write_table(table, name, count, rng)
+    report = run(lab, **study_facts(name) | {"edges": "all"}, name=f"g-{name}".replace("_", "-"))
+    assert report.estimate == in_the_clear(lab, report.to_dict()), name
+    assert report.backend == "grid" and report.records_by_node == list(RECORDS)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_statistic_is_the_clear_one(here, name):
+    """Also across two public classes (auc)."""
+    check_statistic(here, name)
+
+
+@pytest.mark.parametrize("name", [name for name in [*PAIRS, *TRIPLES] if name not in QUICK])
+def test_every_other_statistic_is_the_clear_one(here, name):
+    check_statistic(here, name)
+
+
+# --- noise, and both ends of a study --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables(here: Lab) -> Lab:
+    """The laboratory with a table at every node again."""
+    for number, name in enumerate(here.names):
+        rows = "".join(f"{(7 * i + number) % 50},{(13 * i) % 90}\n" for i in range(20))
+        here.table(name).write_text("age,balance\n" + rows)
+    return here
+
+
+@pytest.mark.parametrize("noise", ["distributed", "in_mpc"])
+def test_the_noise_is_what_the_report_says(tables, noise):
+    exact = run(tables, name=f"exact-{noise}").estimate
+    noisy = run(tables, name=f"noisy-{noise}", noise=noise, epsilon="4")
+    assert 0 < abs(noisy.estimate - exact) < FAR * noisy.noise_std
+
+
+def test_the_error_of_many_runs_is_the_predicted_one(tables):
+    """The squared errors of 20 runs at ε = 1, in units of the predicted variance."""
+    exact = run(tables, name="mse-exact").estimate
+    reports = [run(tables, name=f"mse-{i}", epsilon="1", max_colluding=2) for i in range(RUNS)]
+    squares = [((each.estimate - exact) / each.noise_std) ** 2 for each in reports]
+    # discrete Laplace noise: a square has mean 1 and variance 5
+    assert abs(sum(squares) / RUNS - 1) < FAR * sqrt(5 / RUNS), squares
+    assert sum(squares) / RUNS > 1 / FAR
+
+
+def test_a_study_asked_again_shows_the_stored_shares_and_costs_nothing(tables):
+    first = run(tables, name="twice", noise="in_mpc", epsilon="3")
+    spent = [beside(tables, name).account.spent.epsilon for name in tables.names]
+    again = run(tables, name="twice", noise="in_mpc", epsilon="3")
+    assert again.replayed and again.estimate == first.estimate
+    assert spent == [beside(tables, name).account.spent.epsilon for name in tables.names]
+
+
+def test_a_study_prepared_ahead_needs_no_dealer_at_its_run(tables):
+    exact = run(tables, name="not-ahead").estimate
+    ask(tables, prepare_study, name="ahead")
+    report = run(tables, name="ahead")
+    assert report.prepared and report.estimate == exact
+
+
+def test_a_site_whose_rows_are_all_incomplete_adds_an_empty_table(tables):
+    whole = tables.table("node-3").read_text()
+    try:
+        tables.table("node-3").write_text("age,balance\n3,\n,4\n")
+        report = run(tables, name="incomplete")
+    finally:
+        tables.table("node-3").write_text(whole)
+    assert report.records_by_node == [20, 20, 0] and report.edges == 780
+    assert report.estimate == in_the_clear_of(tables, ("node-1", "node-2"))
+
+
+def in_the_clear_of(lab: Lab, names: Any) -> float:
+    """Kendall's tau over all pairs of these nodes' records."""
+    rows = np.array(
+        [
+            [float(part) for part in line.split(",")]
+            for name in names
+            for line in lab.table(name).read_text().splitlines()[1:]
+        ]
+    )
+    signs = np.sign(rows[:, None] - rows[None, :]).prod(axis=2)
+    return float(signs[np.triu_indices(len(rows), 1)].mean())
+
+
+# --- lies -----------------------------------------------------------------------------------------
+
+
+class TwoTotals(NodeLink):
+    """A coordinator's stream to a node: node-2 is told a total with one cell changed."""
+
+    async def deliver(self, step: str, frames: Any, *rest: Any) -> Any:
+        return await super().deliver(step, self._told(frames), *rest)
+
+    def _told(self, frames: Any) -> Any:
+        for frame in frames:
+            if self.node.name == "node-2":
+                frame = replace(frame, payload=bytes([frame.payload[0] ^ 1]) + frame.payload[1:])
+            yield frame
+
+
+class ShortFrames(NodeLink):
+    """A coordinator's stream that loses a byte of each frame."""
+
+    async def deliver(self, step: str, frames: Any, *rest: Any) -> Any:
+        short = (
+            replace(frame, count=frame.count - 1, payload=frame.payload[: -frame.width // 8])
+            for frame in frames
+        )
+        return await super().deliver(step, short, *rest)
+
+
+def lied_to(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, link: type[NodeLink], name: str
+) -> UmpcError:
+    """A run with a coordinator that lies, and checks nothing itself."""
+    monkeypatch.setattr(client, "NodeLink", link)
+    check = "umpc.protocols.grid.coordinator.TotalOfTables.check_signed"
+    monkeypatch.setattr(check, lambda *given: None)
+    with pytest.raises(UmpcError) as ended:
+        ask(lab, run_study, name=name, epsilon="2")
+    return ended.value
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [(TwoTotals, "has not signed the same total"), (ShortFrames, "frame 0 of total has")],
+)
+def test_a_coordinator_that_lies_about_the_total_is_named_and_nothing_is_charged(
+    tables, monkeypatch, link, message
+):
+    spent = [beside(tables, name).account.spent.epsilon for name in tables.names]
+    error = lied_to(tables, monkeypatch, link, link.__name__.lower())
+    assert not isinstance(error, StudyAborted)
+    assert error.culprit == "coordinator" and message in error.message
+    assert "no epsilon was charged" in error.message
+    for name, before in zip(tables.names, spent, strict=True):
+        assert beside(tables, name).account.spent.epsilon == before
+        assert wait_until(lambda name=name: not beside(tables, name).account.open), name
+
+
+def test_lying_nodes_are_refused_before_anything(tables):
+    with pytest.raises(StudyError, match='backend = "shared"'):
+        ask(tables, run_study, name="liars", adversary="lying_nodes")
+
+
+# --- processes that die or stop -------------------------------------------------------------------
+
+POINTS = ["during-histogram", "after-histogram", "during-total", "after-total"]
+SURVIVE_SECONDS = 40
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):
+    here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
+    check_ended(here, "node-2", ("node-1", "node-3"))
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+def test_a_dealer_that_fails_is_named_and_costs_nothing(lab, action):
+    here = lab(2, {"dealer": {"UMPC_FAILPOINT": f"before-deal:{action}"}}).start()
+    check_ended(here, "dealer", here.names)
+
+
+def check_ended(lab: Lab, culprit: str, survivors: Any) -> None:
+    outcome = lab.run(**GRID, noise="distributed")
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert culprit in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
+    for survivor in survivors:
+        assert culprit in lab.wait_for_log(survivor, "ended in step")
+        assert lab.reserved_by_the_living(survivor) == 0
+    lab.stop()
+    assert all(lab.spent(name) == 0 for name in lab.names)
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+def test_nodes_end_a_study_whose_coordinator_fails_before_the_total(lab, action):
+    here = lab(2).start()
+    here.arm("coordinator", f"before-total:{action}")
+    coordinator = here.coordinate(here.study_file(**GRID, noise="distributed"))
+    try:
+        for name in here.names:
+            assert "coordinator" in here.wait_for_log(name, "ended in step", SURVIVE_SECONDS)
+    finally:
+        coordinator.kill()
+        coordinator.communicate()
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_a_node_that_is_killed_when_it_holds_its_share_finishes_the_same_attempt(lab):
+    here = lab(2).start()
+    start_again(here, "node-2", "after-ready")
+    first = here.run(**GRID)
+    assert first.code == PeerLost.exit_code, first.error
+    assert here.served["node-2"].process.wait(10) == -signal.SIGKILL
+    start_again(here, "node-2")
+    again = here.run(**GRID)
+    assert again.code == 0 and again.report["replayed"], again.error
+    assert here.run(**GRID).report["estimate"] == again.report["estimate"]
+    here.stop()
+    assert all(here.spent(name) == 1 for name in here.names)
+
+
+# --- known sums -----------------------------------------------------------------------------------
+
+
+def grid_demo(bank, *fields: str, **options: str) -> dict:
+    named = {"edges": "all", "backend": "grid", "epsilon": "1e9", **options}
+    flags = [part for key, value in named.items() for part in (f"--{key}", value)]
+    return result(*bank.options(*fields), "--nodes", "4", *flags)
+
+
+def test_a_demo_over_all_pairs_is_exact(bank):
+    report = grid_demo(bank, "age", "balance")
+    assert report["estimate"] == pytest.approx(bank.exact["kendall_tau"], rel=0, abs=1e-15)
+    assert report["estimate"] == report["exact"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+
+
+def test_all_pairs_with_the_same_job_are_counted_exactly(bank):
+    report = grid_demo(bank, "job", statistic="duplicate_pair_ratio")
+    same = bank.exact["duplicate_pair_ratio"] * bank.pairs
+    assert report["estimate"] * bank.pairs == pytest.approx(round(same), abs=1e-3)
+
+
+@pytest.mark.skipif(not HEART.exists(), reason="the heart data are not at hand")
+def test_kendalls_sum_over_four_hospitals_is_exact(lab):
+    here = lab(4).start(BUDGET)
+    with HEART.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows = [row for row in rows if row["trestbps"].strip() and row["chol"].strip()]
+    for name, site in zip(here.names, sorted({row["site"] for row in rows}), strict=True):
+        lines = [f"{row['trestbps']},{row['chol']}" for row in rows if row["site"] == site]
+        here.table(name).write_text("\n".join(["trestbps,chol", *lines]) + "\n")
+    fields = (
+        FieldText("trestbps", "0", "250", whole=True),
+        FieldText("chol", "0", "700", whole=True),
+    )
+    outcome = here.run(**GRID, epsilon="1e12", columns=["trestbps", "chol"], fields=fields)
+    assert outcome.code == 0, outcome.error
+    assert round(outcome.report["estimate"] * outcome.report["edges"]) == 24_267

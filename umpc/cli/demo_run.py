@@ -1,0 +1,167 @@
+"""The demo's run: a table split over sites, and one study between real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
+from umpc.cli.settings_help import settings_of
+from umpc.errors import StudyError
+from umpc.protocols.registry import chosen_protocol
+from umpc.study.settings import keys_of
+
+if TYPE_CHECKING:
+    from umpc.cli.deployment import Deployment, Served, Start
+    from umpc.cli.table import DemoTable
+    from umpc.coordinator.studyfile import StudyFile
+    from umpc.study.document import Study
+    from umpc.study.report import Report
+
+DELTA = Fraction(1, 1000)
+"""The δ that the demo's sites allow beside the study's: finite bits of noise take some of it."""
+NOWHERE = "127.0.0.1:1"
+"""The address of a process that is not started yet."""
+
+
+def run_demo(
+    folder: Path, table: DemoTable, options: DemoOptions, popen: Start
+) -> tuple[Report, dict[str, float | None]]:
+    """The study over real processes. Returns: its report, and the exact values.
+
+    Args: popen: starts a process.
+    """
+    from umpc.cli.deployment import Deployment, ended_with_us
+    from umpc.cli.table import exact_values, pooled
+
+    deployment = Deployment(folder, popen=popen)
+    paths = table.split(folder, options.nodes)
+    with ended_with_us(deployment.processes):
+        file = _write_study(folder, table, options, [path.stem for path in paths])
+        study = file.study("coordinator")  # refused before any process starts
+        _start(deployment, study, paths)
+        _write_addresses(file.path, deployment.wait_until_ready())
+        report = _coordinate(file.path, deployment)
+    return report, exact_values(study, pooled(study, paths), report)
+
+
+def _write_study(
+    folder: Path, table: DemoTable, options: DemoOptions, nodes: Sequence[str]
+) -> StudyFile:
+    """study.toml, for processes that are not started yet."""
+    from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
+
+    described = table.describe()
+    for each in described:
+        _tell(str(each))
+    fields = [each.field for each in described]
+    settings = _checked_settings(options)
+    entries = {
+        "name": "demo",
+        "protocol": options.protocol,
+        "epsilon": options.epsilon,
+        "identity": "coordinator",
+        "statistic": options.statistic,
+        "columns": [field.name for field in fields if not field.public],
+        "parameters": dict(named_value("--parameter", text) for text in options.parameters),
+        "max_colluding": options.max_colluding,
+        "adversary": options.adversary,
+        "fields": [field_entry(field) for field in fields],
+        "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
+        **settings,
+        **_helpers(options.protocol, settings),
+    }
+    return load_study_file(write_study_file(folder, entries))
+
+
+def _checked_settings(options: DemoOptions) -> dict[str, Any]:
+    """The settings as a study file has them. Raises: StudyError for one of another protocol."""
+    protocol = chosen_protocol(options.protocol, options.settings)
+    known = [each.key for each in settings_of(protocol)]
+    for key in options.settings:
+        if key not in known:
+            shown = ", ".join(flag_of(each) for each in known if each not in PARTICIPANTS)
+            raise StudyError(
+                f"{flag_of(key)} is not a setting of --protocol {protocol.name}, which has "
+                f"{shown}; leave it out"
+            )
+    settings = dict(options.settings)
+    if "bins" in settings:
+        settings["bins"] = dict(map(_bins, settings["bins"]))
+    return settings
+
+
+def _bins(text: str) -> tuple[str, int | list[str]]:
+    """A field's number of bins, or its cut points."""
+    field, value = named_value("--bins", text)
+    if value.isascii() and value.isdigit():
+        return field, int(value)
+    return field, [cut.strip() for cut in value.split(",")]
+
+
+def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The dealer or the shufflers that the study needs."""
+    known = keys_of(chosen_protocol(protocol, settings).settings)
+    found: dict[str, Any] = {}
+    if "dealer" in known and settings.get("preprocessing") != "none":
+        found["dealer"] = {"name": "dealer", "address": NOWHERE}
+    if "shufflers" in known:
+        names = ("shuffler-1", "shuffler-2")
+        found["shufflers"] = [{"name": name, "address": NOWHERE} for name in names]
+    return found
+
+
+def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
+    """Start all processes but the coordinator."""
+    from umpc.cli.deployment import rules_for
+
+    beside = ""
+    if study.shufflers:
+        beside = "two shufflers and "
+    elif study.dealer:
+        beside = "a dealer and "
+    _tell(f"starting {beside}{len(paths)} node{'s' if len(paths) > 1 else ''}")
+    if study.dealer:
+        deployment.start_dealer()
+    for shuffler in study.shufflers:
+        deployment.start_shuffler(shuffler.name)
+    rules = rules_for(study)
+    epsilon = str(study.exact_epsilon)
+    delta = str(study.exact_delta + DELTA)
+    for path in paths:
+        deployment.start_node(path.stem, path, epsilon, more=rules, delta=delta)
+
+
+def _write_addresses(file: Path, served: dict[str, Served]) -> None:
+    """Write the participants' addresses into the study: they exist only now."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("address = "):
+            name = json.loads(lines[number - 1].removeprefix("name = "))
+            lines[number] = f"address = {json.dumps(served[name].address)}"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _coordinate(file: Path, deployment: Deployment) -> Report:
+    """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
+    from umpc.cli.deployment import UMPC
+    from umpc.study.report import Report
+
+    command = [*UMPC, "study", "run", str(file), "--format", "json"]
+    coordinator = deployment.popen(command, stdout=subprocess.PIPE)
+    deployment.processes.append(coordinator)
+    output = coordinator.stdout.read() if coordinator.stdout else b""
+    if coordinator.wait() != 0:
+        sys.exit(coordinator.returncode)
+    return Report.from_dict(json.loads(output))
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

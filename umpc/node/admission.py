@@ -1,0 +1,112 @@
+"""The admission of a study: the site's rules as they are now, the approval, and the records.
+
+The file of rules is read again at every proposal. All other settings count as they were when the
+node started.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+from umpc.node.approvals import Approvals
+from umpc.node.config import NodeConfig, load_node_config
+from umpc.node.field_sets import FieldSets, field_sets_beside
+from umpc.node.policy import Policy
+from umpc.node.records import Records, load_records
+from umpc.study.document import Study
+
+log = logging.getLogger("umpc.node")
+
+SETTLE_SECONDS = 0.1
+"""Time between two readings of a changed configuration.
+
+The node reads until two of them agree, because an editor may write in pieces.
+"""
+
+
+class Admission:
+    """Whether a site takes part in a study.
+
+    Args:
+        config: the configuration at the node's start.
+        name: the node's name.
+        read: reads the configuration again.
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        name: str,
+        approvals: Approvals,
+        read: Callable[[Path], NodeConfig] = load_node_config,
+    ):
+        self.config = config
+        self.name = name
+        self.approvals = approvals
+        self.field_sets = FieldSets(field_sets_beside(config.ledger))
+        self._read_again = read
+        self._read = config
+
+    def admit(self, study: Study) -> None:
+        """Check all rules that need no data, and the approval.
+
+        Raises: PolicyRefused, ApprovalPending.
+        """
+        self._permitting(study)
+
+    def load(self, study: Study) -> Records:
+        """Return the records of a study that was admitted, and whose ε is reserved.
+
+        The node tells the values to nobody but the administrator, in the log.
+        Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
+        """
+        self.field_sets.count(study, self.name)
+        fields = [field.schema() for field in study.fields]
+        records = load_records(self.config.source, fields, node=self.name)
+        self.policy().check_records(records.count, self.name)
+        for misfit in records.misfits:
+            log.warning("for the administrator only: study %r, %s", study.name, misfit)
+        return records
+
+    def permit(self, study: Study, records: int) -> None:
+        """Check the rules once more, for a study whose records were read before.
+
+        Raises: PolicyRefused, ApprovalPending.
+        """
+        self._permitting(study).check_records(records, self.name)
+
+    def permit_delta(self, delta: Fraction) -> None:
+        """Check the δ of a release, which is known as soon as all numbers of records are.
+
+        Raises: PolicyRefused.
+        """
+        self.policy().check_delta(delta, self.name)
+
+    def _permitting(self, study: Study) -> Policy:
+        """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
+        policy = self.policy()
+        policy.check(study, self.name)
+        self.approvals.require(study, self.name, approval=policy.approval)
+        return policy
+
+    def policy(self) -> Policy:
+        """Return the rules that the configuration has now.
+
+        All other settings count as they were at the start.
+        """
+        before = read = self._read
+        while (now := self._read_again(self.config.file)) != read:
+            read = now
+            time.sleep(SETTLE_SECONDS)
+        if now != before:
+            self._read = now
+            log.info("%s changed; its [policy] counts from now on", now.file)
+            if stale := self.config.needs_restart(now):
+                log.warning(
+                    "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
+                )
+        return now.policy

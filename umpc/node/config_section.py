@@ -1,0 +1,250 @@
+"""One table of a node's configuration file: each value is checked as it is read."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import fields
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from umpc.errors import ConfigError
+from umpc.node.policy import Policy
+from umpc.node.records import TableSource
+from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
+from umpc.node.table.plain_text import is_encoding
+
+KEYS = {
+    "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "policy"),
+    "data": (
+        *("path", "delimiter", "missing", "clip", "name"),
+        *("encoding", "decimal", "thousands"),
+    ),
+    "budget": ("epsilon", "delta", "anchor", "hold_hours"),
+    "prepare": ("most", "hours"),
+    "policy": tuple(field.name for field in fields(Policy)),
+}
+"""Section → its keys."""
+IDENTITY_FILES = ("ca.pem", "cert.pem", "key.pem")
+EPSILON = r"[0-9]{1,30}(\.[0-9]{1,30}|/[0-9]{1,30})?"
+MOST_DIGITS = 30
+ZERO_BELOW = r".*/0+"
+"""A fraction whose denominator is 0."""
+DELTA = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}"
+
+
+class Section:
+    """One table of the file. Args: name: its name in the file, "" for the top.
+
+    Each method returns one checked value, or raises a ConfigError that says what was expected and
+    what came.
+    """
+
+    def __init__(self, file: Path, name: str, values: dict[str, Any]):
+        self.file = file
+        self.name = name
+        self.values = values
+        for key in values:
+            if key not in KEYS[name]:
+                close = difflib.get_close_matches(key, KEYS[name], n=1, cutoff=0.5)
+                known = f"known are {', '.join(KEYS[name])}."
+                hint = f"did you mean {close[0]!r}?" if close else known
+                raise ConfigError(
+                    f"{file}: unknown key {self._key(key)!r}; {hint} Correct or remove it"
+                )
+
+    def section(self, name: str, *, optional: bool = False) -> Section:
+        """Return a table of this one. An optional one that is missing is empty."""
+        default: dict[str, Any] | None = {} if optional else None
+        return Section(self.file, name, self._typed(name, dict, f"a section [{name}]", default))
+
+    def texts(self, key: str, pattern: str, expected: str) -> frozenset[str] | None:
+        """Return a list of texts, or None if the key is missing."""
+        if key not in self.values:
+            return None
+        texts: list[Any] = self._typed(key, list, expected)
+        if not all(isinstance(text, str) and re.fullmatch(pattern, text) for text in texts):
+            raise self._wrong(key, expected, texts)
+        return frozenset(texts)
+
+    def count(self, key: str, default: int = 0) -> int:
+        """Return a whole number, 0 or more."""
+        expected = "a whole number, 0 or more"
+        value: int = self._typed(key, int, expected, default)
+        if isinstance(value, bool) or value < 0:
+            raise self._wrong(key, expected, value)
+        return value
+
+    def hours(self, key: str, default: float) -> float:
+        """Return a number of hours, in seconds. Args: default: in seconds."""
+        expected = "hours, a number above 0 and at most 168"
+        value: int | Decimal = self._typed(key, (int, Decimal), expected, Decimal(default) / 3600)
+        if isinstance(value, bool) or not Decimal(value).is_finite() or not 0 < value <= 168:
+            raise self._wrong(key, expected, value)
+        return float(value * 3600)
+
+    def text(self, key: str, pattern: str, expected: str, default: str | None = None) -> str:
+        """Return a text that matches the pattern."""
+        value: str = self._typed(key, str, expected, default)
+        if not re.fullmatch(pattern, value):
+            raise self._wrong(key, expected, value)
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Return true or false; false if the key is missing."""
+        value: bool = self._typed(key, bool, "true or false", False)
+        return value
+
+    def always_clips(self) -> None:
+        """Accept the former key `clip` only where it says what every node does now."""
+        if "clip" in self.values and not self.flag("clip"):
+            raise ConfigError(
+                f"{self.file}: key {self._key('clip')!r}: true was expected, and false came. A "
+                "node no longer refuses a study because values do not fit: a refusal would tell "
+                "the coordinator about them. It clips them and says so in its log. Correct the "
+                "file: remove the key"
+            )
+
+    def existing(self, key: str) -> Path:
+        """Return the path of a file that exists."""
+        path = self._path(key, "the path of a file")
+        if not path.is_file():
+            raise self._wrong(key, "an existing file", str(path))
+        return path
+
+    def identity(self) -> Path:
+        """Return the folder with the node's certificate and key."""
+        folder = self._path("identity", "the path of a folder")
+        absent = [name for name in IDENTITY_FILES if not (folder / name).is_file()]
+        if absent:
+            raise self._wrong(
+                "identity",
+                f"a folder with {', '.join(IDENTITY_FILES)}",
+                f"{folder} without {', '.join(absent)}",
+            )
+        return folder
+
+    def ledger(self, default: str) -> Path:
+        """Return the path of the ledger, in a folder that exists."""
+        path = self._path("ledger", "the path of the ledger's file", default)
+        if not path.parent.is_dir() or path.is_dir():
+            raise self._wrong("ledger", "a file in an existing folder", str(path))
+        return path
+
+    def listen(self) -> str:
+        """Return the address at which the node listens, "host:port"."""
+        expected = 'host:port with a port from 0 to 65535, like "127.0.0.1:0"'
+        value = self.text(
+            "listen", r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}", expected, "127.0.0.1:0"
+        )
+        if int(value.rpartition(":")[2]) > 65535:
+            raise self._wrong("listen", expected, value)
+        return value
+
+    def delimiter(self) -> str | None:
+        """Return the table's delimiter, or None if the key is missing."""
+        if "delimiter" not in self.values:
+            return None
+        return self.text(
+            "delimiter",
+            r"[^\"\r\n\x00A-Za-z0-9.+-]",
+            "one character that occurs in no number, like ';'",
+        )
+
+    def missing(self) -> tuple[str, ...]:
+        """Return the words that stand for a missing value."""
+        expected = 'a list of texts, like ["", "NA"]'
+        words = self._typed("missing", list, expected, list(TableSource.missing))
+        if not all(isinstance(word, str) for word in words):
+            raise self._wrong("missing", expected, words)
+        return tuple(words)
+
+    def encoding(self) -> str:
+        """Return the encoding of a CSV file."""
+        expected = 'the name of a text encoding, like "utf-8", "latin-1" or "cp1252"'
+        name = self.text("encoding", r"[^\x00]+", expected, TableSource.encoding)
+        if not is_encoding(name):
+            raise self._wrong("encoding", expected, name)
+        return name
+
+    def numbers(self) -> NumberFormat:
+        """Return how the table writes numbers."""
+        decimal = self._mark("decimal", DECIMAL_MARKS, NumberFormat.decimal)
+        thousands = self._mark("thousands", ("", *THOUSANDS_MARKS), NumberFormat.thousands)
+        if thousands == decimal:
+            raise self._wrong("thousands", "another character than the decimal mark", thousands)
+        return NumberFormat(decimal, thousands)
+
+    def _mark(self, key: str, marks: tuple[str, ...], default: str) -> str:
+        expected = f"one of {', '.join(map(repr, marks))}"
+        mark: str = self._typed(key, str, expected, default)
+        if mark not in marks:
+            raise self._wrong(key, expected, mark)
+        return mark
+
+    def epsilon(self, key: str) -> Fraction:
+        """Return an ε, exact: the file's digits and never a double."""
+        expected = 'a number above 0 with at most 30 digits, like 5, 0.5 or "1/3"'
+        value = self._typed(key, (int, Decimal, str), expected)
+        written = str(value)
+        if isinstance(value, Decimal) and abs(value.adjusted()) < 60:
+            written = f"{value:f}"
+        if not re.fullmatch(EPSILON, written) or re.fullmatch(ZERO_BELOW, written):
+            raise self._wrong(key, expected, value)
+        epsilon = Fraction(written)
+        if epsilon <= 0:
+            raise self._wrong(key, expected, value)
+        return epsilon
+
+    def delta(self, key: str) -> Fraction:
+        """Return a δ, exact as ε. With 0, no study may cost any δ."""
+        expected = (
+            "a number from 0 to below 1 with at most 30 digits, "
+            'like "1e-9", 0.000001 or "1/1000000"'
+        )
+        value = self._typed(key, (int, Decimal, str), expected, "1e-9")
+        written = str(value)
+        is_number = re.fullmatch(DELTA, written) and not re.fullmatch(ZERO_BELOW, written)
+        if isinstance(value, bool) or not is_number:
+            raise self._wrong(key, expected, value)
+        delta = Fraction(written)
+        if delta >= 1 or delta.denominator > 10**MOST_DIGITS:
+            raise self._wrong(key, expected, value)
+        return delta
+
+    def anchor(self) -> Path | None:
+        """Return the path of the ledger's anchor, or None if the key is missing."""
+        if "anchor" not in self.values:
+            return None
+        path = self._path("anchor", "the path of the ledger's anchor")
+        if not path.parent.is_dir() or path.is_dir():
+            raise self._wrong("anchor", "a file in an existing folder", str(path))
+        return path
+
+    def _path(self, key: str, expected: str, default: str | None = None) -> Path:
+        return (self.file.parent / self.text(key, r"[^\x00]+", expected, default)).resolve()
+
+    def _typed(
+        self, key: str, types: type | tuple[type, ...], expected: str, default: object = None
+    ) -> Any:
+        """Return the key's value, which is of one of these types."""
+        value = self.values.get(key, default)
+        if value is None:
+            raise ConfigError(
+                f"{self.file}: key {self._key(key)!r} is missing; {expected} was expected. Add it"
+            )
+        if not isinstance(value, types):
+            raise self._wrong(key, expected, value)
+        return value
+
+    def _wrong(self, key: str, expected: str, came: object) -> ConfigError:
+        shown = str(came) if isinstance(came, Decimal) else repr(came)
+        return ConfigError(
+            f"{self.file}: key {self._key(key)!r}: {expected} was expected, and {shown} came. "
+            "Correct it there"
+        )
+
+    def _key(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key

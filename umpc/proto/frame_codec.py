@@ -1,0 +1,80 @@
+"""Conversion of frames, and of the bytes that were sent in each step.
+
+Every `decode_…` raises EncodingError, which says what was expected and what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import cast
+
+from umpc.errors import EncodingError
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.study import messages as m
+from umpc.study.frames import MAX_PAYLOAD, STEPS, Frame
+
+MAX_DEGREE = 8
+MAX_SENT = 256
+"""The largest number of rounds for which a node reports its bytes."""
+STEP_NAMES: dict[int, str] = {number: name for name, number in STEPS.items()}
+_NUMBERS = cast("dict[str, pb.Step]", STEPS)  # the generated types tell an enum from an int
+
+
+def encode_frame(frame: Frame) -> pb.Frame:
+    return pb.Frame(
+        step=_NUMBERS[frame.step],
+        round=frame.round,
+        owners=frame.owners,
+        chunk=frame.chunk,
+        count=frame.count,
+        width=frame.width,
+        payload=frame.payload,
+    )
+
+
+def decode_frame(frame: pb.Frame) -> Frame:
+    if frame.step not in STEP_NAMES:
+        raise EncodingError(f"a frame of an unknown step {frame.step} came")
+    if len(frame.payload) > MAX_PAYLOAD:
+        raise EncodingError(
+            f"a frame carries at most {MAX_PAYLOAD} bytes, {len(frame.payload)} came"
+        )
+    # Masked fields and openings are packed piece by piece. Their readers check the sizes.
+    packed = frame.step in (pb.MASKED_FIELDS, pb.OPEN)
+    if len(frame.payload) != (frame.count * frame.width + 7) // 8 and not packed:
+        raise EncodingError(
+            f"{frame.count} values of {frame.width} bits do not take {len(frame.payload)} bytes"
+        )
+    if len(frame.owners) > MAX_DEGREE:
+        raise EncodingError(
+            f"an edge has at most {MAX_DEGREE} records, {len(frame.owners)} owners came"
+        )
+    owners = tuple(frame.owners)
+    return Frame(
+        STEP_NAMES[frame.step],
+        owners,
+        frame.chunk,
+        frame.count,
+        frame.width,
+        frame.payload,
+        frame.round,
+    )
+
+
+def encode_sent(sent: Iterable[m.StepBytes]) -> list[pb.Sent]:
+    return [pb.Sent(step=_NUMBERS[each.step], round=each.round, bytes=each.bytes) for each in sent]
+
+
+def decode_sent(
+    sent: Sequence[pb.Sent], steps: Collection[str], where: str
+) -> tuple[m.StepBytes, ...]:
+    if len(sent) > MAX_SENT:
+        raise EncodingError(f"a study has at most {MAX_SENT} rounds, bytes of {len(sent)} came")
+    places = [(each.step, each.round) for each in sent]
+    if any(before >= after for before, after in pairwise(places)):
+        raise EncodingError("bytes by round came out of order, or a round twice")
+    unknown = [step for step, _ in places if STEP_NAMES.get(step) not in steps]
+    if unknown:
+        raise EncodingError(f"bytes of step {unknown[0]} came, which is no step {where}")
+    return tuple(m.StepBytes(STEP_NAMES[each.step], each.round, each.bytes) for each in sent)

@@ -1,0 +1,18 @@
+"""The grid: the sum over all sets, from one masked histogram (docs/protocol.md#the-grid).
+
+| file | what it holds |
+|---|---|
+| `protocol.py` | the protocol object; a study chooses it by `backend = "grid"` |
+| `settings.py` | the settings of a study, and their rules |
+| `binding.py` | a study's grid, ring, noise and attempt |
+| `attempt.py` | the facts of one attempt: no edges, one vector of cells |
+| `masked_form.py` | a sum from the total, and what the dealer deals for it |
+| `masks.py` | the masks from their seeds, and the frames of a vector |
+| `dealing.py` | the dealer's part |
+| `node.py` | the node's side |
+| `node_table.py` | a node's table: masked once, then its share from the total |
+| `total.py` | the total, and who signed it |
+| `coordinator.py` | the coordinator's side |
+| `cost.py` | rounds and bytes |
+| `operators/` | a kernel as operators on a table of cells |
+"""

@@ -1,0 +1,117 @@
+"""An attempt over a grid: no edges, one vector of cells, and chunks of dealt numbers.
+
+The committee's coins, the links that they take, zero shares and the ring are those of any attempt
+(`umpc/mpc/attempt.py`). The chunks carry each node's shares of what `masked_form.py` says: of a
+vector for each sum over triples, and last of a number for each sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from umpc.crypto.ring import Ring
+from umpc.crypto.rounds import Message, silence
+from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.chunks import Chunk, ChunkPlan
+from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.protocols.grid.masked_form import VECTORS_FROM, factor_of
+from umpc.protocols.grid.masks import Layout
+from umpc.protocols.grid.operators import Grid
+from umpc.study.document import Study
+from umpc.study.sizes import Member
+from umpc.ustat.hypergraph import Hypergraph
+
+
+@dataclass(frozen=True)
+class DealtPlan:
+    """The plan of a chunk of ring elements, without a round.
+
+    Args: receivers: the parties that get them from the dealer; all others have a seed for them.
+    """
+
+    ring: Ring
+    parties: int
+    receivers: range
+    chunk_edges: int
+
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        return tuple(range(self.parties))
+
+    @property
+    def rounds(self) -> int:
+        return 0
+
+    def dealt_bits(self, party: int) -> int:
+        return self.ring.bits * (party in self.receivers)
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        return silence("open", round)
+
+
+class GridAttempt(SharedAttempt):
+    """Args: grid: the study's operators. The others as of SharedAttempt."""
+
+    def __init__(
+        self,
+        study: Study,
+        members: Sequence[Member],
+        openings: Sequence[bytes],
+        ring: Ring,
+        grid: Grid,
+        coins: Sequence[CoinToss] = (),
+    ):
+        super().__init__(study, members, openings, ring, coins)
+        self.grid = grid
+
+    @property
+    def layout(self) -> Layout:
+        """The frames of a vector of cells."""
+        return Layout(self.ring, self.grid.cells)
+
+    @property
+    def factor(self) -> int:
+        """Shares are of so many times the sums, and noise is added as often."""
+        return factor_of(self.study.degree)
+
+    @cached_property
+    def hypergraph(self) -> Hypergraph:
+        """No edge is evaluated by its owners. The number of edges is that of all sets."""
+        counts = tuple(member.records for member in self.members)
+        return Hypergraph(counts, self.study.degree, self.sizes.edges, {})
+
+    @property
+    def needs_dealer(self) -> bool:
+        return True
+
+    @property
+    def rounds(self) -> int:
+        """Masked histograms and their total; the reveal."""
+        return 2
+
+    @property
+    def vectors(self) -> int:
+        """The number of sums for which shares of a vector are dealt."""
+        return len(self.study.kernels) if self.study.degree >= VECTORS_FROM else 0
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Vector after vector, then the numbers. They belong to no data, so they come before it."""
+        nodes = tuple(range(len(self.members)))
+        number = 0
+        for vector in range(self.vectors):
+            for start, stop in self.layout.ranges:
+                yield Chunk(nodes, number, start, stop, noise=True, sum=vector)
+                number += 1
+        yield Chunk(nodes, number, 0, len(self.study.kernels), noise=True)
+
+    def is_of_vector(self, chunk: Chunk) -> bool:
+        """Whether a chunk is a part of a vector; else it has a number for each sum."""
+        return chunk.number < self.vectors * self.layout.frames
+
+    def plan(self, chunk: Chunk) -> ChunkPlan:
+        nodes = len(self.members)
+        if self.is_of_vector(chunk):
+            return DealtPlan(self.ring, nodes, range(nodes - 1, nodes), self.layout.in_frame)
+        return DealtPlan(self.ring, nodes, range(nodes), chunk.count)

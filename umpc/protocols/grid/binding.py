@@ -1,0 +1,68 @@
+"""A study's grid, ring, noise and attempt. Every process derives them for itself.
+
+*The ring.* Shares are of 2·(S + noise), and of 6·(S + noise) over triples. |S| is at most
+|E|·max|f| in units, and the noise stays within its tail bound but for a probability of 2^-64. The
+ring tells all integers of magnitude up to so many times (|E|·max|f| + tail) apart, so the result
+does not wrap. Everything before the result may wrap: the identities of `masked_form.py` hold modulo
+2^64, hence modulo 2^32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from umpc.crypto.ring import RINGS, Ring
+from umpc.errors import KernelError, RangeError
+from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.masked_form import factor_of
+from umpc.protocols.grid.operators import Grid, compile_grid
+from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD
+from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
+from umpc.study.document import Study
+from umpc.study.sizes import Member, Sizes
+
+
+@lru_cache(maxsize=16)
+def grid_of(study: Study) -> Grid:
+    """The study's operators. Raises: KernelError where a kernel does not factor, RangeError."""
+    label = study.label if study.two_sample else ""
+    try:
+        return compile_grid(study.parsed_kernels, study.schema, label=label)
+    except (KernelError, RangeError) as error:
+        raise type(error)(f"{error.message} ({PAIRS})") from error
+
+
+def ring_of(sizes: Sizes) -> Ring:
+    """The ring of the shares. Raises: RangeError where none is wide enough."""
+    study = sizes.study
+    laws = noise_of_sums(sizes)
+    factor = factor_of(study.degree)
+    bound = factor * max(
+        sizes.edges * kernel.magnitude_units + law.tail_bound()
+        for kernel, law in zip(study.parsed_kernels, laws, strict=True)
+    )
+    for ring in RINGS:
+        if bound < 1 << (ring.bits - 1):
+            return ring
+    raise RangeError(
+        f"{factor} times the sum over all sets, with its noise, may reach 2^{bound.bit_length()}, "
+        f"and the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a "
+        f"coarser resolution, allow a larger epsilon, or {PAIRS_INSTEAD}"
+    )
+
+
+def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> GridAttempt:
+    """The attempt of these members and openings, with a committee's coins if one draws noise.
+
+    Raises: RemoteProtocolError, RangeError, TooFewRecords.
+    """
+    sizes = Sizes.of(study, members)
+    laws = noise_of_sums(sizes)
+    coins = [
+        CoinToss(law.thresholds, law.weights, law.offset)
+        for law in laws
+        if isinstance(law, CommitteeNoise)
+    ]
+    return GridAttempt(study, members, openings, ring_of(sizes), grid_of(study), coins)

@@ -1,0 +1,21 @@
+"""The cost of a grid: a vector of cells up and down for each node, and what U-MPC costs besides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from umpc.mpc.cost import predict
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.total import HISTOGRAM, TOTAL
+from umpc.study.cost import Cost, sent_by_round
+
+
+def cost_of(attempt: GridAttempt) -> Cost:
+    """Rounds and bytes of an attempt, exactly.
+
+    A node's bytes are those of its masked histogram and of the total that it gets.
+    """
+    rest = predict(attempt)
+    layout = attempt.layout
+    vector = {(step, 0): layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
+    return replace(rest, sent=tuple(sent_by_round(vector) for _ in attempt.members))

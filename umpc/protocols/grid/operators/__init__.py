@@ -1,0 +1,57 @@
+"""From kernels to a table of cells, and to every sum as a form of the table.
+
+    grid = compile_grid(kernels, schema, label=…)
+    h = grid.tabulate(columns)                        a node's table; H is the sum of all nodes'
+    2·S = ⟨H, form.apply(H)⟩ − ⟨form.diagonal(), H⟩   modulo 2^64, over pairs
+    S = ⟨form.linear(), H⟩                            over single records
+    6·S = form.value(H) + ⟨form.diagonal(), H⟩        over triples, see `triples.py` for masks
+
+S counts the kernel's units, as everywhere. A table is a histogram, or more: where a kernel
+multiplies values of different records (variance, covariance), a record adds values and not 1, so a
+node takes `tabulate`, and `cell_of` only where `grid.counts` holds.
+
+Two columns of any width have `compile_dyadic(kernels, resolution)` with the same methods.
+
+| file | what it is |
+|---|---|
+| `compiler.py` | kernels to a grid; what is refused |
+| `splitting.py` | a kernel's polynomial as terms of single records' factors and shared bits |
+| `substitution.py` | fields in terms of the axes' numbers |
+| `axis.py` | a number that one record makes, and its places |
+| `layout.py` | the table: axes, features, and the tabulation of records |
+| `intervals.py` | a comparison as an interval of places |
+| `leg.py` | an operator along one axis, in linear time |
+| `factoring.py` | sums of products with few products |
+| `matrix.py` | A·v as products of legs |
+| `symmetry.py` | the proof that A is symmetric |
+| `paths.py` | a kernel of three records as terms with one record in the middle |
+| `triples.py` | a sum over triples as a form of the table |
+| `dense.py` | a small table's matrix entry by entry, for kernels that do not factor |
+| `dyadic.py` | sign products of two wide columns at a resolution |
+| `cuts.py` | public cut points of a field |
+| `limits.py` | sizes that are refused, and what to coarsen |
+| `form.py` | a released sum as a form of the table |
+"""
+
+from umpc.protocols.grid.operators.axis import Axis
+from umpc.protocols.grid.operators.compiler import Grid, compile_grid
+from umpc.protocols.grid.operators.dyadic import (
+    DyadicGrid,
+    compile_dyadic,
+    ties_of_uniform_columns,
+)
+from umpc.protocols.grid.operators.form import Form
+from umpc.protocols.grid.operators.limits import MAX_CELLS
+from umpc.protocols.grid.operators.triples import TripleForm
+
+__all__ = [
+    "MAX_CELLS",
+    "Axis",
+    "DyadicGrid",
+    "Form",
+    "Grid",
+    "TripleForm",
+    "compile_dyadic",
+    "compile_grid",
+    "ties_of_uniform_columns",
+]

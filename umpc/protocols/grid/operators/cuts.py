@@ -1,0 +1,109 @@
+"""Public cut points: a field's value becomes the number of cut points that it reaches.
+
+Only the order of such a field's values between records counts then, and values between the same cut
+points are ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+
+from umpc.errors import KernelError, RangeError
+from umpc.protocols.arrays import Integers
+from umpc.protocols.grid.operators.splitting import fields_of
+from umpc.ustat import logic
+from umpc.ustat.clear import Columns
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, Polynomial
+from umpc.ustat.schema import FieldSchema, Schema
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The cut points of some fields, in the fields' own numbers.
+
+    Raises: UnknownField, RangeError where they do not fit a field.
+    """
+
+    schema: Schema
+    points: Mapping[str, Sequence[Fraction]]
+
+    def __post_init__(self) -> None:
+        for name, points in self.points.items():
+            field = self.schema[name]
+            rising = all(low < high for low, high in pairwise(points))
+            inside = all(field.lower < point <= field.upper for point in points)
+            if field.categories or not points or not rising or not inside:
+                raise RangeError(
+                    f"field {name!r}: cut points are rising numbers above {field.lower} and up to "
+                    f"{field.upper} of a field without categories; got "
+                    f"{', '.join(map(str, points[:5])) or 'none'}"
+                )
+
+    @cached_property
+    def coarse(self) -> Schema:
+        """The schema of the cut fields: numbers from 0 to the number of cut points."""
+        return Schema(self._coarse(field) for field in self.schema)
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """The kernel over the cut fields, in the same units.
+
+        Raises: KernelError where it uses more of a cut field than its order among records.
+        """
+        for name in sorted(self.points):
+            if uses_more_than_order(kernel.polynomial, name):
+                raise KernelError(
+                    f"field {name!r} has cut points, so the kernel may only compare it between "
+                    f"records, as in a.{name} < b.{name}; it does more; give no cut points"
+                )
+        return Kernel(kernel.expression, self.coarse, kernel.degree, kernel.symmetric)
+
+    def apply(self, columns: Columns) -> Columns:
+        """The columns with cut fields as numbers of cut points."""
+        cut = {name: self._numbers(columns[name], name) for name in self.points if name in columns}
+        return {**columns, **cut}
+
+    def _coarse(self, field: FieldSchema) -> FieldSchema:
+        if field.name not in self.points:
+            return field
+        last = Fraction(len(self.points[field.name]))
+        return FieldSchema(field.name, Fraction(0), last, Fraction(1))
+
+    def _numbers(self, column: Integers, name: str) -> Integers:
+        resolution = self.schema[name].resolution
+        steps = np.array([ceil(point / resolution) for point in self.points[name]], dtype=np.int64)
+        return np.searchsorted(steps, column, side="right").astype(np.int64)
+
+
+def uses_more_than_order(polynomial: Polynomial, name: str) -> bool:
+    """Whether a value depends on more of a field than its order between two records."""
+    return any(
+        _beyond_order(factor, name) for monomial, _ in polynomial.terms for factor, _ in monomial
+    )
+
+
+def _beyond_order(factor: Atom, name: str) -> bool:
+    if isinstance(factor, FieldAtom):
+        return factor.name == name
+    forms = [factor.form] if isinstance(factor, BitAtom) else logic.forms(factor.function)
+    return any(name in fields_of(form) and not _is_difference(form) for form in forms)
+
+
+def _is_difference(form: Polynomial) -> bool:
+    """Whether it is a field's value in one record minus its value in another."""
+    factors = [monomial[0] for monomial, _ in form.terms if len(monomial) == 1]
+    names = {factor.name for factor, power in factors if isinstance(factor, FieldAtom)}
+    return (
+        len(form.terms) == len(factors) == 2
+        and len(names) == 1
+        and len({factor.records for factor, _ in factors}) == 2
+        and all(isinstance(f, FieldAtom) and power == 1 for f, power in factors)
+        and sum(coefficient for _, coefficient in form.terms) == 0
+    )

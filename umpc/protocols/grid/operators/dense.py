@@ -1,0 +1,94 @@
+"""A kernel that is no sum of products over axes: its matrix, block by block, for small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from umpc.errors import LocalProtocolError
+from umpc.protocols.arrays import Integers, Words
+from umpc.protocols.grid.operators.axis import field_axis
+from umpc.protocols.grid.operators.layout import Layout
+from umpc.protocols.grid.operators.leg import to_words
+from umpc.ustat.clear import Columns, evaluate_exact
+from umpc.ustat.kernel import Kernel
+
+MAX_DENSE_CELLS = 1 << 15
+"""The most cells of a table whose matrix is computed entry by entry."""
+BLOCK = 1 << 19
+"""Entries of the matrix that are computed at once; each takes some 8-byte numbers."""
+
+
+@dataclass(frozen=True)
+class DenseForm:
+    """A sum over pairs, its matrix the kernel at all pairs of cells.
+
+    Args: layout: a histogram over fields. label: the field of two classes, or empty.
+    """
+
+    layout: Layout
+    kernel: Kernel
+    label: str
+    degree = 2
+    multiple = 2
+
+    @property
+    def magnitude(self) -> int:
+        return self.kernel.magnitude_units
+
+    @property
+    def cost(self) -> int:
+        return self.layout.cells**2
+
+    def apply(self, vector: Words) -> Words:
+        cells = self.layout.cells
+        target = np.empty(cells, dtype=np.uint64)
+        columns = self._columns(0, cells)
+        rows = max(1, BLOCK // cells)
+        for start in range(0, cells, rows):
+            stop = min(start + rows, cells)
+            here = {name: column[:, None] for name, column in self._columns(start, stop).items()}
+            shape = (stop - start, cells)
+            target[start:stop] = to_words(self._entries(here, columns, shape)) @ vector
+        return target
+
+    def diagonal(self) -> Words:
+        columns = self._columns(0, self.layout.cells)
+        return to_words(self._entries(columns, columns, (self.layout.cells,)))
+
+    def linear(self) -> Words:
+        raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
+
+    def _columns(self, start: int, stop: int) -> Columns:
+        """The fields' values at these cells."""
+        places = np.unravel_index(np.arange(start, stop), self.layout.shape[1:])
+        return {
+            axis.name: axis.low + place.astype(np.int64)
+            for axis, place in zip(self.layout.axes, places, strict=True)
+        }
+
+    def _entries(self, first: Columns, second: Columns, shape: tuple[int, ...]) -> Integers:
+        """The kernel at these pairs of cells, in units; 0 within a class."""
+        forward = self._values(first, second, shape)
+        if not self.label:
+            return forward
+        upper = self.kernel.schema[self.label].upper_units
+        in_second = [columns[self.label] == upper for columns in (first, second)]
+        backward = self._values(second, first, shape)
+        across = np.where(in_second[1], forward, backward)
+        return np.where(in_second[0] != in_second[1], across, 0)
+
+    def _values(self, first: Columns, second: Columns, shape: tuple[int, ...]) -> Integers:
+        kernel = self.kernel
+        value = evaluate_exact(kernel.expression, kernel.schema, (first, second))
+        units = np.asarray(value.rescaled(kernel.unit)).astype(np.int64)
+        return np.ascontiguousarray(np.broadcast_to(units, shape))
+
+
+def dense_layout(kernels: Sequence[Kernel], label: str) -> Layout:
+    """The histogram over every field that a kernel uses. Raises: UnknownField."""
+    names = {name for kernel in kernels for name in kernel.fields} | ({label} - {""})
+    axes = [field_axis(name, kernels[0].schema) for name in sorted(names)]
+    return Layout(tuple(sorted(axes, key=lambda axis: axis.size)), ((),))

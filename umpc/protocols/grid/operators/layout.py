@@ -1,0 +1,144 @@
+"""The layout of a grid's table: its axes, and the features that a record adds at its place.
+
+An axis is needed where records are compared. A factor of one record that no axis decides is a
+*feature*: the record adds the feature's value, where otherwise it adds 1. A covariance so needs
+four numbers (1, x, y and x·y) and no cell per value. The table has one block of cells for each
+feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from umpc.errors import LocalProtocolError
+from umpc.protocols.arrays import Integers, Words
+from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
+from umpc.protocols.grid.operators.splitting import fields_in
+from umpc.ustat.clear import Columns
+from umpc.ustat.local import evaluate_local
+from umpc.ustat.normal_form import Atom, Monomial, Polynomial
+from umpc.ustat.schema import Schema
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A record's own factors: the feature, and for each axis the factors that it decides."""
+
+    feature: int
+    weights: tuple[Monomial, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The axes and features of a table of len(features) · Π sizes cells."""
+
+    axes: tuple[Axis, ...]
+    features: tuple[Monomial, ...]
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """(features, size of the first axis, …)"""
+        return (len(self.features), *(axis.size for axis in self.axes))
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return prod(self.shape)
+
+    @property
+    def counts(self) -> bool:
+        """Whether a record adds 1 to one cell and nothing else: the table is a histogram."""
+        return self.features == ((),)
+
+    def place(self, local: Monomial) -> Placed:
+        """The feature and the weights of a record's own factors."""
+        feature, weights = divide(local, self.axes)
+        return Placed(self.features.index(feature), weights)
+
+    def weight(self, axis: int, factors: Monomial) -> Integers:
+        """(size,) int64: the product of factors that an axis decides, at each of its places."""
+        one = self.axes[axis]
+        columns = {one.name: one.values}
+        return evaluate_local(Polynomial(((factors, Fraction(1)),)), {0: columns}, one.size)
+
+    def cell_of(self, columns: Columns) -> Integers:
+        """(records,) int64: every record's cell, without the feature."""
+        count = max((len(column) for column in columns.values()), default=0)
+        cell = np.zeros(count, dtype=np.int64)
+        for axis in self.axes:
+            place = axis.place_of(columns, count)
+            if count and (place.min() < 0 or place.max() >= axis.size):
+                raise LocalProtocolError(
+                    f"a record's value of {axis.text} is outside the bounds; values are clipped "
+                    f"before they are tabulated"
+                )
+            cell *= axis.size
+            cell += place
+        return cell
+
+    def tabulate(self, columns: Columns) -> Words:
+        """(cells,) uint64: the sum of all records' features, each at its record's cell."""
+        cell = self.cell_of(columns)
+        table = np.zeros((len(self.features), prod(self.shape[1:])), dtype=np.uint64)
+        for row, feature in zip(table, self.features, strict=True):
+            if feature == ():
+                np.add.at(row, cell, np.uint64(1))
+                continue
+            value = Polynomial(((feature, Fraction(1)),))
+            np.add.at(row, cell, evaluate_local(value, {0: columns}, len(cell)).view(np.uint64))
+        return table.reshape(-1)
+
+
+def lay_out(locals_: Iterable[Monomial], axes: Sequence[Axis], schema: Schema) -> Layout:
+    """The table with the fewest cells for these factors of single records.
+
+    A field gets an axis of its own where that takes no more cells than its features.
+    """
+    factors = sorted(set(locals_), key=_order)
+    best = _layout(factors, axes)
+    improved = True
+    while improved:
+        improved = False
+        for name in sorted({name for feature in best.features for name in _names(feature)}):
+            other = _layout(factors, [*_without_one(best.axes), field_axis(name, schema)])
+            if other.cells <= best.cells:
+                best, improved = other, True
+                break
+    return best
+
+
+def divide(local: Monomial, axes: Sequence[Axis]) -> tuple[Monomial, tuple[Monomial, ...]]:
+    """A record's own factors, as those that no axis decides and those that each axis decides."""
+    rest: list[tuple[Atom, int]] = []
+    decided: list[list[tuple[Atom, int]]] = [[] for _ in axes]
+    for factor, power in local:
+        names = fields_in(factor)
+        owner = next((k for k, axis in enumerate(axes) if names <= {axis.name}), None)
+        (rest if owner is None else decided[owner]).append((factor, power))
+    return tuple(rest), tuple(map(tuple, decided))
+
+
+def _layout(factors: Sequence[Monomial], axes: Sequence[Axis]) -> Layout:
+    found = {divide(local, axes)[0] for local in factors}
+    # the widest axis is the last: then most work is on neighbouring cells
+    ordered = sorted(axes, key=lambda axis: axis.size)
+    return Layout(tuple(ordered) or (ONE,), tuple(sorted(found, key=_order)) or ((),))
+
+
+def _without_one(axes: Sequence[Axis]) -> list[Axis]:
+    return [axis for axis in axes if axis != ONE]
+
+
+def _names(monomial: Monomial) -> Iterator[str]:
+    for factor, _ in monomial:
+        yield from fields_in(factor)
+
+
+def _order(monomial: Monomial) -> tuple[object, ...]:
+    return tuple((factor.order, power) for factor, power in monomial)

@@ -1,0 +1,189 @@
+"""A·v for the matrix A of terms over two records, as sums of products of legs; A is not written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from umpc.protocols.arrays import Words
+from umpc.protocols.grid.operators.axis import Axis
+from umpc.protocols.grid.operators.factoring import Combination, grouped
+from umpc.protocols.grid.operators.intervals import DoesNotFactor, Link, intersection, link_of
+from umpc.protocols.grid.operators.layout import Layout, Placed
+from umpc.protocols.grid.operators.leg import Leg, Piece, to_words
+from umpc.ustat.normal_form import BitAtom, Monomial
+
+
+class Entry(NamedTuple):
+    """coefficient · own(output's record) · own(input's record) · Π bits."""
+
+    coefficient: int
+    output: Monomial
+    input: Monomial
+    bits: frozenset[BitAtom]
+
+
+class _Key(NamedTuple):
+    """An operator from one axis to another: its comparisons, and the weights on both sides."""
+
+    links: frozenset[Link]
+    outer: Monomial
+    inner: Monomial
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A product of legs between two blocks. order[k]: the input axis of output axis k."""
+
+    output: int
+    input: int
+    order: tuple[int, ...]
+    legs: tuple[Leg, ...]
+
+
+class Matrix:
+    """The matrix Σ entries over the cells of a layout, between two of an edge's records.
+
+    Args: output, input: the numbers of the records in the entries' bits.
+    Raises: DoesNotFactor.
+    """
+
+    def __init__(self, layout: Layout, entries: Iterable[Entry], output: int = 0, input: int = 1):
+        self.layout = layout
+        blocks: dict[tuple[int, int, tuple[int, ...]], list[tuple[int, tuple[int, ...]]]] = {}
+        keys: dict[_Key, int] = {}
+        for entry in entries:
+            left, right = layout.place(entry.output), layout.place(entry.input)
+            links = [link_of(bit, output, input) for bit in entry.bits]
+            order, parts = _along_axes(layout.axes, links, left, right)
+            numbers = tuple(keys.setdefault(part, len(keys)) for part in parts)
+            block = (left.feature, right.feature, order)
+            blocks.setdefault(block, []).append((entry.coefficient, numbers))
+        self._known = list(keys)
+        self.chains = tuple(
+            _Chain(*block, self._legs(block[2], product))
+            for block, terms in blocks.items()
+            for product in grouped(terms, len(layout.axes))
+        )
+
+    @property
+    def cost(self) -> int:
+        """The ring operations of one product A·v, about."""
+        block = prod(self.layout.shape[1:])
+        return block * sum(1 + sum(leg.cost for leg in chain.legs) for chain in self.chains)
+
+    def apply(self, vector: Words) -> Words:
+        """(cells,) uint64 → (cells,) uint64: A·v modulo 2^64. The vector is not changed."""
+        source = vector.reshape(self.layout.shape)
+        blocks: list[Words | None] = [None] * self.layout.shape[0]
+        for chain in self.chains:
+            made = self._chained(chain, source[chain.input])
+            known = blocks[chain.output]
+            if known is None:
+                blocks[chain.output] = made
+            else:
+                known += made
+        if len(blocks) == 1 and blocks[0] is not None:
+            return blocks[0].reshape(-1)
+        target = np.zeros(self.layout.shape, dtype=np.uint64)
+        for row, block in zip(target, blocks, strict=True):
+            if block is not None:
+                row[...] = block
+        return target.reshape(-1)
+
+    def inner(self, left: Sequence[Words], right: Sequence[Words]) -> int:
+        """⟨v, A·w⟩ modulo 2^64 for products of vectors, in time linear in the axes' sizes.
+
+        Args: left, right: the factors of v and w: (features,), then (size,) for each axis.
+        """
+        total = 0
+        for chain in self.chains:
+            product = int(left[0][chain.output]) * int(right[0][chain.input])
+            for place, leg in enumerate(chain.legs):
+                image = np.empty((1, leg.outputs, 1), dtype=np.uint64)
+                leg.apply(right[1 + chain.order[place]].reshape(1, -1, 1), image)
+                product *= int(np.dot(left[1 + place], image.reshape(-1)))
+            total += product
+        return total % (1 << 64)
+
+    def _legs(self, order: Sequence[int], product: Sequence[Combination]) -> tuple[Leg, ...]:
+        axes = self.layout.axes
+        legs = []
+        for place, combination in enumerate(product):
+            outer, inner = axes[place], axes[order[place]]
+            pieces = [
+                self._piece(self._known[key], place, order[place], coefficient)
+                for key, coefficient in combination
+            ]
+            legs.append(Leg(pieces, inner.size, outer.size))
+        return tuple(legs)
+
+    def _piece(self, key: _Key, outer: int, inner: int, coefficient: int) -> Piece:
+        axes = self.layout.axes
+        return Piece(
+            coefficient,
+            intersection(key.links, axes[outer], axes[inner]),
+            self._weight(outer, key.outer),
+            self._weight(inner, key.inner),
+        )
+
+    def _weight(self, axis: int, factors: Monomial) -> Words | None:
+        return to_words(self.layout.weight(axis, factors)) if factors else None
+
+    def _chained(self, chain: _Chain, block: Words) -> Words:
+        """One product of legs applied to one block, (sizes…) → (sizes…)."""
+        current = block
+        for place, leg in enumerate(chain.legs):
+            axis = chain.order[place]
+            shape = current.shape
+            target_shape = (*shape[:axis], leg.outputs, *shape[axis + 1 :])
+            if current is block or target_shape != shape:
+                target = np.empty(target_shape, dtype=np.uint64)
+            else:
+                target = current
+            outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
+            leg.apply(
+                current.reshape(outer, leg.inputs, inner), target.reshape(outer, leg.outputs, inner)
+            )
+            current = target
+        if chain.order != tuple(range(len(chain.order))):
+            current = np.ascontiguousarray(current.transpose(chain.order))
+        return current
+
+
+def _along_axes(
+    axes: Sequence[Axis], links: Iterable[Link], left: Placed, right: Placed
+) -> tuple[tuple[int, ...], tuple[_Key, ...]]:
+    """The input axis of each output axis, and the operator between them.
+
+    Raises: DoesNotFactor where one axis is compared with two.
+    """
+    numbers = {axis.form: place for place, axis in enumerate(axes)}
+    pairs: dict[int, int] = {}
+    along: dict[int, list[Link]] = {}
+    for link in links:
+        outer, inner = numbers[link.first], numbers[link.second]
+        if pairs.setdefault(outer, inner) != inner:
+            raise DoesNotFactor
+        along.setdefault(outer, []).append(link)
+    if len(set(pairs.values())) < len(pairs):
+        raise DoesNotFactor
+    free = [place for place in range(len(axes)) if place not in pairs.values()]
+    # an axis that is not compared keeps its place where it can
+    for outer in range(len(axes)):
+        if outer not in pairs and outer in free:
+            pairs[outer] = outer
+            free.remove(outer)
+    for outer in range(len(axes)):
+        if outer not in pairs:
+            pairs[outer] = free.pop()
+    order = tuple(pairs[outer] for outer in range(len(axes)))
+    keys = tuple(
+        _Key(frozenset(along.get(outer, ())), left.weights[outer], right.weights[inner])
+        for outer, inner in enumerate(order)
+    )
+    return order, keys

@@ -1,0 +1,224 @@
+"""A sum over triples whose kernel compares one record with both others, as a form of the table.
+
+With f the kernel, 6·S = C(H) − Q(H) + ⟨diagonal, H⟩ modulo 2^64. C is the sum of f over all ordered
+triples of records, repeated ones included, and Q removes those with two equal records. A path's
+part of C is Σ_cells middle · H · (B₁H) · (B₂H), so C and its gradient take a few products of
+matrices and vectors. For a masked table Ĥ = H + a,
+
+    C(H) − Q(H) = value(Ĥ) − ⟨a, gradient(Ĥ)⟩ + ⟨Ĥ, ∇C(a)⟩ − C(a) − Q(a),
+
+so the dealer deals shares of the vector ∇C(a) and of the scalar −C(a) − Q(a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from umpc.errors import LocalProtocolError
+from umpc.protocols.arrays import Words
+from umpc.protocols.grid.operators.factoring import Combination, grouped
+from umpc.protocols.grid.operators.form import OwnPart
+from umpc.protocols.grid.operators.layout import Layout
+from umpc.protocols.grid.operators.leg import word
+from umpc.protocols.grid.operators.matrix import Entry, Matrix
+from umpc.protocols.grid.operators.paths import Arm, Path, paths_of
+from umpc.protocols.grid.operators.splitting import Term, terms_of, written_out
+from umpc.ustat.local import relabel
+from umpc.ustat.normal_form import BitAtom, Monomial, Polynomial
+
+
+@dataclass(frozen=True)
+class _Arms:
+    """B, from the table to what the middle record compares with, and its transpose."""
+
+    forward: Matrix
+    back: Matrix
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Σ_cells middle · u · (B₁v) · (B₂w) for tables u, v, w.
+
+    Args: middle: the feature of the middle record, and its weights at each cell's place.
+    """
+
+    middle: tuple[tuple[int, Words], ...]
+    first: _Arms
+    second: _Arms
+
+
+@dataclass(frozen=True)
+class TripleForm:
+    """A sum over triples: 6·S = C(H) − Q(H) + ⟨diagonal, H⟩.
+
+    Args:
+        twice: f(r, r, s), with record 0 as r. own: the diagonal.
+    """
+
+    layout: Layout
+    products: tuple[_Product, ...]
+    twice: _Arms
+    own: OwnPart
+    magnitude: int
+    degree = 3
+    multiple = 6
+
+    @property
+    def cost(self) -> int:
+        """The ring operations of one `gradient`, about."""
+        arms = [arm for product in self.products for arm in (product.first, product.second)]
+        return sum(arm.forward.cost + arm.back.cost for arm in (*arms, self.twice))
+
+    def value(self, vector: Words) -> int:
+        """C(v) − Q(v) modulo 2^64. Args: vector: (cells,) uint64."""
+        return (self._cubic(vector) - self._quadratic(vector)) % (1 << 64)
+
+    def gradient(self, vector: Words) -> Words:
+        """(cells,) uint64: the gradient of `value` at v."""
+        forward, back = self.twice.forward.apply(vector), self.twice.back.apply(vector)
+        return self.cubic_gradient(vector) - (forward + back) * word(3)
+
+    def cubic_gradient(self, vector: Words) -> Words:
+        """(cells,) uint64: ∇C(v)."""
+        total = np.zeros(self.layout.shape, dtype=np.uint64)
+        table = vector.reshape(self.layout.shape)
+        for product in self.products:
+            first, second = self._arms(product, vector)
+            weighted = np.zeros_like(first)
+            for feature, weight in product.middle:
+                total[feature] += weight * first * second
+                weighted += weight * table[feature]
+            for arm, other in ((product.first, second), (product.second, first)):
+                total += arm.back.apply(self._single(weighted * other)).reshape(total.shape)
+        return total.reshape(-1)
+
+    def dealt(self, mask: Words) -> tuple[Words, int]:
+        """The vector ∇C(a) and the scalar −C(a) − Q(a) of which the dealer deals shares."""
+        scalar = -self._cubic(mask) - self._quadratic(mask)
+        return self.cubic_gradient(mask), scalar % (1 << 64)
+
+    def diagonal(self) -> Words:
+        return self.own.vector()
+
+    def apply(self, vector: Words) -> Words:
+        raise LocalProtocolError("a sum over triples has no matrix: take value() and gradient()")
+
+    def linear(self) -> Words:
+        raise LocalProtocolError("a sum over triples is not linear: take value() and gradient()")
+
+    def _cubic(self, vector: Words) -> int:
+        table = vector.reshape(self.layout.shape)
+        total = 0
+        for product in self.products:
+            first, second = self._arms(product, vector)
+            for feature, weight in product.middle:
+                at_cells = weight * table[feature] * first * second
+                total += int(np.add.reduce(at_cells, axis=None, dtype=np.uint64))
+        return total
+
+    def _quadratic(self, vector: Words) -> int:
+        image = self.twice.forward.apply(vector)
+        return 3 * int(np.add.reduce(vector * image, dtype=np.uint64))
+
+    def _arms(self, product: _Product, vector: Words) -> tuple[Words, Words]:
+        """(sizes…) uint64 each: what the middle record compares with, at each place."""
+        shape = self.layout.shape
+        first, second = (
+            arm.forward.apply(vector).reshape(shape)[self._plain]
+            for arm in (product.first, product.second)
+        )
+        return first, second
+
+    def _single(self, block: Words) -> Words:
+        """(cells,) uint64: a table with this block for the feature 1 and zeros elsewhere."""
+        table = np.zeros(self.layout.shape, dtype=np.uint64)
+        table[self._plain] = block
+        return table.reshape(-1)
+
+    @cached_property
+    def _plain(self) -> int:
+        return self.layout.features.index(())
+
+
+@dataclass(frozen=True)
+class TripleTerms:
+    """A kernel f of three records as paths, with f(r, r, s) and f(r, r, r) as terms."""
+
+    paths: tuple[Path, ...]
+    twice: tuple[Term, ...]
+    single: tuple[Term, ...]
+
+    @classmethod
+    def of(cls, polynomial: Polynomial) -> Self:
+        """The terms of a polynomial that `written_out` made. Raises: DoesNotFactor, KernelError."""
+        twice = written_out(relabel(polynomial, {0: 0, 1: 0, 2: 1}))
+        single = relabel(polynomial, {0: 0, 1: 0, 2: 0})
+        return cls(tuple(paths_of(polynomial)), terms_of(twice, 2), terms_of(single, 1))
+
+    @property
+    def bits(self) -> Iterator[BitAtom]:
+        """All comparisons, each between records 0 and 1."""
+        for path in self.paths:
+            yield from (*path.first.bits, *path.second.bits)
+        for term in self.twice:
+            yield from term.bits
+
+    @property
+    def locals(self) -> Iterator[Monomial]:
+        """All factors of single records, the feature 1 among them."""
+        yield ()
+        for path in self.paths:
+            yield from (path.middle, path.first.local, path.second.local)
+        for term in (*self.twice, *self.single):
+            yield from term.local
+
+
+def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleForm:
+    """The form of a kernel's terms over a table that has the feature 1. Raises: DoesNotFactor."""
+    middles: dict[Monomial, int] = {}
+    arms: dict[Arm, int] = {}
+    numbered = []
+    for path in terms.paths:
+        middle = middles.setdefault(path.middle, len(middles))
+        first, second = (arms.setdefault(arm, len(arms)) for arm in (path.first, path.second))
+        numbered.append((path.coefficient, (middle, first, second)))
+    products = tuple(
+        _Product(
+            _middle(layout, list(middles), middle),
+            _arms_of(layout, list(arms), first),
+            _arms_of(layout, list(arms), second),
+        )
+        for middle, first, second in grouped(numbered, 3)
+    )
+    entries = [Entry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms.twice]
+    own = OwnPart(layout, tuple((2 * term.coefficient, term.local[0]) for term in terms.single))
+    return TripleForm(layout, products, _both_ways(layout, entries), own, magnitude)
+
+
+def _middle(
+    layout: Layout, known: Sequence[Monomial], combination: Combination
+) -> tuple[tuple[int, Words], ...]:
+    """The weights of the middle record, for each feature that it has."""
+    weights: dict[int, Words] = {}
+    for key, coefficient in combination:
+        part = OwnPart(layout, ((coefficient, known[key]),))
+        feature, weight = part.weights()[0]
+        weights[feature] = weights.get(feature, np.zeros((), dtype=np.uint64)) + weight
+    return tuple(weights.items())
+
+
+def _arms_of(layout: Layout, known: Sequence[Arm], combination: Combination) -> _Arms:
+    return _both_ways(
+        layout, [Entry(c, (), known[key].local, known[key].bits) for key, c in combination]
+    )
+
+
+def _both_ways(layout: Layout, entries: Sequence[Entry]) -> _Arms:
+    """A matrix from record 1 to record 0, and its transpose."""
+    turned = [Entry(e.coefficient, e.input, e.output, e.bits) for e in entries]
+    return _Arms(Matrix(layout, entries), Matrix(layout, turned, output=1, input=0))

@@ -1,0 +1,122 @@
+"""The grid: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from umpc.crypto.signing import Credentials, Verify
+from umpc.mpc.chunks import require
+from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.protocol import Dealing, ExactKind, Line, Trial, Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.binding import grid_attempt, grid_of
+from umpc.protocols.grid.coordinator import GridCoordinator
+from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.dealing import GridDealing
+from umpc.protocols.grid.node import GridNode
+from umpc.protocols.grid.settings import BACKEND, GridSettings, check_grade, check_settings
+from umpc.protocols.u_mpc.protocol import UMpc
+from umpc.protocols.u_mpc.theory import error_of_sums
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost
+from umpc.study.document import Study
+from umpc.study.grades import HONEST
+from umpc.study.settings import Settings
+from umpc.study.sizes import Member
+
+TRIAL_RECORDS = 1000
+"""The records of a trial run: its time depends on the number of cells."""
+
+
+class GridProtocol(UMpc):
+    """Noisy sums over all sets, from one masked histogram; chosen by backend = grid."""
+
+    settings: type[Settings] = GridSettings
+    adversaries = (HONEST,)
+    chosen_by: Mapping[str, str] = MappingProxyType({"backend": BACKEND})
+
+    def check_grade(self, study: Study) -> None:
+        check_grade(study)
+
+    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
+        return entries
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+        grid_of(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        yield from super().describe(study)
+        grid = grid_of(study)
+        axes = " × ".join(f"{axis.size:,} ({axis.text})" for axis in grid.axes)
+        yield "grid", f"{grid.cells:,} cells: {axes}"
+
+    def describe_evaluation(self, backend: str) -> str:
+        return "all sets at once, from one masked histogram of all records"
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        return grid_attempt(study, members, openings)
+
+    def node(
+        self,
+        own: Credentials,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        return GridNode(own, study, columns, records, entropy)
+
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return GridCoordinator(study, verify)
+
+    def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
+        return GridDealing(require(attempt, GridAttempt), entropy)
+
+    def cost(self, attempt: Attempt) -> Cost:
+        return cost_of(require(attempt, GridAttempt))
+
+    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
+        study = attempt.study
+        sizes = attempt.sizes
+        cost = self.cost(attempt)
+        ring = require(attempt, GridAttempt).ring
+        yield "sets", f"all {sizes.edges:,} of {sizes.records:,} records"
+        yield from self.describe(study)
+        for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
+            deviation = law.std * float(kernel.unit) / sizes.edges
+            yield (
+                "noise",
+                f"standard deviation {deviation:.4g} of a mean, in a ring of {ring.bits} bits",
+            )
+        yield "rounds", f"{cost.rounds}: masked histograms and their total, and the reveal"
+        yield (
+            "bytes",
+            f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {cost.bytes_dealt:,} "
+            f"of them from the dealer",
+        )
+
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
+
+    def trial(self, study: Study, records: int) -> Trial:
+        return Trial(study, min(records, TRIAL_RECORDS), 1.0)
+
+    def exact_over_edges(self) -> ExactKind:
+        return "all"
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        dealer = entries.get("dealer") or {"name": "dealer", "address": ""}
+        return {"dealer": dealer}

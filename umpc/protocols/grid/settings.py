@@ -1,0 +1,126 @@
+"""The settings of a study with backend = "grid", and their rules."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from umpc.errors import StudyError
+from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, NOISES_WITH_DELTA
+from umpc.study.document import Study
+from umpc.study.grades import HONEST
+from umpc.study.parts import Participant
+from umpc.study.rules import check_between_0_and_1, check_choice
+from umpc.study.settings import Settings, describe
+
+BACKEND = "grid"
+BACKENDS = (BACKEND,)
+PREPROCESSINGS = ("dealer",)
+EDGES = "all"
+DEGREES = (2, 3)
+"""The records of a set. A kernel of three records must compare one of them with both others."""
+PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
+PAIRS_INSTEAD = f"take {PAIRS}"
+
+
+class GridSettings(
+    Settings,
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+    tag_field="protocol",
+    tag="grid",
+):
+    """The noisy sum over all pairs or triples of records is released, from one masked histogram.
+
+    noise: as in u-mpc. A committee's coins come from transfers between its members.
+    backend, edges, preprocessing: each has one value, so that a study file of u-mpc becomes one of
+    the grid by its backend.
+    """
+
+    backend: Annotated[
+        str,
+        describe(
+            "grid: all sets from one masked histogram, for kernels that factor over its axes.",
+            *BACKENDS,
+        ),
+    ] = BACKEND
+    edges: Annotated[str, describe("all, because the grid has no other sets than all.")] = EDGES
+    noise: Annotated[
+        str,
+        describe(
+            "How the noise is drawn. The default is in_mpc for 2 to 16 nodes and an ε of at most "
+            "16, and distributed otherwise. Nodes have links to each other for in_mpc and "
+            "binomial only.",
+            *NOISES,
+        ),
+    ] = "distributed"
+    delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
+    preprocessing: Annotated[str, describe("Who makes the masks: a dealer.", *PREPROCESSINGS)] = (
+        "dealer"
+    )
+    dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
+
+    @property
+    def coins(self) -> str:
+        return "transfers" if self.noise in COMMITTEE_NOISES else "none"
+
+
+def check_settings(study: Study) -> None:
+    """Raises: StudyError."""
+    settings = study.settings_as(GridSettings)
+    check_choice('backend of "grid"', settings.backend, BACKENDS)
+    check_choice('noise of "grid"', settings.noise, NOISES)
+    if settings.preprocessing not in PREPROCESSINGS:
+        raise StudyError(
+            f'backend = "grid" takes its masks from a dealer, got preprocessing = '
+            f'{settings.preprocessing!r}; name a dealer, or take backend = "garbled", which has '
+            f"none"
+        )
+    if settings.dealer is None:
+        raise StudyError('backend = "grid" takes its masks from a dealer; name one')
+    if settings.edges != EDGES:
+        raise StudyError(
+            f'backend = "grid" is over all sets, got edges = "{settings.edges}"; say edges = '
+            f'"all", or take backend = "shared" for some of the sets'
+        )
+    if study.degree not in DEGREES:
+        raise StudyError(
+            f'backend = "grid" is of pairs and triples, and {study.statistic!r} is over '
+            f"{study.degree} record(s); {_instead(study.degree)}"
+        )
+    _check_noise(study, settings)
+
+
+def _instead(degree: int) -> str:
+    if degree < min(DEGREES):
+        return 'take backend = "shared", where each node adds up its own records'
+    return PAIRS_INSTEAD
+
+
+def _check_noise(study: Study, settings: GridSettings) -> None:
+    if settings.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
+        raise StudyError(
+            f'noise = "{settings.noise}" takes at least two nodes; a single one draws it: '
+            f'"distributed"'
+        )
+    if (settings.noise in NOISES_WITH_DELTA) != bool(settings.delta):
+        raise StudyError(
+            f'delta goes with noise = "skellam" or "binomial"; got {settings.delta!r} with '
+            f"{settings.noise!r}"
+        )
+    if settings.delta:
+        check_between_0_and_1(settings.delta, study)
+
+
+def check_grade(study: Study) -> None:
+    """Raises: StudyError for a grade of promise in which nodes or the coordinator lie."""
+    if study.adversary != HONEST:
+        raise StudyError(
+            f'backend = "grid" makes no promise under adversary = "{study.adversary}": any vector '
+            f"passes for a histogram, so a node that lies has no bound, and a coordinator that "
+            f"adds to the total reads records. {PAIRS_INSTEAD.capitalize()}, or adversary = "
+            f'"{HONEST}"'
+        )
