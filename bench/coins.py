@@ -93,7 +93,7 @@ def study_of(nodes: int, noise: str, coins: str) -> Study:
             name="coins",
             statistic="kendall_tau",
             kernels=("sign(a.x - b.x) * sign(a.y - b.y)",),
-            fields=(FieldText("x", "0", "127"), FieldText("y", "0", "127")),
+            fields=(FieldText("x", "0", "127", whole=True), FieldText("y", "0", "127", whole=True)),
             epsilon="1",
             max_colluding=nodes - 1,
             coordinator="coordinator",

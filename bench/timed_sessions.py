@@ -74,7 +74,7 @@ def small_study() -> Study:
             name="timing",
             statistic="kendall_tau",
             kernels=("sign(a.x - b.x) * sign(a.y - b.y)",),
-            fields=(FieldText("x", "0", "3"), FieldText("y", "0", "3")),
+            fields=(FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True)),
             epsilon="1/100",
             max_colluding=NODES - 1,
             coordinator="coordinator",

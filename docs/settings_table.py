@@ -43,7 +43,8 @@ FIELD = {
     "name": ("the name of the column in every site's table", ""),
     "lower": ("the least value; with `upper`, in place of `categories`", "these or `categories`"),
     "upper": ("the largest value", "these or `categories`"),
-    "resolution": ('the step of the values, such as `"0.01"`', "1"),
+    "resolution": ('the step of the values, such as `"0.01"`', "this or `whole`, with bounds"),
+    "whole": ("`true` if the values are whole numbers", "this or `resolution`"),
     "categories": ("a list of labels without an order, in place of bounds", "this or bounds"),
     "public": ("`true` if everybody may know this label", "`false`"),
 }

@@ -92,7 +92,7 @@ def test_a_kernel_without_sensitivity_is_constant_under_shares_too():
     condition = "(2 * (a.x < b.x) + (a.y < b.y) == 3 * (a.z < b.z))"
     both = f"(({condition} & (a.x < b.x)) & (a.w < b.w))"
     text = f"{both} * 1 - {condition} * (a.x < b.x) * (a.w < b.w)"
-    bits = tuple(FieldText(name, "0", "1") for name in "xyzw")
+    bits = tuple(FieldText(name, "0", "1", whole=True) for name in "xyzw")
     study = checked(make_study(text, 2, fields=bits, epsilon=LOUD))
     tables = [{name: np.full(3, value) for name in "xyzw"} for value in (0, 1)]
     assert study.parsed_kernels[0].sensitivity_units == 0

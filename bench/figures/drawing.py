@@ -96,11 +96,16 @@ def _panel(axes, panel: Panel, rows: Sequence[Row], quantity: str) -> None:
     axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, xscale=panel.xscale, yscale=panel.yscale)
     if panel.x == "x":
         places = sorted({row.x for row in rows})
-        axes.set_xticks(
-            places, [f"{place:,.0f}" if place < 1e5 else f"{place:.1e}" for place in places]
-        )
+        axes.set_xticks(places, list(map(tick_label, places)))
         axes.set_xticks([], minor=True)
     axes.grid(alpha=0.3)
+
+
+def tick_label(place: float) -> str:
+    """A place on an axis in words: 0.1, 0.5, 20, 1,000, 1.0e+05."""
+    if place >= 1e5:
+        return f"{place:.1e}"
+    return f"{place:,.0f}" if place == int(place) else f"{place:g}"
 
 
 def _base(series: str) -> str:

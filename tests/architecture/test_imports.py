@@ -58,6 +58,12 @@ MAY_IMPORT = {
         "umpc.study.sizes.Member",
     ),
     "umpc/transport/": ("grpc", "cryptography", "umpc.transport", "umpc.errors", "umpc.proto"),
+    "umpc/transport/greeting.py": (
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.proto",
+        "umpc.__version__",
+    ),
     "umpc/transport/credentials.py": (
         "cryptography",
         "umpc.transport",
@@ -95,6 +101,7 @@ SHELLS = (
     "umpc/node/attempts/peers.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
+    "umpc/coordinator/contact.py",
     "umpc/coordinator/links.py",
     "umpc/coordinator/shufflers.py",
     "umpc/shuffler/server.py",

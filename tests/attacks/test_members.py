@@ -15,7 +15,7 @@ LINE = "a coordinator hands out X25519 keys of its own"
 MEAN = {
     "statistic": "mean",
     "columns": ["age"],
-    "fields": (FieldText("age", "0", "127"),),
+    "fields": (FieldText("age", "0", "127", whole=True),),
     "noise": "distributed",
     "epsilon": "1000",
 }

@@ -23,7 +23,10 @@ def test_an_exhausted_node_answers_the_same_whatever_its_values_are(lab):
     assert here.run(name="spent", epsilon="1").code == 0
     answers = set()
     for number, upper in enumerate(BOUNDS):
-        fields = (FieldText("age", "0", upper), FieldText("balance", "-100", "1000", "0.5"))
+        fields = (
+            FieldText("age", "0", upper, whole=True),
+            FieldText("balance", "-100", "1000", "0.5"),
+        )
         ended = here.run(name=f"bounds-{number}", fields=fields)
         assert ended.code == InsufficientBudget.exit_code, ended.error
         answers.add(ended.last_line.replace(f"bounds-{number}", "bounds"))
@@ -35,13 +38,13 @@ def test_an_exhausted_node_answers_the_same_whatever_its_values_are(lab):
 
 @pytest.mark.attack(LINE, "both", "bounded: values outside bounds are clipped, and not told")
 def test_a_node_never_tells_whether_its_values_fit(liars):
-    fields = (FieldText("age", "0", "30"), FieldText("balance", "-100", "1000", "0.5"))
+    fields = (FieldText("age", "0", "30", whole=True), FieldText("balance", "-100", "1000", "0.5"))
     assert isinstance(liars.attempt(name="narrow", fields=fields, epsilon="1"), Report)
 
 
 USED = {
     "fields": (
-        FieldText("x", "0", "3"),
+        FieldText("x", "0", "3", whole=True),
         FieldText.of_categories("label", ["case", "control"], public=True),
     ),
     "max_colluding": 1,
@@ -60,7 +63,7 @@ def test_a_label_is_public_only_by_the_sites_word():
 def test_an_unused_field_is_refused_everywhere():
     study = make_study(KENDALL)
     facts = {key: getattr(study, key) for key in study.__struct_fields__ if key != "settings"}
-    more = (*study.fields, FieldText("income", "0", "100"))
+    more = (*study.fields, FieldText("income", "0", "100", whole=True))
     loose = flat_study(**{**facts, "fields": more, "dealer": study.dealer, "edges": "all"})
     for door in (checked, lambda given: decode_study(given.encode())):
         with pytest.raises(UmpcError, match="income"):

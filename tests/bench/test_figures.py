@@ -12,6 +12,7 @@ import pytest
 
 from bench.figures import __main__ as command
 from bench.figures.catalogue import all_figures, chosen
+from bench.figures.drawing import tick_label
 from bench.figures.draws import bits_of, seed_of
 from bench.figures.figure import Agreement, Figure, Point, Row, row_at, series_of
 from bench.figures.files import COLUMNS
@@ -175,6 +176,13 @@ def test_bits_are_of_the_number_asked_for_and_can_be_drawn_again():
     drawn = [first(3) for _ in range(200)]
     assert drawn == [second(3) for _ in range(200)] and set(drawn) == set(range(8))
     assert drawn != [other(3) for _ in range(200)] and first(64) >> 64 == 0
+
+
+def test_small_places_of_an_axis_are_not_labelled_0():
+    places = (0.05, 0.1, 0.5, 1.0, 1.5, 20.0, 1000.0, 99_999.0, 100_000.0)
+    assert [tick_label(place) for place in places] == [
+        *("0.05", "0.1", "0.5", "1", "1.5", "20", "1,000", "99,999", "1.0e+05")
+    ]
 
 
 def test_only_drawing_and_the_command_need_matplotlib():

@@ -31,7 +31,7 @@ from umpc.ustat.tracing import trace
 
 FIELDS = (
     FieldText("x", "0", "3", "0.5"),
-    FieldText("y", "-1", "1"),
+    FieldText("y", "-1", "1", whole=True),
 )
 TAU = msgspec.structs.replace(
     library_study("kendall_tau_b", FIELDS, 3, ["x", "y"], epsilon="0.3", max_colluding=2),
@@ -113,7 +113,7 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         "  Δf          1 per edge when one record is replaced; gets epsilon 1/10",
         f"computation   hash {computation_hash(TAU)}, for kernels under [policy]",
         "field         'x': 0 to 3, in steps of 0.5",
-        "field         'y': -1 to 1, in steps of 1",
+        "field         'y': -1 to 1, whole numbers",
         "adversary     honest: everybody follows the protocol; the coordinator and up to 2 of 3 "
         "nodes may pool what they see: every record of the other nodes keeps epsilon",
         "epsilon       3/10",
@@ -151,7 +151,7 @@ def test_what_a_study_brings_cannot_steer_the_terminal(site):
     name = "\u202e"
     kernel = to_text(trace(lambda a, b: abs(a[name] - b[name])))
     assert name in kernel
-    fields = (FieldText(name, "0", "1"),)
+    fields = (FieldText(name, "0", "1", whole=True),)
     evil = make_study(kernel, name="evil\n\x1b[2J", statistic=name, fields=fields)
     site.ask(evil)
     for command in (["list"], ["show", digits(evil)], ["accept", digits(evil)]):

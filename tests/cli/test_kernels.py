@@ -65,7 +65,7 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
 def test_the_list_and_an_explanation_say_what_lying_nodes_can_do(tmp_path, monkeypatch):
     output = CliRunner().invoke(kernels).output
     assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in output
-    assert output.count("; not for lying nodes: ") == 10
+    assert output.count("; not for lying nodes: ") == 13
     refused = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
     assert "not for lying nodes: it multiplies a number of one record" in refused
     fields = ("--field", "x=0:9", "--field", "y=0:9")
@@ -104,7 +104,7 @@ def shown_hash(output: str) -> str:
 
 def test_the_hash_that_is_shown_is_that_of_the_study(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
-    fields = (FieldText("age", "0", "127"), FieldText("balance", "0", "1000", "0.5"))
+    fields = (FieldText("age", "0", "127", whole=True), FieldText("balance", "0", "1000", "0.5"))
     (expression,) = load_kernel("kernels.py:close_in_age", tmp_path).expressions
     assert shown_hash(output) == computation_hash(make_study(to_text(expression), fields=fields))
 
@@ -127,7 +127,7 @@ def test_the_hash_of_several_sums_needs_their_estimator(tmp_path, monkeypatch):
     output = explain(tmp_path, monkeypatch, *both).output
     assert "hash          depends on the estimator; give --estimator " in output
     output = explain(tmp_path, monkeypatch, *both, "--estimator", "ratio").output
-    field = FieldText("age", "0", "127")
+    field = FieldText("age", "0", "127", whole=True)
     texts = ["abs(a.age - b.age)", "a.age * b.age"]
     study = make_study(texts, fields=(field,), estimator="ratio")
     assert shown_hash(output) == computation_hash(study)

@@ -10,8 +10,10 @@ import pytest
 
 from tests.support.studies import Entropy, make_study
 from umpc.cli.page import page, save_page
+from umpc.cli.show import print_report
 from umpc.errors import ConfigError
 from umpc.simulation import simulate
+from umpc.study.parts import FieldText
 from umpc.study.report import Moment, Report
 
 TABLES = [{"x": np.arange(5), "y": np.arange(5) % 3}, {"x": np.arange(4), "y": np.arange(4)}]
@@ -51,6 +53,20 @@ class Parsed(HTMLParser):
 def report() -> Report:
     study = make_study("sign(a.x - b.x) * sign(a.y - b.y)", 2, edges="all")
     return replace(simulate(study, TABLES, Entropy("page")).report, timeline=TIMELINE)
+
+
+def test_it_shows_every_field_with_its_bounds_and_its_resolution(report, capsys):
+    fields = (
+        FieldText("x", "0", "9", "0.25").to_dict(),
+        FieldText.of_categories("[b]y", [f"label {number}" for number in range(99)]).to_dict(),
+    )
+    shown = replace(report, fields=list(fields))
+    print_report(shown, "table")
+    for text in (page(shown), capsys.readouterr().out):
+        assert (
+            "0 to 9, in steps of 0.25" in text and "field [b]y" in text and "label 98" not in text
+        )
+    assert "0 to 3, whole numbers" in page(report)
 
 
 def test_it_is_well_formed_and_asks_for_nothing(report):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -15,6 +16,7 @@ from tests.support.protocols import flat_study
 from umpc.cli import table as module
 from umpc.cli.table import DemoTable, breast_cancer, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
+from umpc.node.table.number_format import NumberFormat
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -110,6 +112,30 @@ def test_the_demos_own_table_is_real_and_refuses_unknown_columns():
         breast_cancer(["area", "mean volume"])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_a_byte_order_mark_compression_and_encodings_as_at_nodes(tmp_path, encoding):
+    text = "\ufeff" * (encoding == "utf-8") + "größe;b\r\nsüß;1\n\r\n?;2\rnan;3\n"
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(text.encode(encoding)))
+    found = read_csv(path, ";", ["größe", "b"], missing=["?"], encoding=encoding)
+    assert found.rows == [("süß", "1")]
+
+
+def test_an_encoding_that_nobody_knows_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="--encoding must be the name of a text encoding"):
+        read_csv(written(tmp_path, "x\n1\n"), ",", ["x"], encoding="latin-9000")
+
+
+def test_a_decimal_comma_and_thousands_separators_become_plain_numbers(tmp_path):
+    path = written(tmp_path, "x;y\n1.234,5;2\n-0,25;3\n")
+    table = read_csv(path, ";", ["x", "y"], numbers=NumberFormat(",", "."))
+    assert table.rows == [("1234.5", "2"), ("-0.25", "3")]
+    assert [field.resolution for field in table.fields()] == ["0.01", ""]
+    marked = written(tmp_path, "x\n1.234,5\n?\n")
+    with pytest.raises(DataError, match=r"column 'x' holds numbers.*--missing '\?'"):
+        read_csv(marked, ";", ["x"], numbers=NumberFormat(",", ".")).fields()
+
+
 # --- describing and splitting ---
 
 
@@ -132,7 +158,7 @@ def test_a_column_is_described_by_its_own_bounds_and_digits(values, lower, upper
 
 
 @pytest.mark.parametrize(
-    ("value", "message"), [("NaN", "NaN or infinity"), ("-inf", "NaN or infinity")]
+    ("value", "message"), [("NaN", "numbers.*--missing 'NaN'"), ("-inf", "NaN or infinity")]
 )
 def test_a_column_of_anything_else_is_refused_by_name(value, message):
     with pytest.raises(DataError, match=f"column 'x' holds {message}"):

@@ -20,7 +20,10 @@ def test_a_good_file_is_this_study(tmp_path):
         name="kendall-2026",
         statistic="kendall_tau",
         kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
-        fields=(FieldText("age", "0", "127", "1"), FieldText("balance", "-1000.0", "1e3", "0.01")),
+        fields=(
+            FieldText("age", "0", "127", whole=True),
+            FieldText("balance", "-1000.0", "1e3", "0.01"),
+        ),
         epsilon="0.1",
         edges="3n",
         max_colluding=0,
@@ -102,6 +105,7 @@ def test_a_kernel_of_ones_own_travels_as_its_expression(tmp_path):
         ("upper = 127\n", ""),
         ("lower = 0\n", 'lower = 0\ncategories = ["a", "b"]\n'),
         ("lower = 0\nupper = 127\n", 'upper = 1\ncategories = ["a", "b"]\n'),
+        ("lower = 0\nupper = 127\n", 'categories = ["a", "b"]\n'),
     ],
 )
 def test_a_field_has_bounds_or_categories(tmp_path, line, instead):
@@ -112,8 +116,21 @@ def test_a_field_has_bounds_or_categories(tmp_path, line, instead):
         load(tmp_path, replaced(line, instead))
 
 
+@pytest.mark.parametrize(
+    ("instead", "message"),
+    [
+        ("", r"neither came\. Write resolution = .*, or whole = true"),
+        ("whole = false\n", "neither came"),
+        ("whole = true\nresolution = 1\n", "both came; leave one of them out"),
+    ],
+)
+def test_a_field_of_numbers_states_its_resolution_or_that_it_is_whole(tmp_path, instead, message):
+    with pytest.raises(StudyError, match=rf"study\.toml: field 'age': .*{message}.*fields\[0\]"):
+        load(tmp_path, replaced("whole = true\n", instead))
+
+
 def test_categories_become_numbers_from_0(tmp_path):
-    text = replaced("lower = 0\nupper = 127\n", 'categories = ["low", "high"]\n')
+    text = replaced("lower = 0\nupper = 127\nwhole = true\n", 'categories = ["low", "high"]\n')
     text = text.replace('statistic = "kendall_tau"', 'statistic = "duplicate_pair_ratio"').replace(
         '["age", "balance"]', '["age"]'
     )
@@ -186,7 +203,7 @@ def test_half_a_study_without_a_dealer_is_refused(tmp_path, text, reason):
 def test_a_written_file_without_a_dealer_is_read_back(tmp_path):
     entries = {
         "name": "s",
-        "fields": [field_entry(FieldText("x", "0", "1"))],
+        "fields": [field_entry(FieldText("x", "0", "1", whole=True))],
         "epsilon": "1",
         "identity": "coordinator",
         "edges": "all",

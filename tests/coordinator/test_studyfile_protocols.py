@@ -16,7 +16,7 @@ from umpc.study.parts import FieldBins, FieldText, Participant
 from umpc.study.settings import keys_of
 
 LOCAL = {"statistic": "kendall_tau", "columns": ["age", "balance"], "protocol": "bell-ldp"}
-AGES = (FieldText("age", "0", "127"), FieldText("balance", "-1000", "1000", "0.5"))
+AGES = (FieldText("age", "0", "127", whole=True), FieldText("balance", "-1000", "1000", "0.5"))
 LABEL = FieldText.of_categories("y", ["yes", "no"], public=True)
 BASE = {
     "name": "local",

@@ -42,6 +42,7 @@ LINES = {
     "seconds_per_step = 30": ("seconds_per_step", ('"30"', "0.5", "true")),
     "lower = 0": ("fields[0].lower", ("true", "[]", "10:00:00")),
     "upper = 127": ("fields[0].upper", ("true", "{}")),
+    "whole = true": ("fields[0].whole", ("1", '"yes"')),
     "resolution = 0.01": ("fields[1].resolution", ("true", "[]")),
     'address = "dealer.example.org:7100"': ("dealer.address", ("7100", "true")),
     'address = "south.example.org:7100"': ("nodes[1].address", ("7100", "true")),

@@ -62,7 +62,10 @@ REFUSALS = re.findall(
 @pytest.mark.parametrize(("body", "words"), REFUSALS)
 def test_what_is_refused_is_refused_in_these_words(body, words):
     schema = Schema(
-        [FieldText("age", "0", "127").schema(), FieldText("balance", "-10000", "110000").schema()]
+        [
+            FieldText("age", "0", "127", whole=True).schema(),
+            FieldText("balance", "-10000", "110000", whole=True).schema(),
+        ]
     )
     with pytest.raises(UmpcError) as refusal:
         Kernel(trace(eval(f"lambda a, b: {body}")), schema)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 import umpc
-from umpc.coordinator.studyfile import _FieldEntry, _StudyFile
+from umpc.coordinator.studyfile import FieldEntry, _StudyFile
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.settings import keys_of
 
@@ -56,7 +56,7 @@ def test_a_required_key_is_one_without_a_default():
 
 
 def test_the_keys_of_a_field_are_those_that_the_file_may_have():
-    assert set(SCRIPT["FIELD"]) == {field.name for field in msgspec.structs.fields(_FieldEntry)}
+    assert set(SCRIPT["FIELD"]) == {field.name for field in msgspec.structs.fields(FieldEntry)}
 
 
 def test_the_policys_table_has_every_protocol_with_its_noise():

@@ -125,7 +125,7 @@ def test_rules_come_before_approval_approval_before_the_table_and_min_records_af
 
 def of_fields(*names: str, **changes) -> Study:
     """A study over these fields."""
-    fields = tuple(FieldText(name, "0", "3") for name in names)
+    fields = tuple(FieldText(name, "0", "3", whole=True) for name in names)
     kernel = " + ".join(f"abs(a.{name} - b.{name})" for name in names)
     return make_study(kernel, fields=fields, max_colluding=1, **changes)
 
@@ -175,7 +175,7 @@ def test_the_maximum_of_a_column_is_not_found_by_proposing_bounds(node, caplog):
 
 def test_class_counts_are_not_found_by_proposing_categories(node):
     node.table.write_text("x,job\n1,nurse\n2,baker\n3,nurse\n")
-    numbers = FieldText("x", "0", "3")
+    numbers = FieldText("x", "0", "3", whole=True)
     kernel = "abs(a.x - b.x) * (a.job == b.job)"
     for labels in (["nurse"], ["baker"], ["nurse", "other"], ["none"]):
         job = FieldText.of_categories("job", labels)

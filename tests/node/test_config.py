@@ -12,6 +12,7 @@ from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
+from umpc.node.table.number_format import NumberFormat
 from umpc.node.template import template
 
 HEAD = 'name = "a"\nidentity = "id"\n'
@@ -79,6 +80,28 @@ def test_every_key(site):
     assert (config.name, config.listen) == ("hospital-a-1", "[::1]:7001")
     assert (config.dataset, config.ledger) == ("Patients 2024", site / "sub" / "budget.sqlite")
     assert config.identity == site / "id"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('encoding = "latin-9000"', "'data.encoding': the name of a text encoding, like"),
+        ('encoding = "rot13"', "'data.encoding'"),
+        ('encoding = "hex"', "'data.encoding'"),
+        ('decimal = ";"', "'data.decimal': one of '.', ',' was expected, and ';' came"),
+        ('thousands = "x"', "'data.thousands': one of '', '.'"),
+        ('decimal = ","\nthousands = ","', "'data.thousands': another character than the decimal"),
+        ('thousands = "."', "'data.thousands': another character than the decimal mark"),
+    ],
+)
+def test_how_a_table_writes_text_and_numbers_is_checked_at_the_start(site, lines, message):
+    refused(site, f"{HEAD}{DATA}{lines}\n{BUDGET}", message)
+
+
+def test_how_a_table_writes_text_and_numbers(site):
+    lines = 'encoding = "cp1252"\ndecimal = ","\nthousands = " "'
+    source = load(site, f"{HEAD}{DATA}{lines}\n{BUDGET}").source
+    assert (source.encoding, source.numbers) == ("cp1252", NumberFormat(",", " "))
 
 
 def test_paths_are_relative_to_the_file_wherever_the_process_runs(site, monkeypatch):
@@ -354,7 +377,7 @@ def test_which_keys_need_a_restart(site):
         HEAD + '[data]\npath = "other.csv"\nname = "bank"\n[budget]\nepsilon = 6\n',
     )
     assert before.needs_restart(changed) == [
-        "data.path, data.delimiter or data.missing",
+        "data.path, delimiter, missing, encoding, decimal or thousands",
         "budget.epsilon",
     ]
 
@@ -376,7 +399,9 @@ def test_what_the_template_comments_out_is_accepted_too(site):
     config = load(
         site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines)
     )
-    assert config.source == TableSource(site / "data.csv", ";", ("", "NA"))
+    numbers = NumberFormat(",", ".")
+    source = TableSource(site / "data.csv", ";", ("", "NA"), "latin-1", numbers)
+    assert config.source == source
     assert config.ledger == site / "b-ledger.sqlite"
     assert [
         name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)

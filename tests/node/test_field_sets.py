@@ -12,7 +12,7 @@ from umpc.node import field_sets
 from umpc.node.field_sets import FieldSets
 from umpc.study.parts import FieldText
 
-X, Y = FieldText("x", "0", "3"), FieldText("y", "0", "3")
+X, Y = FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True)
 BOTH = make_study("abs(a.x - b.x) + abs(a.y - b.y)", fields=(X, Y))
 GINI = make_study("abs(a.x - b.x)")
 

@@ -291,7 +291,9 @@ def test_the_first_broken_rule_is_named():
 
 
 def test_a_refusal_stays_one_line_of_bounded_length_whatever_a_study_is_called():
-    fields = tuple(FieldText(f"{number:03}\n\x1b[2J" + "w" * 99, "0", "1") for number in range(300))
+    fields = tuple(
+        FieldText(f"{number:03}\n\x1b[2J" + "w" * 99, "0", "1", whole=True) for number in range(300)
+    )
     study = make_study(statistic="evil\n" * 99, fields=(*TAU.fields, *fields))
     for policy in (Policy(fields=frozenset()), Policy(kernels=frozenset())):
         message = refusal(policy, study)

@@ -11,8 +11,8 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.statistics import LIBRARY
 
-XY = (FieldText("x", "0", "3"), FieldText("y", "0", "3"))
-CATEGORIES = (FieldText("x", "0", "3"), FieldText("y", "0", "2"), CLASSES)
+XY = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True))
+CATEGORIES = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "2", whole=True), CLASSES)
 COLUMNS = {1: ["x"], 2: ["y", "x"]}
 
 
@@ -72,7 +72,7 @@ def test_what_is_not_exactly_the_librarys_is_none_of_it(study):
 
 
 def test_a_kernel_of_very_many_fields_is_none_and_takes_no_time():
-    fields = tuple(FieldText(f"f{number}", "0", "1") for number in range(600))
+    fields = tuple(FieldText(f"f{number}", "0", "1", whole=True) for number in range(600))
     terms = [f"a.{f.name} * b.{f.name}" for f in fields]
     while len(terms) > 1:
         terms = [f"({' + '.join(terms[i : i + 2])})" for i in range(0, len(terms), 2)]

@@ -28,7 +28,7 @@ from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 
-FIELDS = (FieldText("age", "0", "99"), FieldText("wage", "0", "999"))
+FIELDS = (FieldText("age", "0", "99", whole=True), FieldText("wage", "0", "999", whole=True))
 RECORDS = "60,50,40"
 ADDRESS = "127.0.0.1:1"
 

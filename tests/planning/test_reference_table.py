@@ -74,7 +74,7 @@ CASES = {
     "a ratio": (
         library_study(
             "goodman_kruskal_gamma",
-            [FieldText(n, "0", "9") for n in "xy"],
+            [FieldText(n, "0", "9", whole=True) for n in "xy"],
             1,
             ["x", "y"],
             edges="150",
@@ -124,7 +124,7 @@ def test_noise_is_that_of_the_laws_and_squares_add_up():
 
 
 def test_of_a_ratio_the_noise_is_by_the_delta_method():
-    facts = [FieldText(name, "0", "100") for name in "xy"]
+    facts = [FieldText(name, "0", "100", whole=True) for name in "xy"]
     study = library_study("goodman_kruskal_gamma", facts, 1, ["x", "y"], epsilon="1")
     table = bank_like(200)
     sizes, like = sizes_of(study, table), like_of(study, table)
@@ -137,7 +137,7 @@ def test_of_a_ratio_the_noise_is_by_the_delta_method():
 
 
 def test_a_ratio_whose_denominator_drowns_has_no_error_for_there_will_be_no_value():
-    facts = [FieldText(name, "0", "100") for name in "xy"]
+    facts = [FieldText(name, "0", "100", whole=True) for name in "xy"]
     table = bank_like(200)
     for epsilon, drowns in (("1", False), ("1/40", True)):
         study = library_study("goodman_kruskal_gamma", facts, 1, ["x", "y"], epsilon=epsilon)
@@ -275,7 +275,8 @@ def test_what_a_curators_sets_lose_is_that_of_the_families_it_draws(mechanism, e
     study, table = gini(edges, **facts), bank_like(24)
     table["x"] **= 2
     study = msgspec.structs.replace(
-        study, fields=(FieldText("x", "0", "10000"), FieldText("y", "0", "100"))
+        study,
+        fields=(FieldText("x", "0", "10000", whole=True), FieldText("y", "0", "100", whole=True)),
     )
     sizes, like, bits = sizes_of(study, table), like_of(study, table), bits_of(bytes(32))
     choice, found = CuratorMessages(study).choice(24), []

@@ -10,7 +10,7 @@ from tests.support.studies import CLASSES, GINI, KENDALL, make_study
 from umpc.study.computation import Computation, computation_hash
 from umpc.study.parts import FieldText, Participant
 
-X, Y = FieldText("x", "0", "3"), FieldText("y", "0", "3")
+X, Y = FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True)
 LABEL = FieldText.of_categories("label", ["case", "control"])
 TAU = make_study(fields=(X, Y))
 AUC = make_study("a.x < b.x", sampling="two_sample")
@@ -19,8 +19,8 @@ SAME = "a.label == b.label"
 DIFFERENT = {
     "kernel": (TAU, make_study(f"{KENDALL} * 2", fields=(X, Y))),
     "kernels": (make_study([KENDALL, GINI]), make_study([GINI, KENDALL])),
-    "lower": (TAU, make_study(fields=(FieldText("x", "-1", "3"), Y))),
-    "upper": (TAU, make_study(fields=(FieldText("x", "0", "4"), Y))),
+    "lower": (TAU, make_study(fields=(FieldText("x", "-1", "3", whole=True), Y))),
+    "upper": (TAU, make_study(fields=(FieldText("x", "0", "4", whole=True), Y))),
     "resolution": (TAU, make_study(fields=(FieldText("x", "0", "3", "0.5"), Y))),
     "categories": (
         make_study(SAME, fields=(LABEL,)),

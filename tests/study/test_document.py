@@ -46,7 +46,10 @@ CHANGES = {
     "name": "other",
     "statistic": "gini_mean_difference",
     "kernels": ("abs(a.age - b.age)",),
-    "fields": (FieldText("age", "0", "128"), FieldText("balance", "-1000", "1000", "0.01")),
+    "fields": (
+        FieldText("age", "0", "128", whole=True),
+        FieldText("balance", "-1000", "1000", "0.01"),
+    ),
     "epsilon": "1",
     "max_colluding": 1,
     "coordinator": "other",
@@ -103,11 +106,11 @@ def test_the_hash_changes_with_the_protocol_even_if_the_settings_have_the_same_v
 @pytest.mark.parametrize(
     "field",
     [
-        FieldText("years", "0", "127"),
-        FieldText("age", "1", "127"),
+        FieldText("years", "0", "127", whole=True),
+        FieldText("age", "1", "127", whole=True),
         FieldText("age", "0", "127", "1/2"),
         FieldText("age", "0", "127", "1", ("a", "b")),
-        FieldText("age", "0", "127", public=True),
+        FieldText("age", "0", "127", public=True, whole=True),
     ],
 )
 def test_the_hash_changes_when_anything_of_a_field_changes(field):
@@ -297,6 +300,9 @@ def test_text_becomes_an_exact_number(text, value):
             "1,5",
             "1 2",
             "--1",
+            "1_0",
+            "1_0/3",
+            "１２",
             "\x00",
         ],
         *[

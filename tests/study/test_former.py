@@ -1,22 +1,23 @@
-"""umpc.study.former: the identity of a study under tag 1, as umpc 0.1 computed it.
+"""umpc.study.former: the identities of a study under tags 1 and 2, as they were computed then.
 
-The golden hashes were computed by running umpc 0.1 itself over the same facts.
+The golden hashes were computed by running the former versions themselves over the same facts.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.protocols import flat_study, with_facts
 from umpc.protocols.registry import PROTOCOLS, checked
 from umpc.study.document import Study
-from umpc.study.former import FORMER_VERSION, former_hash
+from umpc.study.former import FORMER_VERSION, former_hash, former_hashes, second_hash
 from umpc.study.parts import FieldBins, FieldText, Participant
 
 KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
-X = FieldText("x", "0", "127")
+X = FieldText("x", "0", "127", whole=True)
 Y = FieldText("y", "-1000", "1000", "0.01")
 LABEL = FieldText.of_categories("label", ["case", "control"], public=True)
 COMMON: dict[str, Any] = {
@@ -98,6 +99,19 @@ GOLDEN = {
 }
 """The hashes that umpc 0.1 gave to these studies."""
 
+SECOND = {
+    "u-mpc": "658edd22ccb2f3a3c47afd35f396cb22daa4b5f40908e38c6c8a6effe1bd75b8",
+    "bell-2pc": "a87ada0b8e2ad654bb1625cd0a3dcbb87a51c6cb40275f8924f2938bbba0b1f8",
+    "bell-ldp": "b982da300da693f9c0dce88d9e3268d05adf7dd85c6431a31c6f9f900c18a15f",
+    "bell-auc": "4ed29761c4ef08ba53e753b054895122629f58bb7261f5124c24f5884f6f5bbc",
+    "ghazi-ldp": "45f5108d0472875111fa92ce5d9c0d8501774abf14c62b797dcca390da6f171a",
+    "ghazi-rounds": "33c3fac9cc16f38efadaa8597349531dfa23a7da310395a75cda53393fb7496c",
+    "ghazi-shuffle": "bfe6f2c803baf667fa7cff2352864b09003fa925de5179036506d821f64eaed5",
+    "gopa": "ec798cb482d6bfa8c872ce99b68eefd99f17fa48ab1258b3d47b11f7ad0972e3",
+    "central": "ac1c21b44ca9bc341dfe05f347a6ab74fd566beb8ff5168e4ba0b25275e062f8",
+}
+"""The hashes that umpc 0.2 gave to them before a field stated its resolution."""
+
 
 def former_study(protocol: str) -> Study:
     """One study of this protocol, whose facts differ from the usual ones where they can."""
@@ -117,6 +131,21 @@ def test_the_former_hash_is_what_the_former_version_computed(protocol):
 
 
 @pytest.mark.parametrize("protocol", GOLDEN)
+def test_the_second_hash_is_what_it_was_before_fields_stated_their_resolution(protocol):
+    study = former_study(protocol)
+    assert second_hash(study).hex() == SECOND[protocol]
+    stated = msgspec.structs.replace(
+        study,
+        fields=tuple(
+            msgspec.structs.replace(field, resolution="1", whole=False) if field.whole else field
+            for field in study.fields
+        ),
+    )
+    assert second_hash(stated) == second_hash(study)
+    assert stated.hash != study.hash
+
+
+@pytest.mark.parametrize("protocol", GOLDEN)
 def test_addresses_were_no_part_of_the_former_hash(protocol):
     study = former_study(protocol)
     moved = {"nodes": tuple(Participant(node.name, "moved:1") for node in study.nodes)}
@@ -131,7 +160,8 @@ def test_addresses_were_no_part_of_the_former_hash(protocol):
 @pytest.mark.parametrize("protocol", GOLDEN)
 def test_the_present_hash_is_another_one(protocol):
     study = former_study(protocol)
-    assert study.hash != former_hash(study) and study.version != FORMER_VERSION
+    identities = [study.hash, *(identity for _, identity in former_hashes(study))]
+    assert len(set(identities)) == 3 and study.version != FORMER_VERSION
 
 
 def test_a_study_of_another_name_has_another_former_hash():

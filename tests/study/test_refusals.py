@@ -67,7 +67,13 @@ REFUSED = [
     ({"fields": STUDY.fields[:1]}, UnknownField, "'balance'"),
     ({"fields": ()}, UnknownField, "'age'"),
     (
-        {"fields": (*STUDY.fields, FieldText("ward", "0", "9"), FieldText("day", "0", "6"))},
+        {
+            "fields": (
+                *STUDY.fields,
+                FieldText("ward", "0", "9", whole=True),
+                FieldText("day", "0", "6", whole=True),
+            )
+        },
         StudyError,
         "must occur in a kernel.*and 'ward', 'day' does not; leave it out",
     ),
@@ -76,16 +82,38 @@ REFUSED = [
         StudyError,
         "and 'balance' does not",
     ),
-    ({"fields": (FieldText("age", "0", "x"),)}, StudyError, "field 'age': upper must be a number"),
-    ({"fields": (FieldText("age", "?", "1"),)}, StudyError, "field 'age': lower must be a number"),
     (
-        {"fields": (FieldText("age", "0", "1", ""),)},
+        {"fields": (FieldText("age", "0", "x", whole=True),)},
+        StudyError,
+        "field 'age': upper must be a number",
+    ),
+    (
+        {"fields": (FieldText("age", "?", "1", whole=True),)},
+        StudyError,
+        "field 'age': lower must be a number",
+    ),
+    (
+        {"fields": (FieldText("age", "0", "1"),)},
+        StudyError,
+        "field 'age': a resolution, or whole = true, was expected, and neither came. Write",
+    ),
+    (
+        {"fields": (FieldText("age", "0", "1", "1", whole=True),)},
+        StudyError,
+        "field 'age': either a resolution or whole = true was expected, and both came",
+    ),
+    (
+        {"fields": (FieldText("age", "0", "1", "x"),)},
         StudyError,
         "field 'age': resolution must be a number",
     ),
-    ({"fields": (FieldText("age", "2", "1"),)}, RangeError, "field 'age'.*swap"),
+    ({"fields": (FieldText("age", "2", "1", whole=True),)}, RangeError, "field 'age'.*swap"),
     ({"fields": (FieldText("age", "0", "1", "0"),)}, RangeError, "field 'age'.*positive"),
-    ({"fields": (FieldText("age", "0", "1e30"),)}, RangeError, "field 'age'.*narrow the bounds"),
+    (
+        {"fields": (FieldText("age", "0", "1e30", whole=True),)},
+        RangeError,
+        "field 'age'.*narrow the bounds",
+    ),
     ({"kernels": ("a.age - b.age",)}, KernelError, "is not symmetric"),
     ({"kernels": ("print(a.age)",)}, KernelError, "may not contain"),
     (
@@ -173,33 +201,33 @@ REFUSED_STATISTICS = [
     (
         {**TWO_SAMPLE, "fields": (SCORE,)},
         StudyError,
-        "exactly one public field.*got no public field",
+        "exactly one label that is public, and no field came .*; write public = true for the label",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n", public=False))},
         StudyError,
-        "got no public field",
+        "and no field came with public = true; write public = true",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n"), labels("p", "n", name="other"))},
         StudyError,
-        "exactly one public field.*got label, other",
+        "exactly one label that is public, and fields 'label', 'other' came with public = true",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n", "x"))},
         StudyError,
-        "with two categories, got label",
+        "field 'label' is the label .*two categories, and 3 came; write categories = .FIRST",
     ),
     (
         {**TWO_SAMPLE, "fields": (SCORE, labels("p", "n"), STUDY.fields[1])},
         StudyError,
         "and 'balance' does not; leave it out",
     ),
-    ({**TWO_SAMPLE, "fields": (SCORE, labels("p"))}, StudyError, "with two categories, got label"),
+    ({**TWO_SAMPLE, "fields": (SCORE, labels("p"))}, StudyError, "two categories, and 1 came"),
     (
-        {**TWO_SAMPLE, "fields": (SCORE, FieldText("label", "0", "1", public=True))},
+        {**TWO_SAMPLE, "fields": (SCORE, FieldText("label", "0", "1", public=True, whole=True))},
         StudyError,
-        "with two categories, got label",
+        "two categories, and bounds of numbers came; write categories = .FIRST, SECOND",
     ),
     ({**TWO_SAMPLE, "degree": 3}, StudyError, "two_sample sampling is of pairs, got degree 3"),
     (
@@ -303,7 +331,10 @@ def test_a_value_inside_a_kernel_that_64_bits_do_not_hold_is_refused_before_anyt
     """
     wrapping = changed(
         kernels=("(a.x * a.x < 0) * a.y + (b.x * b.x < 0) * b.y",),
-        fields=(FieldText("x", "0", str(1 << 40)), FieldText("y", "0", "127")),
+        fields=(
+            FieldText("x", "0", str(1 << 40), whole=True),
+            FieldText("y", "0", "127", whole=True),
+        ),
     )
     with pytest.raises(RangeError, match="62 bits"):
         checked(wrapping)

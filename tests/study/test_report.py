@@ -13,6 +13,7 @@ from tests.support.reports import attempt_over, build_report, shares_of
 from umpc.mpc.cost import predict
 from umpc.study.interval import statistic_of
 from umpc.study.messages import StepBytes
+from umpc.study.parts import FieldText
 from umpc.study.report import Measured, Moment, Report, count_online
 from umpc.study.sizes import Sizes
 from umpc.ustat.error_law import ErrorLaw
@@ -125,6 +126,13 @@ def test_a_replay_needs_only_the_sizes():
         report.noise_std
         == build_report(STUDY, shares_of(0, 2, 4), attempt_over(), MEASURED).noise_std
     )
+
+
+def test_a_report_has_every_field_with_its_bounds_and_its_resolution():
+    report = build_report(STUDY, shares_of(40, 2, 4), attempt_over(), MEASURED)
+    assert [FieldText.from_dict(each) for each in report.fields] == list(STUDY.fields)
+    (field,) = report.fields
+    assert (field["lower"], field["upper"], field["resolution"]) == ("0", "10", "0.5")
 
 
 def test_a_report_survives_json_and_ignores_what_it_does_not_know():

@@ -7,7 +7,7 @@ import pytest
 from umpc.mpc import attempt
 from umpc.mpc.garbled import plan as garbled
 from umpc.mpc.masked import fields, plan
-from umpc.protocols.ghazi_shuffle import messages
+from umpc.protocols.ghazi_shuffle import inbox
 
 
 def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> None:
@@ -39,4 +39,4 @@ def committee_of_two(patch: pytest.MonkeyPatch) -> None:
 
 def small_heaps(patch: pytest.MonkeyPatch) -> None:
     """Frames of 1,000 bytes between nodes, shufflers and coordinator."""
-    patch.setattr(messages, "MAX_PAYLOAD", 1000)
+    patch.setattr(inbox, "MAX_PAYLOAD", 1000)

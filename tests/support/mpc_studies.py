@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 from scipy import stats
 
+from tests.support.fields import number_field
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
@@ -25,7 +26,6 @@ from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.openings import LayerShares, read_open
 from umpc.mpc.masked.plan import Pattern, Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
-from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -57,7 +57,7 @@ def patterns(degree: int) -> list[Pattern]:
 
 def make_schema(**fields: tuple[str, ...]) -> Schema:
     """Return a schema from name=(lower, upper) or (lower, upper, resolution), as exact text."""
-    return Schema(FieldText(name, *bounds).schema() for name, bounds in fields.items())
+    return Schema(number_field(name, *bounds).schema() for name, bounds in fields.items())
 
 
 @dataclass

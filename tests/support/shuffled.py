@@ -70,7 +70,7 @@ def messages(run: Simulated) -> list[np.ndarray]:
     of = protocol_of(run.attempt)
     parts = [
         [
-            of.part(place, half, member.records)
+            np.stack([*of.rows(place, half, member.records)])
             for place, half in enumerate((delivery.masked, delivery.seed))
         ]
         for delivery, member in zip(run.transcript.deliveries, run.attempt.members, strict=True)

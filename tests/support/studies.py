@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.support.fields import number_field
 from tests.support.protocols import flat_study, used, with_facts
 from tests.support.signed import signed
 from umpc.crypto.prg import Stream
@@ -115,7 +116,7 @@ def make_study(
     The changes replace any of its entries. A two-sample study gets a public label as well.
     """
     texts = (kernels,) if isinstance(kernels, str) else tuple(kernels)
-    fields = used((FieldText("x", *x), FieldText("y", *y)), texts)
+    fields = used((number_field("x", *x), number_field("y", *y)), texts)
     study = flat_study(
         name="study",
         statistic="custom",
@@ -246,7 +247,10 @@ STUDY = flat_study(
     name="kendall-2026",
     statistic="kendall_tau",
     kernels=("sign(a.age - b.age) * sign(a.balance - b.balance)",),
-    fields=(FieldText("age", "0", "127"), FieldText("balance", "-1000", "1000", "0.01")),
+    fields=(
+        FieldText("age", "0", "127", whole=True),
+        FieldText("balance", "-1000", "1000", "0.01"),
+    ),
     epsilon="1/2",
     edges="2n",
     max_colluding=2,

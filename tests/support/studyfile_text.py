@@ -23,6 +23,7 @@ seconds_per_step = 30
 name = "age"
 lower = 0
 upper = 127
+whole = true
 
 [[fields]]
 name = "balance"

@@ -11,7 +11,10 @@ from umpc.study.parts import FieldText
 
 ADDRESS = "127.0.0.1:1"
 """Nobody listens there."""
-FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000"))
+FIELDS = (
+    FieldText("age", "0", "127", whole=True),
+    FieldText("balance", "-100", "1000", whole=True),
+)
 
 
 def participants(*names: str) -> list[dict[str, str]]:

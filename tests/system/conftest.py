@@ -28,7 +28,7 @@ from umpc.ustat.statistics import LIBRARY
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Otherwise each process of these tests compiles all of umpc, which doubles its start."""
 
-FIELDS = (FieldText("age", "0", "127"), FieldText("balance", "-100", "1000", "0.5"))
+FIELDS = (FieldText("age", "0", "127", whole=True), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
 SHUFFLERS = ("shuffler-1", "shuffler-2")
 collect_ignore = [] if tables.HEART.exists() else ["test_heart_data.py"]

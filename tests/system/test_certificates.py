@@ -89,6 +89,22 @@ def test_a_revoked_dealer_is_refused_before_it_hears_of_a_study(running):
     assert "the certificate of dealer 'dealer' was revoked" in refused.last_line
 
 
+def test_a_check_is_red_where_one_node_cannot_reach_another(running):
+    """node-1 has a list on which node-2 is revoked; the coordinator reaches both."""
+    file = str(running.study_file(name="checked"))
+    ended = command("study", "check", file, "--contact")
+    assert ended.returncode == 0, ended.stderr
+    for pair in ("node-1 to node-2", "node-1 to node-3", "node-2 to node-3", "node-3 to dealer"):
+        assert f"{pair} answers, umpc" in ended.stdout
+    assert "node-2 to node-1" not in ended.stdout  # the earlier node dials
+
+    revoke(running, "node-2", "node-1")
+    ended = command("study", "check", file, "--contact")
+    assert ended.returncode == e.CertificateError.exit_code, ended.stdout
+    assert "node-2       answers" in ended.stdout and "node-1 to node-3 answers" in ended.stdout
+    assert "the certificate of node 'node-2' was revoked" in ended.stderr
+
+
 def test_status_works_while_the_node_runs(running):
     assert running.run(name="before", epsilon="1/100").code == 0
     config = str(running.folder / "node-1.toml")

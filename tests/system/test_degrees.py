@@ -17,9 +17,9 @@ from umpc.ustat.text import to_text
 
 CLASS = FieldText.of_categories("class", ("case", "control"), public=True)
 FIELDS = (
-    FieldText("x", "0", "20"),
+    FieldText("x", "0", "20", whole=True),
     FieldText("y", "-5", "5", "0.5"),
-    FieldText("label", "0", "2"),
+    FieldText("label", "0", "2", whole=True),
     CLASS,
 )
 NOISELESS = "1e12"
@@ -29,6 +29,7 @@ STATISTICS = {
     "auc_private": ["x", "label"],
     "auc": ["y"],
     "spearman_rho": ["x", "y"],
+    "spearman_rho_b": ["x", "y"],
     "triples_skewness": ["y"],
     "vus": ["y", "label"],
     "bergsma_dassios_tau_star": ["x", "y"],
@@ -121,7 +122,10 @@ def test_kendalls_sum_over_four_sites_is_exact(lab):
     rows = np.concatenate(values)
     first, second = np.triu_indices(len(rows), 1)
     expected = np.sign(rows[first] - rows[second]).prod(axis=1).sum()
-    fields = (FieldText("trestbps", "0", "250"), FieldText("chol", "0", "700"))
+    fields = (
+        FieldText("trestbps", "0", "250", whole=True),
+        FieldText("chol", "0", "700", whole=True),
+    )
     outcome = here.run(edges="all", epsilon=NOISELESS, columns=["trestbps", "chol"], fields=fields)
     assert outcome.code == 0, outcome.error
     assert round(outcome.report["estimate"] * outcome.report["edges"]) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -136,6 +137,23 @@ def test_without_noise_the_sum_over_e_is_exact(options):
     assert report["estimate"] == report["exact_over_edges"]
     if "all" in options:
         assert report["estimate"] == report["exact"]
+
+
+def test_a_demo_reads_a_real_file_and_says_which_resolution_it_took(tmp_path):
+    rows = [f"1.{100 + 7 * i},{i % 10}5;{i * i % 17},{i % 5}\n" for i in range(30)]
+    text = "\ufeffsize;weight\r\n" + "".join(rows) + "?;1\r\n"
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    given = ("--csv", str(path), "--delimiter", ";", "--fields", "size,weight", "--decimal", ",")
+    options = (*given, "--thousands", ".", "--nodes", "2", "--edges", "all", "--epsilon", "1e9")
+    refused = demo(*options)
+    assert refused.returncode == DataError.exit_code and "add --missing '?'" in refused.stderr
+    ended = demo(*options, "--missing", "?", "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    assert "field 'size': " in ended.stderr and "in steps of 0.01; this resolution" in ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["records"] == 30 and report["estimate"] == report["exact"]
+    assert [field["resolution"] for field in report["fields"]] == ["0.01", "0.1"]
 
 
 def test_an_impossible_request_is_refused_before_any_process_starts():

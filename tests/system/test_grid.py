@@ -311,7 +311,10 @@ def test_kendalls_sum_over_four_hospitals_is_exact(lab):
     for name, site in zip(here.names, sorted({row["site"] for row in rows}), strict=True):
         lines = [f"{row['trestbps']},{row['chol']}" for row in rows if row["site"] == site]
         here.table(name).write_text("\n".join(["trestbps,chol", *lines]) + "\n")
-    fields = (FieldText("trestbps", "0", "250"), FieldText("chol", "0", "700"))
+    fields = (
+        FieldText("trestbps", "0", "250", whole=True),
+        FieldText("chol", "0", "700", whole=True),
+    )
     outcome = here.run(**GRID, epsilon="1e12", columns=["trestbps", "chol"], fields=fields)
     assert outcome.code == 0, outcome.error
     assert round(outcome.report["estimate"] * outcome.report["edges"]) == 24_267

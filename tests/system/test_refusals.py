@@ -61,18 +61,19 @@ def test_a_table_that_cannot_be_read_is_refused_by_its_node(running, case):
 
 
 def test_values_that_do_not_fit_run_and_only_the_administrator_hears_of_them(running):
-    running.table("node-2").write_text("age,balance\n33,abcdef\n999,7\n34,inf\n35,1\n")
+    running.table("node-2").write_text("age,balance\n33,abcdef\n999,7\n34,inf\n35,1.25\n")
     try:
         outcome = running.run(name="misfits", epsilon="1/1000")
     finally:
         running.table("node-2").write_text(TABLE)
     assert outcome.code == 0, outcome.error
     assert outcome.report["records_by_node"] == [60, 4]
-    assert "abcdef" not in outcome.output + outcome.error
+    assert "abcdef" not in outcome.output + outcome.error and "rounded" not in outcome.error
     log = running.log("node-2")
     for words in (
         "field 'age': numbers from 0 to 127 were expected; values that do not fit: 1; data rows 2 ",
-        "values that do not fit: 2; data rows 3 count as the nearer bound; data rows 1 count as ",
+        "values that do not fit: 3; data rows 3 count as the nearer bound; data rows 1 count as ",
+        "data rows 4 were rounded to the nearest step, which can change ranks",
     ):
         assert f"for the administrator only: study 'misfits', {words}"[:20] in log and words in log
 
@@ -123,7 +124,7 @@ def test_a_field_that_no_kernel_uses_is_refused_by_all(running):
         "statistic": None,
         "columns": None,
         "kernel": "kernels.py:gap",
-        "fields": (FIELDS[0], FieldText("ward", "0", "9")),
+        "fields": (FIELDS[0], FieldText("ward", "0", "9", whole=True)),
     }
     (running.folder / "kernels.py").write_text("def gap(a, b):\n    return abs(a.age - b.age)\n")
     refused(running, e.StudyError, *words, name="unused", **more)
@@ -136,7 +137,7 @@ def test_a_field_that_the_schema_lacks_is_refused(running):
 
 
 def test_a_sum_that_does_not_fit_the_ring_is_refused_and_says_what_to_change(running):
-    wide = (FIELDS[0], FieldText("balance", "-4000000000000000", "4000000000000000"))
+    wide = (FIELDS[0], FieldText("balance", "-4000000000000000", "4000000000000000", whole=True))
     line = refused(
         running,
         e.RangeError,
@@ -204,11 +205,25 @@ def test_a_check_says_what_a_study_means_and_who_answers(running):
         "changes by 2 per edge",
     ):
         assert words in ended.stdout
-    answers = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines()[-3:])
+    answers = {}
+    for line in ended.stdout.splitlines():
+        answers.setdefault(*line.split(maxsplit=1))
+    assert "node-1 to node-2 node 'node-2' at 127.0.0.1:1 cannot be reached" in ended.stdout
     assert answers["dealer"].startswith("answers, umpc") and answers["node-1"].startswith(
         "answers, umpc"
     )
     assert "127.0.0.1:1" in answers["node-2"]
+
+
+def test_a_study_that_succeeded_leaves_no_warning_in_any_log(running):
+    before = {name: len(running.log(name)) for name in (*running.names, "dealer")}
+    outcome = running.run(name="quiet", epsilon="1/1000", columns=["age", "balance"])
+    assert outcome.code == 0, outcome.error
+    for name, length in before.items():
+        said = running.log(name)[length:]
+        assert "study 'quiet'" in said
+        assert not re.search(r"WARNING|ERROR|Traceback|[EWF]\d{4} \d\d:", said), said
+    assert not re.search(r"(?i)warning|error|Traceback", outcome.error), outcome.error
 
 
 def test_a_check_predicts_what_a_run_over_these_records_costs(running):

@@ -51,7 +51,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "statistic": "mean",
             "columns": ["x"],
             "width": 12,
-            "fields": [{"name": "x", "lower": 0, "upper": 10}],
+            "fields": [{"name": "x", "lower": 0, "upper": 10, "whole": True}],
             "nodes": [{"name": name, "address": served[name].address} for name in VALUES],
         }
         yield write_study_file(folder, entries)

@@ -14,6 +14,7 @@ from conftest import LONG_AGO
 from transport_echo import ALLOWED, CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH, serving
 
 from umpc.errors import AddressInUse, CertificateError, ConfigError, PeerUnavailable
+from umpc.transport import channels
 from umpc.transport.channels import MAX_FRAME, MAX_MESSAGE, bind, connect, make_server
 from umpc.transport.tls import grpc
 
@@ -91,6 +92,53 @@ def test_a_server_that_comes_late_is_waited_for(site):
             await (await waiting).close()
 
     asyncio.run(scenario())
+
+
+def late(monkeypatch, times: int) -> list[str]:
+    """Let the first looks at a server come too late, although the server answers."""
+    look, looks = channels.shown_certificate, []
+
+    async def slow(address: str, timeout: float) -> bytes | None:
+        looks.append(address)
+        if len(looks) <= times:
+            raise TimeoutError
+        return await look(address, timeout)
+
+    monkeypatch.setattr(channels, "shown_certificate", slow)
+    return looks
+
+
+def test_a_late_connection_is_tried_again_while_the_peer_answers(site, monkeypatch):
+    looks = late(monkeypatch, times=3)
+
+    async def scenario():
+        async with serving(site("a")) as (address, _):
+            await (await connect(site("b"), "a", "node", address, 15)).close()
+
+    asyncio.run(scenario())
+    assert len(looks) == 4
+
+
+def test_a_late_connection_is_given_up_after_its_time(site, monkeypatch):
+    looks = late(monkeypatch, times=99)
+    monkeypatch.setattr(channels, "LATE_SECONDS", 0)
+
+    async def scenario():
+        async with serving(site("a")) as (address, _):
+            with pytest.raises(PeerUnavailable, match="answers now, but did not answer in time"):
+                await connect(site("b"), "a", "node", address, 15)
+
+    asyncio.run(scenario())
+    assert len(looks) == 1
+
+
+def test_a_late_connection_to_nobody_is_not_tried_again(site, monkeypatch):
+    looks = late(monkeypatch, times=99)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(PeerUnavailable, match="connection refused"):
+        asyncio.run(connect(site("b"), "a", "node", address, 15))
+    assert len(looks) == 1
 
 
 def test_an_absent_server_is_reported_in_time(site):

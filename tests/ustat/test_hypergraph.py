@@ -262,7 +262,7 @@ def study(edges: str) -> Study:
         name="golden",
         statistic="gini_mean_difference",
         kernels=("abs(a.x - b.x)",),
-        fields=(FieldText("x", "0", "10"),),
+        fields=(FieldText("x", "0", "10", whole=True),),
         epsilon="1",
         edges=edges,
         max_colluding=2,

@@ -257,6 +257,14 @@ def test_text_and_expression_give_one_kernel():
     assert Kernel.from_text(tau.text, SCHEMA).hash == tau.hash
 
 
+NO_ORDER = (
+    "field 'colour' has categories ('red', 'green', 'blue', …), which have no order and no "
+    "arithmetic; compare it with == or !=, or declare it as numbers"
+)
+COMPARE = (
+    "compare it with the number of one of its categories (0 for 'red', 1 for 'green', 2 for "
+    "'blue'), or with a field of the same categories"
+)
 COLOURS = Schema(
     [
         FieldSchema("colour", Fraction(0), Fraction(2), Fraction(1), ("red", "green", "blue")),
@@ -267,28 +275,39 @@ COLOURS = Schema(
 
 
 @pytest.mark.parametrize(
-    "text", ["(a.colour == b.colour)", "select((a.colour == b.colour), abs(a.age - b.age), 0)"]
+    "text",
+    [
+        "(a.colour == b.colour)",
+        "select((a.colour == b.colour), abs(a.age - b.age), 0)",
+        "((a.colour == 1) & (b.colour == 1))",
+        "((a.hair == 0) ^ (b.hair == 0))",
+    ],
 )
 def test_categories_are_compared_for_equality(text):
     assert Kernel.from_text(text, COLOURS).text == text
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        "sign(a.colour - b.colour) * sign(a.age - b.age)",
-        "(a.colour < b.colour) + (b.colour < a.colour)",
-        "abs(a.colour - b.colour)",
-        "a.colour * b.colour",
-        "(a.colour == 1) & (b.colour == 1)",
-        "(a.colour == b.hair) + (b.colour == a.hair)",
-        "(a.colour == a.age) + (b.colour == b.age)",
-        "select((a.age == b.age), a.colour + b.colour, 0)",
+        ("sign(a.colour - b.colour) * sign(a.age - b.age)", NO_ORDER),
+        ("(a.colour < b.colour) + (b.colour < a.colour)", NO_ORDER),
+        ("abs(a.colour - b.colour)", NO_ORDER),
+        ("a.colour * b.colour", NO_ORDER),
+        ("select((a.age == b.age), a.colour + b.colour, 0)", NO_ORDER),
+        ("(a.colour == 3) & (b.colour == 3)", f"is compared with 3; {COMPARE}"),
+        ("(a.colour == (1/2)) & (b.colour == (1/2))", f"is compared with 1/2; {COMPARE}"),
+        ("(a.colour == a.age) + (b.colour == b.age)", f"depends on records; {COMPARE}"),
+        (
+            "(a.colour == b.hair) + (b.colour == a.hair)",
+            "fields 'colour' and 'hair' are compared and have different categories; give both",
+        ),
     ],
 )
-def test_categories_have_no_order_and_no_arithmetic(text):
-    with pytest.raises(KernelError, match="categor"):
+def test_categories_have_no_order_and_no_arithmetic(text, words):
+    with pytest.raises(KernelError) as refusal:
         Kernel.from_text(text, COLOURS)
+    assert words in refusal.value.message and "'colour'" in refusal.value.message
 
 
 def test_the_hash_tells_categories_apart_however_they_are_written():

@@ -40,6 +40,7 @@ RANGES = {
     "kendall_tau_b": [(-1, 1), (0, 1), (0, 1)],
     "goodman_kruskal_gamma": [(-1, 1), (0, 1)],
     "spearman_rho": [(-1, 1)],
+    "spearman_rho_b": [(-1, 1), (0, 1), (0, 1)],
     "bergsma_dassios_tau_star": [("-1/3", "2/3")],
     "auc": [(0, 1)],
     "auc_private": [(0, 1), (0, 1)],

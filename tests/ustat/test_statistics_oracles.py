@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb, log2, sqrt
@@ -14,8 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import rand_score, roc_auc_score
 
-from tests.ustat.tables import HALF, UNIT, columns_of, means, values
+from tests.ustat.tables import HALF, UNIT, columns_of, expressions, means, values
+from umpc.errors import KernelError
 from umpc.ustat.estimators import estimate
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import LIBRARY
 
 Rows = list[tuple[int, ...]]
@@ -84,6 +88,13 @@ def spearman(rows: Rows) -> list[Fraction]:
     return [Fraction(3 * total, n * (n - 1) * (n - 2))]
 
 
+def spearman_b(rows: Rows) -> list[Fraction]:
+    """The tie corrections from counts: 1 − the share of triples of one value."""
+    sets = comb(len(rows), 3)
+    tied = [sum(comb(c, 3) for c in Counter(row[i] for row in rows).values()) for i in (0, 1)]
+    return [*spearman(rows), *(1 - Fraction(count, sets) for count in tied)]
+
+
 def triples(rows: Rows) -> list[Fraction]:
     def leans(x, y, z) -> Fraction:
         return Fraction(sgn(x + y - 2 * z) + sgn(x + z - 2 * y) + sgn(y + z - 2 * x), 3)
@@ -147,6 +158,7 @@ ORACLES = {
     "kendall_tau_b": tau_b,
     "goodman_kruskal_gamma": gamma,
     "spearman_rho": spearman,
+    "spearman_rho_b": spearman_b,
     "bergsma_dassios_tau_star": tau_star,
     "auc_private": auc_private,
     "vus": vus,
@@ -318,6 +330,67 @@ def test_other_libraries_agree_without_ties(seed):
     signed = rng.choice((-1, 1), 6) * rng.permutation(range(1, 7))
     above = comb(6, 2) * float(means("wilcoxon_signed_rank", {"x": signed})[0]) + np.sum(signed > 0)
     assert above == pytest.approx(stats.wilcoxon(signed, alternative="greater").statistic)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spearman_with_ties_is_the_correlation_of_mid_ranks_in_a_population(seed):
+    """Nešlehová 2007: of a law on few values, whose mid-distribution functions are exact.
+
+    The mean over all triples of n equally likely records tends to the law's value as n grows. So
+    the table is a multiple of the law, in which each point stands as often as it is likely.
+    """
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 4, (3, 3))
+    x, y = (index.ravel() for index in np.mgrid[:3, :3])
+    copies = 4
+    rows = [(a, b) for a, b, c in zip(x, y, counts.ravel(), strict=True) for _ in range(copies * c)]
+    sums = means("spearman_rho_b", table("spearman_rho_b", rows))
+    expected = stats.spearmanr(*zip(*rows, strict=True)).statistic  # of mid-ranks, with ties
+    assert released("spearman_rho_b", sums) == pytest.approx(expected, abs=0.12)
+    uncorrected = released("spearman_rho", sums[:1])
+    assert abs(uncorrected) < abs(released("spearman_rho_b", sums))
+    law = counts / counts.sum()
+    mids = [p.cumsum() - p / 2 for p in (law.sum(1), law.sum(0))]
+    centred = [mid - 0.5 for mid in mids]
+    covariance_ = centred[0] @ law @ centred[1]
+    spreads = [np.sqrt(c**2 @ p) for c, p in zip(centred, (law.sum(1), law.sum(0)), strict=True)]
+    truth = covariance_ / np.prod(spreads)
+    assert truth == pytest.approx(expected, abs=1e-9)
+    ties = [1 - float(np.sum(p**3)) for p in (law.sum(1), law.sum(0))]
+    assert 12 * covariance_ / np.sqrt(np.prod(ties)) == pytest.approx(truth)
+
+
+def test_spearman_without_ties_needs_no_correction():
+    rows = list(zip(range(6), (3, 1, 0, 5, 4, 2), strict=True))
+    assert means("spearman_rho_b", table("spearman_rho_b", rows)) == [*spearman(rows), 1, 1]
+
+
+@pytest.mark.parametrize("name", ["auc_private", "vus"])
+def test_private_labels_may_be_words(name):
+    """Categories count 0, 1, 2 in the order of their list."""
+    count = {"auc_private": 2, "vus": 3}[name]
+    words = FieldSchema(
+        "label", Fraction(0), Fraction(count - 1), Fraction(1), ("low", "middle", "high")[:count]
+    )
+    numbers = replace(words, categories=())
+    score = FieldSchema("score", Fraction(0), Fraction(5), Fraction(1))
+    degree = LIBRARY[name].degree
+    rng = np.random.default_rng(4)
+    records = [
+        {"score": rng.integers(0, 6, 200), "label": rng.integers(0, count, 200)}
+        for _ in range(degree)
+    ]
+    for expression in expressions(name):
+        kernels = [Kernel(expression, Schema([score, label]), degree) for label in (words, numbers)]
+        assert kernels[0].unit == kernels[1].unit and kernels[0].interval == kernels[1].interval
+        assert np.array_equal(*(kernel.evaluate(records) for kernel in kernels))
+
+
+def test_a_label_of_too_few_words_is_refused_with_those_that_there_are():
+    label = FieldSchema("label", Fraction(0), Fraction(1), Fraction(1), ("low", "high"))
+    score = FieldSchema("score", Fraction(0), Fraction(5), Fraction(1))
+    with pytest.raises(KernelError, match=r"'label'.*with 2; .*\(0 for 'low', 1 for 'high'\)"):
+        Kernel(expressions("vus")[0], Schema([score, label]), 3)
 
 
 def test_tau_b_of_one_table_by_hand():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.fields import number_field
 from tests.vectors.part import (
     Bad,
     Part,
@@ -28,7 +29,6 @@ from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.masks import masked_wires, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import RecordPlace
-from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -61,7 +61,7 @@ def chunk(inputs: Values) -> Values:
     from the dealer, and what party 1 would send in its first round.
     """
     schema = Schema(
-        [FieldText(name, *bounds).schema() for name, bounds in inputs["fields"].items()]
+        [number_field(name, *bounds).schema() for name, bounds in inputs["fields"].items()]
     )
     ring, pattern = Ring(inputs["ring_bits"]), (0, 1)
     program = compile_program([Kernel.from_text(inputs["kernel"], schema)], ring, [pattern])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.fields import number_field
 from tests.vectors.part import Bad, Given, Part, Values, fixed, integers, words
 from umpc.crypto.packing import pack, split_seed, unpack
 from umpc.crypto.prg import Stream, derive
@@ -20,13 +21,14 @@ from umpc.protocols.gopa.node import random_bits
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.quantisation import Bins, Quantiser
 from umpc.protocols.local.sphere import tell_side
-from umpc.study.parts import FieldText
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 
 def schema_of(inputs: Values) -> Schema:
-    return Schema([FieldText(name, *bounds).schema() for name, bounds in inputs["fields"].items()])
+    return Schema(
+        [number_field(name, *bounds).schema() for name, bounds in inputs["fields"].items()]
+    )
 
 
 def column(values: list[int]) -> np.ndarray:

@@ -236,10 +236,7 @@ def _participants(study: Study) -> Iterator[tuple[str, str]]:
 def _field(field: FieldText) -> str:
     """A field's name and its values: its categories, or its bounds and step."""
     label = ", a public label" if field.public else ""
-    values = ", ".join(map(repr, field.categories))
-    if not values:
-        values = f"{field.lower} to {field.upper}, in steps of {field.resolution}"
-    return f"{field.name!r}: {values}{label}"
+    return f"{field.name!r}: {field.values()}{label}"
 
 
 def _plain(text: str) -> str:

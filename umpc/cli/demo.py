@@ -20,12 +20,14 @@ from umpc.cli.demo_options import (
 )
 from umpc.cli.demo_run import run_demo
 from umpc.errors import ConfigError
+from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
     from umpc.cli.table import DemoTable
+    from umpc.node.table.number_format import NumberFormat
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -40,6 +42,26 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option(
     "--delimiter", default=",", show_default=True, help="The separator of the table's columns."
+)
+@click.option(
+    "--missing",
+    multiple=True,
+    metavar="WORD",
+    help="A word that marks a missing value, such as '?'. Its rows are left out.",
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="The table's encoding.")
+@click.option(
+    "--decimal",
+    type=click.Choice(DECIMAL_MARKS),
+    default=".",
+    show_default=True,
+    help="The decimal mark of the table's numbers.",
+)
+@click.option(
+    "--thousands",
+    type=click.Choice(THOUSANDS_MARKS),
+    default=None,
+    help="The thousands separator of the table's numbers. The default is none.",
 )
 @click.option("--fields", help="The statistic's columns, separated by commas.")
 @click.option(
@@ -171,8 +193,26 @@ def _table(options: DemoOptions) -> DemoTable:
         default = ("mean radius", "mean texture")[: len(arguments)]
         table = breast_cancer(wanted or default)
     else:
-        table = read_csv(options.csv_file, options.delimiter, wanted)
+        table = read_csv(
+            options.csv_file,
+            options.delimiter,
+            wanted,
+            missing=options.missing,
+            encoding=options.encoding,
+            numbers=_number_format(options.decimal, options.thousands or ""),
+        )
     return replace(table, first_class=first_class)
+
+
+def _number_format(decimal: str, thousands: str) -> NumberFormat:
+    """How the table writes numbers. Raises: ConfigError."""
+    from umpc.node.table.number_format import NumberFormat
+
+    if decimal == thousands:
+        raise ConfigError(
+            f"--decimal and --thousands must be different characters, got {decimal!r} for both"
+        )
+    return NumberFormat(decimal, thousands)
 
 
 @contextmanager

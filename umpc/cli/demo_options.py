@@ -31,6 +31,10 @@ SECTIONS = {
     "fields": TABLE,
     "label": TABLE,
     "nodes": TABLE,
+    "missing": TABLE,
+    "encoding": TABLE,
+    "decimal": TABLE,
+    "thousands": TABLE,
     "statistic": STUDY,
     "parameters": STUDY,
     "protocol": STUDY,
@@ -50,6 +54,10 @@ class DemoOptions:
 
     csv_file: Path | None
     delimiter: str
+    missing: tuple[str, ...]
+    encoding: str
+    decimal: str
+    thousands: str | None
     fields: str | None
     label: str | None
     statistic: str

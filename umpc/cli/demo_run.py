@@ -60,7 +60,10 @@ def _write_study(
     """study.toml, for processes that are not started yet."""
     from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 
-    fields = table.fields()
+    described = table.describe()
+    for each in described:
+        _tell(str(each))
+    fields = [each.field for each in described]
     settings = _checked_settings(options)
     entries = {
         "name": "demo",

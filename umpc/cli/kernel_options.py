@@ -58,8 +58,9 @@ def field_of(text: str) -> FieldText:
             f"NAME=FIRST,SECOND,..., got {text!r}"
         )
     lower, upper = parts[:2]
-    resolution = parts[2] if len(parts) == 3 else "1"
-    return FieldText(name, lower, upper, resolution)
+    if len(parts) == 2:
+        return FieldText(name, lower, upper, whole=True)
+    return FieldText(name, lower, upper, parts[2])
 
 
 def label_of(text: str) -> FieldText:

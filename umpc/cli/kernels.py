@@ -92,9 +92,9 @@ def _example(column: str, degree: int) -> str:
     multiple=True,
     required=True,
     metavar="NAME=LOWER:UPPER[:RESOLUTION]",
-    help="A field's bounds and the step of its values (default 1), or its categories as "
-    "NAME=FIRST,SECOND,... Repeat the option for each field; for a STATISTIC, in the order of its "
-    "arguments.",
+    help="A field's bounds, and the step of its values unless they are whole numbers; or its "
+    "categories as NAME=FIRST,SECOND,... Repeat the option for each field; for a STATISTIC, in "
+    "the order of its arguments.",
 )
 @click.option(
     "--parameter",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from umpc.cli.show import evaluated
+from umpc.cli.show import describe_fields, evaluated
 from umpc.errors import ConfigError
 from umpc.protocols.registry import find_protocol
 from umpc.study.grades import HONEST
@@ -159,7 +159,7 @@ def _sets(report: Report) -> list[tuple[str, str]]:
     for number, entry in enumerate(report.sums, 1):
         shown = f"{entry.mean:.6g} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"mean of sum {number}" if len(report.sums) > 1 else "released mean", shown))
-    return rows
+    return rows + [(f"field {name}", values) for name, values in describe_fields(report)]
 
 
 def _participants(report: Report) -> list[tuple[str, int]]:

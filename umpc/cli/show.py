@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from rich import markup
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -24,6 +26,7 @@ from rich.table import Table
 from umpc.protocols.registry import find_protocol
 from umpc.study.grades import HONEST
 from umpc.study.interval import SETS
+from umpc.study.parts import FieldText
 from umpc.study.report import Report
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ Line = tuple[str, str, str]
 """A row of the table: what it is, its value, a note."""
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
+WIDEST_FIELD = 70
+"""Characters of a field's description; a field may have thousands of categories."""
 
 
 class ProgressShow:
@@ -190,6 +195,8 @@ def _facts(report: Report) -> Iterator[Line]:
     yield "epsilon, delta", promise, "against replacing one record"
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
     yield "records", f"{report.records:,}", ""
+    for name, values in describe_fields(report):
+        yield markup.escape(f"field {name}"), "", markup.escape(values)
     yield "most edges of a record", f"{report.max_degree:,}", ""
     yield "adversary", report.adversary, report.promise
     if report.adversary != HONEST and report.noise_std_if_honest is not None:
@@ -244,6 +251,13 @@ def _seconds(report: Report) -> Iterator[Line]:
     yield "seconds offline", f"{report.seconds_offline:.3f}", offline
     in_all = "of the study, without the start of its processes"
     yield "seconds in all", f"{report.seconds_total:.3f}", in_all
+
+
+def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
+    """Each field's name, and its bounds and resolution or the first of its categories."""
+    for values in report.fields:
+        field = FieldText.from_dict(values)
+        yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
 
 
 def evaluated(report: Report) -> str:

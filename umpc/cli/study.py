@@ -68,10 +68,12 @@ def study() -> None:
       name = "age"
       lower = 0
       upper = 127
+      whole = true
       [[fields]]
       name = "balance"
       lower = -10000
       upper = 110000
+      resolution = "0.01"
       [dealer]
       name = "dealer"
       address = "dealer.example.org:7100"
@@ -155,21 +157,36 @@ def prepare(file: Path, style: str) -> None:
 @click.option(
     "--contact",
     is_flag=True,
-    help="Also call all nodes, and the dealer or shufflers if there are any, and say who answers.",
+    help="Also call all processes, have each node call those that it needs, and say who answers.",
 )
-def check(file: Path, records: str | None, contact: bool) -> None:
+@click.option(
+    "--table",
+    type=FILE,
+    help="Compare the study's fields with this table of your own, and do nothing else: a CSV or "
+    "Parquet file, or a node's configuration, whose [data] then counts.",
+)
+def check(file: Path, records: str | None, contact: bool, table: Path | None) -> None:
     """Say what the study in FILE computes, before it runs.
 
     No node is asked to take part. The command shows the kernel, its range and sensitivity, the
     study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
-    a run over these numbers of records. With --contact it also calls all processes.
+    a run over these numbers of records. With --contact it also calls all processes, and each node
+    calls those that it calls in a run. The command fails if one does not answer another, or if
+    their versions of umpc differ.
+
+    With --table it says which resolution holds every value of your own table, and which of your
+    values do not fit the study's fields. It needs no certificate and tells nobody else.
 
     \b
     umpc study check study.toml --records 303,294,200 --contact
+    umpc study check study.toml --table node.toml
     """
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
 
+    if table is not None:
+        _compare(file, table)
+        return
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
@@ -180,6 +197,18 @@ def check(file: Path, records: str | None, contact: bool) -> None:
         print_prediction(checked, records)
     if contact:
         _contact(checked, identity)
+
+
+def _compare(file: Path, table: Path) -> None:
+    """Print the study's fields beside the table's values. Raises: as the file's own checks."""
+    from umpc.cli.check_table import compare_table
+    from umpc.coordinator.studyfile import load_field_entries, load_study_file
+
+    for name, text in compare_table(file, table):
+        click.echo(f"field {name!r}: {text}")
+    if all(entry.categories or entry.states_step for entry in load_field_entries(file)):
+        return
+    _ = load_study_file(file)  # it names the first field without a resolution
 
 
 def _warn_of_dates(identity: Identity) -> None:
@@ -232,13 +261,16 @@ def print_prediction(study: Study, records: str) -> None:
 
 
 def _contact(study: Study, identity: Identity) -> None:
-    """Print who answers. Raises: the first reason why somebody does not."""
-    from umpc.coordinator.client import greet
+    """Print who answers, and whom each node reaches. Raises: the first reason why one does not."""
+    from umpc.coordinator.contact import contact_all
     from umpc.errors import UmpcError
 
-    answers = asyncio.run(greet(study, identity))
-    for name, answer in answers:
-        click.echo(f"{name:<12} {answer}")
-    for _, answer in answers:
-        if isinstance(answer, UmpcError):
-            raise answer
+    own, others = asyncio.run(contact_all(study, identity))
+    for contact in own:
+        click.echo(f"{contact.called:<12} {contact}")
+    for contact in others:
+        reached = f"{contact.caller} to {contact.called}" if contact.called else contact.caller
+        click.echo(f"{reached:<12} {contact}")
+    for contact in (*own, *others):
+        if isinstance(contact.answer, UmpcError):
+            raise contact.answer

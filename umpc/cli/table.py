@@ -8,17 +8,19 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.cli.columns import DescribedColumn, describe_column, plain_column
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of
 from umpc.node.records import TableSource, load_records
+from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.plain_text import UNREADABLE, is_encoding, open_text
+from umpc.node.table.source import ENCODING
 from umpc.protocols.base.seed_agreement import by_class
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
@@ -31,8 +33,6 @@ from umpc.ustat.hypergraph import Hypergraph, expand, expand_two_sample
 EXACT_EDGES = 200_000_000
 """The demo computes the exact value over all sets of records if there are at most this many."""
 EDGES_AT_ONCE = 1 << 18
-MOST_CATEGORIES = 4096
-"""A column of text with more different values is refused."""
 Column = NDArray[np.int64]
 Columns = dict[str, Column]
 """Field → (records,) int64: each record's value in steps of the field."""
@@ -56,9 +56,16 @@ class DemoTable:
 
         Raises: DataError for a column that is neither numbers nor categories.
         """
+        return tuple(each.field for each in self.describe())
+
+    def describe(self) -> tuple[DescribedColumn, ...]:
+        """The fields, and why they have their resolutions.
+
+        Raises: DataError for a column that is neither numbers nor categories.
+        """
         columns = {name: [row[i] for row in self.rows] for i, name in enumerate(self.columns)}
         if self.first_class is None:
-            return tuple(_describe(name, values) for name, values in columns.items())
+            return tuple(describe_column(name, values) for name, values in columns.items())
         label, first = self.first_class
         found = {value.strip() for value in columns.pop(label)}
         if len(found) != 2 or first not in found:
@@ -67,7 +74,8 @@ class DemoTable:
                 f"{first!r} must be one of them; it holds {', '.join(sorted(found)[:5])}"
             )
         labelled = FieldText.of_categories(label, (first, *(found - {first})), public=True)
-        return (*(_describe(name, values) for name, values in columns.items()), labelled)
+        others = (describe_column(name, values) for name, values in columns.items())
+        return (*others, DescribedColumn(labelled, None))
 
     def part(self, index: int, parts: int, path: Path) -> Path:
         """Write the consecutive rows of one node to a CSV file."""
@@ -84,31 +92,55 @@ class DemoTable:
         return [self.part(index, parts, path) for index, path in enumerate(paths)]
 
 
-def read_csv(path: Path, delimiter: str, columns: Sequence[str] | None) -> DemoTable:
-    """Read the chosen columns of a CSV file. Rows with an empty field are left out.
+def read_csv(
+    path: Path,
+    delimiter: str,
+    columns: Sequence[str] | None,
+    *,
+    missing: Sequence[str] = (),
+    encoding: str = ENCODING,
+    numbers: NumberFormat = PLAIN,
+) -> DemoTable:
+    """Read the chosen columns of a CSV file. Rows with a missing value are left out.
 
+    Args: missing: further words of a missing value, beside those of a node. numbers: how the table
+        writes numbers; the rows of the result have a decimal point and no separators.
     Raises:
-        ConfigError: for another delimiter than one character, and for a file that is no CSV file.
+        ConfigError: for another delimiter than one character, for an encoding that Python does
+            not know, and for a file that is no CSV file.
         DataError: for a column that does not exist; EmptyTable where no complete row is left.
     """
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ConfigError(
             f"--delimiter must be one character such as ; or a tab, got {delimiter!r}"
         )
+    if not is_encoding(encoding):
+        raise ConfigError(
+            f"--encoding must be the name of a text encoding such as latin-1, got {encoding!r}"
+        )
     names = tuple(columns or ())
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with open_text(path, encoding) as file:
             reader = csv.DictReader(file, delimiter=delimiter)
             _check_columns(path, names, reader.fieldnames or ())
             rows = [tuple(row[name] for name in names) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path}: a readable CSV file was expected: {error}") from error
-    complete = [row for row in rows if all(value and value.strip() for value in row)]
+    except (*UNREADABLE, csv.Error) as error:
+        raise ConfigError(
+            f"{path}: a readable CSV file was expected: {error}; --encoding names another "
+            f"encoding than {encoding}, such as latin-1"
+        ) from error
+    words = {*TableSource.missing, *missing}
+    complete = [
+        row
+        for row in rows
+        if all(value is not None and value.strip() not in words for value in row)
+    ]
     if not complete:
         raise EmptyTable(
             f"{path}: no row has all of {', '.join(names)}; choose other fields or another file"
         )
-    return DemoTable(names, complete)
+    texts = [plain_column(values, numbers) for values in zip(*complete, strict=True)]
+    return DemoTable(names, list(zip(*texts, strict=True)))
 
 
 def _check_columns(path: Path, names: Sequence[str], known: Sequence[str]) -> None:
@@ -145,40 +177,6 @@ def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
         )
     chosen = data.data[:, [known.index(name) for name in names]]
     return DemoTable(names, [tuple(repr(float(value)) for value in row) for row in chosen])
-
-
-def _describe(name: str, values: list[str]) -> FieldText:
-    """A field with the column's own bounds, and its digits as the resolution.
-
-    A column that is not all numbers becomes a field of categories.
-    """
-    try:
-        numbers = [Decimal(value.strip()) for value in values]
-    except InvalidOperation:
-        return _describe_labels(name, {value.strip() for value in values})
-    if not all(number.is_finite() for number in numbers):
-        raise DataError(
-            f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers"
-        )
-    digits = max(0, *map(_digits, numbers))
-    resolution = Fraction(1, 10**digits)
-    low, high = Fraction(min(numbers)), Fraction(max(numbers))
-    return FieldText(name, str(low), str(high), str(resolution))
-
-
-def _digits(number: Decimal) -> int:
-    """Digits after the decimal point that a finite number needs; negative for 100."""
-    exponent = number.normalize().as_tuple().exponent
-    return -exponent if isinstance(exponent, int) else 0
-
-
-def _describe_labels(name: str, labels: set[str]) -> FieldText:
-    if len(labels) > MOST_CATEGORIES:
-        raise DataError(
-            f"column {name!r} holds {len(labels)} different texts, "
-            f"but a field has at most {MOST_CATEGORIES} categories"
-        )
-    return FieldText.of_categories(name, sorted(labels))
 
 
 def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:

@@ -2,7 +2,8 @@
 
 | file | what it is |
 |---|---|
-| `client.py` | the gRPC client: a run, a preparation, and a greeting |
+| `client.py` | the gRPC client: a run, and a preparation |
+| `contact.py` | who answers the coordinator, and whom each node reaches |
 | `conductor.py` | the steps of a study, with all nodes at once |
 | `links.py` | the stream to one node, and one step with all nodes |
 | `shufflers.py` | the stream from one shuffler |

@@ -16,26 +16,15 @@ from umpc.coordinator.conductor import Conductor, Preparation
 from umpc.coordinator.links import NodeLink, Tell, each
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import PreparationLost, UmpcError
-from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.document import Study
-from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
-from umpc.transport.channels import connect
 from umpc.transport.credentials import verifier_of
-from umpc.transport.services import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
-from umpc.transport.status import error_of
-from umpc.transport.stream import CONNECT_SECONDS
 
 log = logging.getLogger("umpc.coordinator")
 Outcome = TypeVar("Outcome")
-STUBS: dict[str, Callable[[Channel], Greeted]] = {
-    "node": node_stub,
-    "dealer": dealer_stub,
-    "shuffler": shuffler_stub,
-}
 
 
 def silent(step: str, done: int, total: int) -> None:
@@ -91,31 +80,3 @@ async def _lead(
         raise
     finally:
         await asyncio.gather(*(link.close() for link in parties))
-
-
-async def greet(study: Study, identity: Identity) -> list[tuple[str, str | UmpcError]]:
-    """The answers of a study's dealer, shufflers and nodes.
-
-    Returns: each one's name, and its version or the reason why it does not answer.
-    """
-
-    async def ask(role: str, participant: Participant) -> tuple[str, str | UmpcError]:
-        name = participant.name
-        try:
-            channel = await connect(identity, name, role, participant.address, CONNECT_SECONDS)
-        except UmpcError as error:
-            return name, error
-        try:
-            reply = await STUBS[role](channel).Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
-        except grpc.aio.AioRpcError as error:
-            return name, error_of(error, name, "hello")
-        finally:
-            await channel.close(None)
-        return name, f"answers, umpc {reply.version}"
-
-    dealers = [study.dealer] if study.dealer else []
-    return await asyncio.gather(
-        *(ask("dealer", dealer) for dealer in dealers),
-        *(ask("shuffler", shuffler) for shuffler in study.shufflers),
-        *(ask("node", node) for node in study.nodes),
-    )

@@ -36,20 +36,28 @@ def _about(text: str) -> msgspec.Meta:
     return msgspec.Meta(description=text)
 
 
-class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
+class FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """A field as study.toml has it."""
+
     name: str
     lower: Number | None = None
     upper: Number | None = None
-    resolution: Number = 1
+    resolution: Number | None = None
+    whole: bool = False
     categories: list[str] | None = None
     public: bool = False
 
+    @property
+    def states_step(self) -> bool:
+        """Whether it says which step its values have."""
+        return self.whole or self.resolution is not None
+
     def text(self) -> FieldText:
-        """Raises: StudyError where it has neither bounds nor categories, or both."""
+        """Raises: StudyError where it has neither bounds nor categories, or both; or no step."""
         has_bounds = self.lower is not None and self.upper is not None
-        plain = (self.lower, self.upper, self.resolution) == (None, None, 1)
+        numbers = (self.lower, self.upper, self.resolution, self.whole)
         if has_bounds == (self.categories is not None) or (
-            self.categories is not None and not plain
+            self.categories is not None and numbers != (None, None, None, False)
         ):
             raise StudyError(
                 f"field {self.name!r}: either lower and upper or categories were expected; give "
@@ -57,9 +65,12 @@ class _FieldEntry(msgspec.Struct, forbid_unknown_fields=True):
             )
         if self.categories is not None:
             return FieldText.of_categories(self.name, self.categories, public=self.public)
-        return FieldText(
-            self.name, str(self.lower), str(self.upper), str(self.resolution), public=self.public
+        step = "" if self.resolution is None else str(self.resolution)
+        field = FieldText(
+            self.name, str(self.lower), str(self.upper), step, public=self.public, whole=self.whole
         )
+        _ = field.step
+        return field
 
 
 class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -67,11 +78,11 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     name: Annotated[str, _about("A new name is a new study, with new noise and a new charge.")]
     fields: Annotated[
-        list[_FieldEntry],
+        list[FieldEntry],
         _about(
-            "The columns that the study reads. Each has a name, and either lower and upper (and a "
-            "resolution, 1 by default) or categories. public = true marks a label that everybody "
-            "may know."
+            "The columns that the study reads. Each has a name, and either categories or lower "
+            "and upper with one of: a resolution, the step of its values; whole = true, for whole "
+            "numbers. public = true marks a label that everybody may know."
         ),
     ]
     epsilon: Annotated[Number, _about("Privacy of the result, against replacing one record.")]
@@ -219,16 +230,21 @@ class StudyFile:
         }
 
 
+def load_field_entries(path: Path) -> list[FieldEntry]:
+    """Read the fields of study.toml, also of one that does not state all of them yet.
+
+    Raises: StudyError naming file and key.
+    """
+    fields = _read_values(path).get("fields", [])
+    try:
+        return msgspec.convert(fields, type=list[FieldEntry], strict=True)
+    except msgspec.ValidationError as error:
+        raise StudyError(f"{path}: fields: {error}. Correct the key there") from error
+
+
 def load_study_file(path: Path) -> StudyFile:
     """Read study.toml. Raises: StudyError naming file and key."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path}: a readable study file was expected: {error}") from error
-    try:
-        values = _as_text(tomllib.loads(text, parse_float=Decimal))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
+    values = _read_values(path)
     try:
         protocol = chosen_protocol(values.pop("protocol", USUAL), values)
     except (StudyError, TypeError) as error:
@@ -249,6 +265,19 @@ def load_study_file(path: Path) -> StudyFile:
     file = StudyFile(path, identity, entries, protocol, settings)
     _ = file.read_settings()
     return file
+
+
+def _read_values(path: Path) -> dict[str, Any]:
+    """Raises: StudyError where the file is not TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: a readable study file was expected: {error}") from error
+    try:
+        values: dict[str, Any] = _as_text(tomllib.loads(text, parse_float=Decimal))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise StudyError(f"{path}: TOML was expected: {error}. Correct the file there") from error
+    return values
 
 
 def _check_keys(path: Path, settings: Mapping[str, Any], protocol: StudyProtocol) -> None:
@@ -320,8 +349,8 @@ def field_entry(field: FieldText) -> dict[str, Any]:
     if field.categories:
         public = {"public": True} if field.public else {}
         return {"name": field.name, "categories": list(field.categories), **public}
-    bounds = {"lower": field.lower, "upper": field.upper, "resolution": field.resolution}
-    return {"name": field.name, **bounds}
+    step = {"whole": True} if field.whole else {"resolution": field.resolution}
+    return {"name": field.name, "lower": field.lower, "upper": field.upper, **step}
 
 
 def _is_table(value: Any) -> bool:

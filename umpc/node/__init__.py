@@ -6,11 +6,13 @@
 | `admission.py` | the admission of a study: the rules as they are now, the approval, the records |
 | `attempts/` | one study at this node: its steps, links, material and rounds |
 | `budget/` | the privacy budget on disk |
-| `records.py` | the site's table, through DuckDB, into integers |
+| `records.py` | the site's records: the study's columns of its table, as integers |
+| `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |
 | `template.py` | an example of the configuration, with every key |
 | `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
+| `contact.py` | the processes of a study that this node reaches |
 | `approvals.py` | studies that wait for a person's decision |
 """

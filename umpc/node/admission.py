@@ -67,7 +67,7 @@ class Admission:
         self.field_sets.count(study, self.name)
         fields = [field.schema() for field in study.fields]
         records = load_records(self.config.source, fields, node=self.name)
-        self._policy().check_records(records.count, self.name)
+        self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
         return records
@@ -84,16 +84,16 @@ class Admission:
 
         Raises: PolicyRefused.
         """
-        self._policy().check_delta(delta, self.name)
+        self.policy().check_delta(delta, self.name)
 
     def _permitting(self, study: Study) -> Policy:
         """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
-        policy = self._policy()
+        policy = self.policy()
         policy.check(study, self.name)
         self.approvals.require(study, self.name, approval=policy.approval)
         return policy
 
-    def _policy(self) -> Policy:
+    def policy(self) -> Policy:
         """Return the rules that the configuration has now.
 
         All other settings count as they were at the start.

@@ -72,7 +72,7 @@ class NodeConfig:
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
-    "source": "data.path, data.delimiter or data.missing",
+    "source": "data.path, delimiter, missing, encoding, decimal or thousands",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
@@ -93,7 +93,9 @@ def load_node_config(path: Path) -> NodeConfig:
     prepare = top.section("prepare", optional=True)
     data.always_clips()
     name = top.text("name", NAME, NAME_EXPECTED)
-    source = TableSource(data.existing("path"), data.delimiter(), data.missing())
+    source = TableSource(
+        data.existing("path"), data.delimiter(), data.missing(), data.encoding(), data.numbers()
+    )
     return NodeConfig(
         file=file,
         name=name,

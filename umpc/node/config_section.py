@@ -13,10 +13,15 @@ from typing import Any
 from umpc.errors import ConfigError
 from umpc.node.policy import Policy
 from umpc.node.records import TableSource
+from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
+from umpc.node.table.plain_text import is_encoding
 
 KEYS = {
     "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "policy"),
-    "data": ("path", "delimiter", "missing", "clip", "name"),
+    "data": (
+        *("path", "delimiter", "missing", "clip", "name"),
+        *("encoding", "decimal", "thousands"),
+    ),
     "budget": ("epsilon", "delta", "anchor", "hold_hours"),
     "prepare": ("most", "hours"),
     "policy": tuple(field.name for field in fields(Policy)),
@@ -155,6 +160,29 @@ class Section:
         if not all(isinstance(word, str) for word in words):
             raise self._wrong("missing", expected, words)
         return tuple(words)
+
+    def encoding(self) -> str:
+        """Return the encoding of a CSV file."""
+        expected = 'the name of a text encoding, like "utf-8", "latin-1" or "cp1252"'
+        name = self.text("encoding", r"[^\x00]+", expected, TableSource.encoding)
+        if not is_encoding(name):
+            raise self._wrong("encoding", expected, name)
+        return name
+
+    def numbers(self) -> NumberFormat:
+        """Return how the table writes numbers."""
+        decimal = self._mark("decimal", DECIMAL_MARKS, NumberFormat.decimal)
+        thousands = self._mark("thousands", ("", *THOUSANDS_MARKS), NumberFormat.thousands)
+        if thousands == decimal:
+            raise self._wrong("thousands", "another character than the decimal mark", thousands)
+        return NumberFormat(decimal, thousands)
+
+    def _mark(self, key: str, marks: tuple[str, ...], default: str) -> str:
+        expected = f"one of {', '.join(map(repr, marks))}"
+        mark: str = self._typed(key, str, expected, default)
+        if mark not in marks:
+            raise self._wrong(key, expected, mark)
+        return mark
 
     def epsilon(self, key: str) -> Fraction:
         """Return an ε, exact: the file's digits and never a double."""

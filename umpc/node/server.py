@@ -3,6 +3,7 @@
 | call | by | purpose |
 |---|---|---|
 | Hello | coordinator, node, dealer | the node's name, role and version |
+| Contact | coordinator | which processes of a study the node reaches (`contact.py`) |
 | Study | coordinator | one study; the stream's end is the study's end |
 | Peer | node | rounds with a node that comes earlier in the study |
 """
@@ -38,6 +39,7 @@ from umpc.node.attempts.spool import Spool
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig
+from umpc.node.contact import ContactCheck
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import document
@@ -45,13 +47,14 @@ from umpc.study import messages as m
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import credentials_of
 from umpc.transport.services import AnyContext, Context, read, rpc
-from umpc.transport.status import lost
+from umpc.transport.status import lost, status_of
 from umpc.transport.tls import grpc, peer_of
 
 log = logging.getLogger("umpc.node")
 
 ALLOWED = {
     "/umpc.v1.Node/Hello": {"coordinator", "node", "dealer"},
+    "/umpc.v1.Node/Contact": {"coordinator"},
     "/umpc.v1.Node/Study": {"coordinator"},
     "/umpc.v1.Node/Peer": {"node"},
 }
@@ -81,6 +84,7 @@ class NodeServer(rpc.NodeServicer):
         self.links = Links(identity)
         self.approvals = Approvals(approvals_beside(config.ledger))
         self.admission = Admission(config, identity.name, self.approvals)
+        self._contact = ContactCheck(identity, self.approvals)
         self.parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
         self.site = Site(
             name=identity.name,
@@ -107,6 +111,14 @@ class NodeServer(rpc.NodeServicer):
     async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
         """Say who is there."""
         return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=__version__)
+
+    async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
+        """Call the other processes of a study, and say which of them answer."""
+        try:
+            policy = await asyncio.to_thread(self.admission.policy)
+            return await self._contact.answer(request, peer_of(context).name, policy)
+        except UmpcError as error:
+            await context.abort(*status_of(error))
 
     async def Study(self, requests: object, context: StudyContext) -> None:
         """Run one study of a coordinator, from its proposal to its end."""

@@ -29,11 +29,16 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 # ledger = "@name@-ledger.sqlite"  # what was spent; keep it as long as the data, and back it up
 
 [data]
-path = "data.csv"                  # .csv, .tsv or .parquet, with column names in the first line
+path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; the column names
+#                                  # are in the first line
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan" and "NaN". Other values that do not fit
 #                                  # count as a bound, and this node's log says how many
+# encoding = "latin-1"             # of a CSV file; default: "utf-8"
+# decimal = ","                    # the decimal mark of its numbers; default: "."
+# thousands = "."                  # their thousands separator; default: none, so that 1.234,5 is
+#                                  # no number
 # name = "data"                    # the data set's name in the ledger; default: the file's name
 
 [budget]

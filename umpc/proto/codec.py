@@ -195,7 +195,8 @@ def _decode_progress(body: pb.Progress) -> m.Progress:
     return m.Progress(one_line(body.step), body.done, body.total)
 
 
-def _decode_failure(body: pb.Failure) -> m.Failure:
+def decode_failure(body: pb.Failure) -> m.Failure:
+    """Return a failure whose texts are single lines."""
     return m.Failure(
         one_line(body.error), one_line(body.message), one_line(body.culprit), one_line(body.step)
     )
@@ -213,7 +214,7 @@ _NODE_BODIES: dict[str, Callable[[Any], m.NodeMessage]] = {
     "released": _decode_released,
     "answer": _decode_answer,
     "progress": _decode_progress,
-    "failure": _decode_failure,
+    "failure": decode_failure,
 }
 """The decoder of each kind of message."""
 

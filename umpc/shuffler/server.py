@@ -50,7 +50,8 @@ ALLOWED = {
     "/umpc.v1.Shuffler/Order": {"shuffler"},
     "/umpc.v1.Shuffler/Collect": {"coordinator"},
 }
-HELLO_SECONDS = 10
+HELLO_SECONDS = 60
+"""Seconds that a busy node may take to say for which attempt it calls."""
 DeliverContext = Context[pb.ShuffleRequest, pb.ShuffleReply]
 OUR_FAULTS = (MemoryError, ValueError, ArithmeticError, LookupError, TypeError)
 
@@ -226,13 +227,16 @@ class ShufflerServer(rpc.ShufflerServicer):
             yield pb.CollectReply(run=run_id(await run.order(), run.attempt))
             session = await run.complete()
             failpoint("before-heap")
-            *frames, last = await asyncio.to_thread(lambda: list(session.heap()))
-            for frame in frames:
+            frames = session.heap()
+            frame = await asyncio.to_thread(next, frames, None)
+            while frame is not None:
+                following = await asyncio.to_thread(next, frames, None)
                 run.check()
+                if following is None:
+                    # The coordinator hangs up as soon as it has the last frame.
+                    run.finish()
                 yield pb.CollectReply(frame=frame_codec.encode_frame(frame))
-            run.check()
-            run.finish()  # before the last frame: the coordinator hangs up as soon as it has it
-            yield pb.CollectReply(frame=frame_codec.encode_frame(last))
+                frame = following
         except UmpcError as error:
             await context.abort(*status_of(error))
         except OUR_FAULTS as error:

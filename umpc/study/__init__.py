@@ -8,7 +8,7 @@
 | `grades.py` | the grades of promise: what holds if participants lie |
 | `rules.py` | the rules that every study must fulfil |
 | `computation.py` | what a study computes, and the hash by which a site allows it |
-| `former.py` | the identity that a study had under the former tag |
+| `former.py` | the identities that a study had under former tags |
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `members.py` | what each node signs, and how everybody checks it |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |

@@ -30,8 +30,9 @@ from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 MAX_BYTES = 1 << 20
-HASH_TAG = b"umpc study 2"
-"""Tag 1 had the settings of all protocols side by side (`former.py`)."""
+HASH_TAG = b"umpc study 3"
+"""Former tags (`former.py`): 1 had the settings of all protocols side by side; 2 took a field
+without a resolution as whole numbers."""
 
 Kind = TypeVar("Kind", bound=Settings)
 
@@ -176,11 +177,19 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Raises: StudyError where not exactly one public field with two categories exists.
         """
         public = [field.name for field in self.fields if field.public]
-        if len(public) != 1 or len(self.schema[public[0]].categories) != 2:
+        if len(public) != 1:
+            came = f"fields {', '.join(map(repr, public))}" if public else "no field"
             raise StudyError(
-                f"two_sample sampling takes exactly one public field with two categories, got "
-                f"{', '.join(public) or 'no public field'}; mark the label's field with "
-                f"public = true"
+                f"two_sample sampling takes exactly one label that is public, and {came} came with "
+                f"public = true; write public = true for the label, and for no other field"
+            )
+        categories = self.schema[public[0]].categories
+        if len(categories) != 2:
+            came = str(len(categories)) if categories else "bounds of numbers"
+            raise StudyError(
+                f"field {public[0]!r} is the label of two_sample sampling, which takes two "
+                f"categories, and {came} came; write categories = [FIRST, SECOND], the words of "
+                f"the two classes in the table"
             )
         return public[0]
 
@@ -256,7 +265,10 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(f"the study's bytes do not decode: {error}") from error
     if study.encode() != data:
-        raise EncodingError("the study's bytes are not in canonical form")
+        raise EncodingError(
+            "the study's bytes are not in canonical form; install the same version of umpc "
+            "everywhere"
+        )
     return study
 
 

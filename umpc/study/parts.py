@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,8 @@ MAX_NUMBER = 100
 class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A field's type. Numbers are exact text such as "0.01" or "1/3".
 
+    resolution: the step of the values. whole: the values are whole numbers. A field of numbers says
+        one of the two, because a step that nobody chose would round decimals in silence.
     categories: the labels of a field without order.
     public: everybody may know the label of each record. Only the number of a node's records with
         each label is disclosed.
@@ -26,15 +29,36 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     lower: str
     upper: str
-    resolution: str = "1"
+    resolution: str = ""
     categories: tuple[str, ...] = ()
     public: bool = False
+    whole: bool = False
 
     @classmethod
     def of_categories(cls, name: str, labels: Iterable[str], *, public: bool = False) -> FieldText:
         """A field of these labels, which are agreed on beforehand."""
         labels = tuple(labels)
         return cls(name, "0", str(len(labels) - 1), "1", labels, public)
+
+    @property
+    def step(self) -> str:
+        """The resolution as exact text; 1 for whole numbers.
+
+        Raises: StudyError where the field states neither a resolution nor that it is whole.
+        """
+        if self.whole and self.resolution:
+            raise StudyError(
+                f"field {self.name!r}: either a resolution or whole = true was expected, and both "
+                f"came; leave one of them out"
+            )
+        if not (self.whole or self.resolution):
+            raise StudyError(
+                f"field {self.name!r}: a resolution, or whole = true, was expected, and neither "
+                f'came. Write resolution = "0.01" (the step of its values), or whole = true if '
+                f"they are whole numbers; `umpc study check FILE --table TABLE` finds the step of "
+                f"your own table"
+            )
+        return "1" if self.whole else self.resolution
 
     def schema(self) -> FieldSchema:
         """The field with exact numbers. Raises: StudyError."""
@@ -43,9 +67,26 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self.name,
             exact(self.lower, f"{where}: lower"),
             exact(self.upper, f"{where}: upper"),
-            exact(self.resolution, f"{where}: resolution"),
+            exact(self.step, f"{where}: resolution"),
             self.categories,
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The field as plain values, for reports."""
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return {**values, "categories": list(self.categories)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> FieldText:
+        """The field from what `to_dict` made of it."""
+        return msgspec.convert(values, type=cls)
+
+    def values(self) -> str:
+        """The values that the field may hold, in words: its categories, or bounds and step."""
+        if self.categories:
+            return ", ".join(map(repr, self.categories))
+        step = "whole numbers" if self.whole else f"in steps of {self.resolution}"
+        return f"{self.lower} to {self.upper}, {step}"
 
 
 class FieldBins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,8 +127,8 @@ class Participant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def exact(text: str, what: str) -> Fraction:
     """An exact rational from text such as "0.01", "1e9" or "1/3". Raises: StudyError."""
     try:
-        if len(text) > MAX_NUMBER:
-            raise ValueError
+        if len(text) > MAX_NUMBER or "_" in text or not text.isascii():
+            raise ValueError  # Python reads 1_0 as 10
         if "/" in text:
             numerator, denominator = text.split("/")
             return Fraction(int(numerator), int(denominator))

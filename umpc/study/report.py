@@ -124,6 +124,8 @@ class Report:
     bytes_online: what nodes send to their peers or to shufflers on data, their shares and answers,
         the question put to them, and the heaps of shufflers.
     joint_seed, records_by_node, first_class_by_node: E follows from these, for whoever checks it.
+    fields: each field as the study has it: its bounds, and its resolution or that it is whole, or
+        its categories. A value between two steps counted as the nearer one.
     timeline: when the coordinator asked which node for what, and was answered, in tenths of a
         second; node after node.
     """
@@ -180,6 +182,7 @@ class Report:
     joint_seed: str
     records_by_node: list[int]
     first_class_by_node: list[int]
+    fields: list[dict[str, Any]]
     timeline: list[Moment]
 
     def to_dict(self) -> dict[str, Any]:
@@ -268,6 +271,7 @@ def report_of(
         joint_seed=attempt.seed.hex() if attempt else "",
         records_by_node=[member.records for member in members],
         first_class_by_node=[member.first_class for member in members],
+        fields=[field_text.to_dict() for field_text in study.fields],
         timeline=list(measured.timeline),
     )
 

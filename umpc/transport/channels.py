@@ -22,7 +22,7 @@ from typing import Any
 
 from umpc.errors import AddressInUse, CertificateError, ConfigError, UmpcError
 from umpc.transport.certificates import clock, host_name, verify_certificate
-from umpc.transport.diagnose import explain, shown_certificate, split_address
+from umpc.transport.diagnose import explain, find_fault, shown_certificate, split_address
 from umpc.transport.identity import Identity
 from umpc.transport.services import (
     AnyContext,
@@ -41,6 +41,8 @@ PING_ANSWER_MS = 3000
 HANDSHAKE_MS = 10_000
 FIRST_WRITE_SECONDS = 0.5
 """Seconds that a refused stream waits for its client's first message, before it says why."""
+LATE_SECONDS = 60
+"""Seconds for which a peer is tried again that answers and whose channel is not ready in time."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 1.0
 """Seconds between two attempts to reach a peer that is not there yet: the first, the longest."""
@@ -85,7 +87,8 @@ async def connect(
     """Return a channel to exactly this name and role, ready for calls. The caller closes it.
 
     It waits up to `timeout` seconds for a peer that is not there yet. A wrong certificate ends the
-    wait at once, because it stays wrong.
+    wait at once, because it stays wrong. If the time is up and the peer answers then, it is late
+    because a machine is busy: it is tried again for up to LATE_SECONDS.
 
     The channel trusts one certificate only: the one that the peer showed a moment before, after it
     was verified and looked for in the list of revoked ones (`tls.channel_credentials`).
@@ -94,11 +97,18 @@ async def connect(
     """
     split_address(address)
     attempt = _Attempt(identity, name, role, address, min(3.0, timeout))
-    try:
-        async with asyncio.timeout(timeout):
-            return await attempt.until_ready()
-    except TimeoutError:
-        raise await attempt.reason() from None
+    clock_of_loop = asyncio.get_running_loop().time
+    latest = clock_of_loop() + LATE_SECONDS
+    while True:
+        try:
+            async with asyncio.timeout(timeout):
+                return await attempt.until_ready()
+        except TimeoutError:
+            fault = await attempt.fault()
+            if fault is not None:
+                raise fault from None
+            if clock_of_loop() >= latest:
+                raise await attempt.reason() from None
 
 
 class _Attempt:
@@ -157,8 +167,13 @@ class _Attempt:
         await channel.close(None)
         return None
 
+    async def fault(self) -> UmpcError | None:
+        """Return what is wrong with the connection, or None if it works now."""
+        parts = (self._identity, self._name, self._role, self._address, self._seconds)
+        return await asyncio.to_thread(find_fault, *parts)
+
     async def reason(self) -> UmpcError:
-        """Return what is wrong with the connection."""
+        """Return what is wrong with the connection, or that it works now."""
         parts = (self._identity, self._name, self._role, self._address, self._seconds)
         return await asyncio.to_thread(explain, *parts)
 

@@ -69,8 +69,28 @@ def explain(
 ) -> UmpcError:
     """Connect once more and return the error that says what is wrong. It is never raised.
 
+    Returns: as `find_fault`, and PeerUnavailable if the connection works now.
+    """
+    fault = find_fault(identity, name, role, address, timeout, now=now)
+    return fault or PeerUnavailable(
+        f"{role} {name!r} at {address} answers now, but did not answer in time before: try again",
+        culprit=name,
+    )
+
+
+def find_fault(
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float = 3,
+    *,
+    now: datetime | None = None,
+) -> UmpcError | None:
+    """Connect once more and return what is wrong, or None if the connection works.
+
     Returns: CertificateError if a certificate of either side is the reason, ConfigError for an
-        address of a wrong form, PeerUnavailable otherwise, also if the connection works now.
+        address of a wrong form, PeerUnavailable otherwise.
     """
     now = now or datetime.now(UTC)
     try:
@@ -80,10 +100,7 @@ def explain(
     except UmpcError as error:
         error.culprit = error.culprit or name
         return error
-    return PeerUnavailable(
-        f"{role} {name!r} at {address} answers now, but did not answer in time before: try again",
-        culprit=name,
-    )
+    return None
 
 
 def split_address(address: str) -> tuple[str, int]:

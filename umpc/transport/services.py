@@ -107,6 +107,10 @@ class Greeted(Protocol):
 class NodeStub(Greeted, Protocol):
     """The calls to a node."""
 
+    async def Contact(
+        self, request: pb.ContactRequest, /, *, timeout: float
+    ) -> pb.ContactReply: ...
+
     def Study(self) -> Call[pb.CoordinatorMessage, pb.NodeMessage]: ...
 
     def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...

@@ -179,38 +179,83 @@ class Kernel:
         return evaluate_clear(self.expression, self.schema, records, self.unit)
 
 
-class _Kinds(Interpreter[tuple[str, ...]]):
+@dataclass(frozen=True)
+class _Meaning:
+    """What a value stands for: a category of one of these fields, a constant, or a number.
+
+    field: empty for a number. categories: of the field. constant: None where it depends on records.
+    """
+
+    field: str = ""
+    categories: tuple[str, ...] = ()
+    constant: Fraction | None = None
+
+    @property
+    def listed(self) -> str:
+        """The first categories, each with the number that stands for it."""
+        shown = [f"{place} for {label!r}" for place, label in enumerate(self.categories[:3])]
+        return ", ".join(shown) + (", …" if len(self.categories) > 3 else "")
+
+
+NUMBER = _Meaning()
+
+
+class _Kinds(Interpreter[_Meaning]):
     """Checks that categories are only compared for equality: they have no order and no arithmetic.
 
-    A category's meaning is its labels. A number's meaning is ().
+    A category is compared with one of a field of the same categories, or with its own number, which
+    counts from 0 in the order of the list.
     """
 
     def __init__(self, schema: Schema):
         self.schema = schema
 
-    def field(self, record: int, name: str) -> tuple[str, ...]:
-        return self.schema[name].categories
+    def field(self, record: int, name: str) -> _Meaning:
+        categories = self.schema[name].categories
+        return _Meaning(name, categories) if categories else NUMBER
 
-    def constant(self, value: Fraction) -> tuple[str, ...]:
-        return ()
+    def constant(self, value: Fraction) -> _Meaning:
+        return _Meaning(constant=value)
 
-    def equal(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-        if left != right:
+    def equal(self, left: _Meaning, right: _Meaning) -> _Meaning:
+        if left.field and right.field:
+            _require_same(left, right)
+        elif left.field or right.field:
+            _require_number_of(*((left, right) if left.field else (right, left)))
+        return NUMBER
+
+    def add(self, left: _Meaning, right: _Meaning) -> _Meaning:
+        if found := left.field or right.field:
+            categories = (left if left.field else right).categories
             raise KernelError(
-                "a category is compared with something else; "
-                "compare two fields with the same categories"
+                f"field {found!r} has categories ({', '.join(map(repr, categories[:3]))}, …), "
+                f"which have no order and no arithmetic; compare it with == or !=, or declare it "
+                f"as numbers, with lower, upper and whole = true or a resolution"
             )
-        return ()
-
-    def add(self, left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-        if left or right:
-            raise KernelError(
-                f"a field with the categories {', '.join((left or right)[:3])}, … "
-                f"has no order and no arithmetic; compare it with == or !="
-            )
-        return ()
+        return NUMBER
 
     multiply = less = add
+
+
+def _require_same(left: _Meaning, right: _Meaning) -> None:
+    if left.categories != right.categories:
+        raise KernelError(
+            f"fields {left.field!r} and {right.field!r} are compared and have different "
+            f"categories; give both the same list of categories in the study, in the same order"
+        )
+
+
+def _require_number_of(category: _Meaning, other: _Meaning) -> None:
+    """Raises: KernelError where the other value is not the number of one of the categories."""
+    value = other.constant
+    if value is not None and value.denominator == 1 and 0 <= value < len(category.categories):
+        return
+    came = "a number that depends on records" if value is None else str(value)
+    raise KernelError(
+        f"field {category.field!r} has categories and is compared with {came}; compare it with "
+        f"the number of one of its categories ({category.listed}), or with a field of the same "
+        f"categories"
+    )
 
 
 def _round_up(value: Fraction) -> int:

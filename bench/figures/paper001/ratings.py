@@ -53,7 +53,9 @@ class Ratings:
 @lru_cache(maxsize=1)
 def kendall_cells() -> Quantiser:
     """Kendall's tau between the cells, without quantisation."""
-    schema = Schema(FieldText(name, "0", str(VALUES - 1)).schema() for name in ("x", "y"))
+    schema = Schema(
+        FieldText(name, "0", str(VALUES - 1), whole=True).schema() for name in ("x", "y")
+    )
     kernel = Kernel(find_statistic("kendall_tau").expression(["x", "y"]), schema)
     return Quantiser(kernel, tuple(Bins.equal(schema[name], VALUES) for name in ("x", "y")))
 

@@ -17,7 +17,7 @@ from umpc.node.attempts.study_run import StudyRun
 from umpc.node.budget.ledger import Ledger
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.former import former_hash
+from umpc.study.former import former_hash, second_hash
 
 STUDY = make_study(name="tau-2026")
 OTHERS = (STUDY.replaced(name="tau-2027"), STUDY.replaced(epsilon="1/2"))
@@ -56,6 +56,13 @@ def test_a_study_that_the_former_version_released_is_refused_with_advice(ledger)
     assert (no.value.culprit, no.value.step) == ("node-0", "propose")
     for other in OTHERS:
         refuse_former(site_of(ledger), other)
+
+
+def test_a_study_that_was_released_under_the_second_tag_is_refused_too(ledger):
+    study = OTHERS[0]
+    charged(ledger, second_hash(study))
+    with pytest.raises(AlreadyReleased, match=r"with an earlier state of umpc 0\.2.*keep the old"):
+        refuse_former(site_of(ledger), study)
 
 
 def test_a_node_refuses_it_before_it_reserves_or_sends_anything(ledger):

@@ -16,7 +16,7 @@ BELL = bell_study()
 TWO_SAMPLE = {
     "kernels": (AUC,),
     "sampling": "two_sample",
-    "fields": (FieldText("x", "0", "3"), CLASSES),
+    "fields": (FieldText("x", "0", "3", whole=True), CLASSES),
 }
 
 

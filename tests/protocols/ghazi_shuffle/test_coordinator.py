@@ -65,12 +65,11 @@ def test_the_stored_study_gives_the_same_estimate_again():
     ) == (0, [])
 
 
-def test_a_heap_that_does_not_decode_names_its_shuffler():
+def test_a_heap_that_does_not_decode_is_refused_as_it_comes():
+    """`ShufflerLink.collect` then names the shuffler."""
     run = simulated()
-    coordinator = recalled(run, lambda frame: replace(frame, payload=frame.payload[:-1] + b"\xff"))
-    with pytest.raises(RemoteProtocolError, match="shuffler-2 sent a malformed heap") as caught:
-        coordinator.replay(released(run), Measured())
-    assert caught.value.culprit == "shuffler-2"
+    with pytest.raises(EncodingError, match=r"the padding after .* is not zero"):
+        recalled(run, lambda frame: replace(frame, payload=frame.payload[:-1] + b"\xff"))
 
 
 def test_frames_that_are_not_due_are_refused():

@@ -123,4 +123,5 @@ def test_it_shows_nothing_of_itself():
 
 def test_a_pad_is_the_same_at_node_and_shuffler():
     of = protocol_of(ATTEMPT)
-    assert np.array_equal(of.part(1, SEED, 25), of.pad(SEED, 25 * of.protocol.shares))
+    pads = np.stack([*of.pads(SEED, 25 * of.protocol.shares)])
+    assert np.array_equal(np.stack([*of.rows(1, SEED, 25)]), pads)

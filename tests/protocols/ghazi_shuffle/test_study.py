@@ -144,7 +144,9 @@ def view(run: Simulated, place: int) -> np.ndarray:
     """
     of, found = protocol_of(run.attempt), []
     for member, delivery in zip(run.attempt.members, run.transcript.deliveries, strict=True):
-        numbers = of.part(place, delivery.seed if place else delivery.masked, member.records)
+        numbers = np.stack(
+            [*of.rows(place, delivery.seed if place else delivery.masked, member.records)]
+        )
         rows = numbers.sum(axis=1, dtype=np.uint64)
         found += [numbers[0, 0], numbers[1, -1], *rows, rows.sum(dtype=np.uint64)]
     return (np.array(found, dtype=np.uint64) & of.mask).astype(float) / 2**of.protocol.width
@@ -204,7 +206,8 @@ def scores_of_places(runs: int) -> np.ndarray:
             run.transcript.deliveries[0],
         )
         mine = [
-            of.part(place, half, 19) for place, half in enumerate((delivery.masked, delivery.seed))
+            np.stack([*of.rows(place, half, 19)])
+            for place, half in enumerate((delivery.masked, delivery.seed))
         ]
         for row in range(2):
             pairs, own = (
@@ -229,7 +232,9 @@ def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is(monkeypatch):
             abs(scores.mean()) * sqrt(len(scores)) < 5
             and stats.kstest(scores, "norm").pvalue > ALPHA
         )
-        monkeypatch.setattr("umpc.protocols.ghazi_shuffle.messages.mix", lambda heap, stream: heap)
+        monkeypatch.setattr(
+            "umpc.protocols.ghazi_shuffle.messages.mix_rows", lambda rows, stream: rows
+        )
         assert np.abs(scores_of_places(2)).min() > 20
 
 
@@ -245,7 +250,9 @@ def test_every_coordinate_has_an_order_of_its_own():
         [(each.masked, each.seed)[place] for each in run.transcript.deliveries] for place in (0, 1)
     ]
     sent = [
-        np.concatenate([of.part(p, half, 19) for half in halves[p]], axis=1).astype(int)
+        np.concatenate([np.stack([*of.rows(p, half, 19)]) for half in halves[p]], axis=1).astype(
+            int
+        )
         for p in (0, 1)
     ]
     first, second = (heap.astype(int) for heap in heaps(run))
@@ -279,7 +286,7 @@ def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_
     study = shuffled_study(2, kernels=GINI, bins=bins(x=2), epsilon="60")
     tables = local_tables(study, SMALL)
     assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) < 10
-    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.messages.mix", lambda heap, stream: heap)
+    monkeypatch.setattr("umpc.protocols.ghazi_shuffle.messages.mix_rows", lambda rows, stream: rows)
     assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) == 2 * 2 * 19
 
 
@@ -318,20 +325,42 @@ def test_the_honest_are_those_that_are_left_if_the_largest_nodes_collude():
 
 def test_what_is_too_large_for_a_ledger_or_for_a_shuffler_is_refused():
     names = [node.name for node in TWO_CELLS.nodes]
-    counts = [(0, 10**6), (0, 400_000)]
+    counts = [(0, 10**7), (0, 400_000)]
     with pytest.raises(
         RangeError, match=r"message of node-0 would have .* ledger keeps at most .* fewer bins"
     ) as caught:
         messages_of(TWO_CELLS, counts).check_sizes(names, counts)
     assert caught.value.culprit == "node-0"
     many = shuffled_study(8, kernels=GINI, bins=bins(x=2))
-    counts = [(0, 120_000)] * 8
+    counts = [(0, 1_200_000)] * 8
     of = messages_of(many, counts)
     assert (
         of.message_bytes(counts[0]) < MOST_MESSAGE and 8 * of.message_bytes(counts[0]) > MOST_HEAP
     )
     with pytest.raises(RangeError, match=r"messages of all nodes .* a shuffler takes at most"):
         of.check_sizes([node.name for node in many.nodes], counts)
+
+
+def test_nodes_with_54000_records_are_shuffled():
+    """20 MB a node for 16 cells, where 8 MB were the limit once."""
+    study = shuffled_study(3, max_colluding=1, bins=bins(x=4, y=4))
+    counts = [(0, 54_000)] * 3
+    of = messages_of(study, counts)
+    assert of.protocol.dimension == 16 and of.message_bytes(counts[0]) > 15 << 20
+    of.check_sizes([node.name for node in study.nodes], counts)
+
+
+def test_a_study_of_54000_records_a_node_ends_at_its_cells_own_value():
+    study = shuffled_study(3, max_colluding=1, bins=bins(x=4, y=4))
+    rng = np.random.default_rng(54)
+    tables = [{name: rng.integers(0, 4, 54_000) for name in "xy"} for _ in range(3)]
+    run = simulate(study, tables, Entropy("54,000"))
+    assert run.report.bytes_online == run.report.bytes_online_predicted
+    together = {name: np.concatenate([table[name] for table in tables]) for name in "xy"}
+    exact = protocol_of(run.attempt).quantised(together, 0)
+    assert abs(run.report.estimate - exact) < 6 * run.report.noise_std
+    frames = [frame for _, _, frame in run.transcript.online if frame.step == "heap"]
+    assert len(frames) > 100 and max(len(frame.payload) for frame in frames) <= 1 << 20
 
 
 def test_large_messages_go_in_several_frames_of_whole_bytes(monkeypatch):

@@ -158,7 +158,7 @@ def test_the_mean_of_any_kernel_of_one_record(changes, exact):
 def test_steps_are_no_finer_than_they_must_be():
     of = protocol_of(gopa_study(3))
     assert LEAST_STEPS <= of.noise.steps < 2 * LEAST_STEPS and of.scale == 1 << 23
-    coarse = protocol_of(gopa_study(3, fields=(FieldText("x", "0", str(1 << 30)),)))
+    coarse = protocol_of(gopa_study(3, fields=(FieldText("x", "0", str(1 << 30), whole=True),)))
     assert (coarse.scale, coarse.noise.steps) == (1, 1 << 30)
 
 

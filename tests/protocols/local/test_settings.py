@@ -173,8 +173,8 @@ def test_what_is_possible_survives_its_bytes():
 
 
 def test_usual_bins_are_blind_to_data():
-    wide = FieldText("w", "-1", "99")
-    narrow = FieldText("n", "0", "1")
+    wide = FieldText("w", "-1", "99", whole=True)
+    narrow = FieldText("n", "0", "1", whole=True)
     job = FieldText.of_categories("j", "abcdefg")
     assert [usual_bins(field.schema()).count for field in (wide, narrow, job)] == [4, 2, 7]
 

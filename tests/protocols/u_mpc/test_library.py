@@ -66,7 +66,7 @@ def fields_of(name: str) -> list[FieldText]:
     """
     labels = 1 if name == "auc_private" else 2
     fields = [
-        FieldText(c, "0", str(labels))
+        FieldText(c, "0", str(labels), whole=True)
         if c == "label"
         else FieldText(c, str(LOW / 2), str(HIGH / 2), "1/2")
         for c in columns_of(name)

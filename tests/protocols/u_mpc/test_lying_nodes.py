@@ -72,7 +72,9 @@ def test_every_statistic_that_a_refusal_offers_is_allowed(name):
     assert name in INSTEAD
     two_sample = LIBRARY[name].sampling == "two_sample"
     columns = ["x", "y"][: len(LIBRARY[name].arguments) - two_sample] or ["x"]
-    fields = [FieldText(column, "0", "3") for column in columns] + [CLASSES] * two_sample
+    fields = [FieldText(column, "0", "3", whole=True) for column in columns] + [
+        CLASSES
+    ] * two_sample
     grade = {"adversary": LYING_NODES, "noise": "distributed", "max_colluding": 2}
     checked(library_study(name, fields, 3, columns, **grade))
 

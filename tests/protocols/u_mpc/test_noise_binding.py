@@ -60,7 +60,7 @@ def test_the_ring_is_the_narrowest_that_holds_sum_and_noise():
 
 
 def test_the_ring_holds_every_sum_wherever_it_stands():
-    fields = (FieldText("age", "0", "127"), FieldText("balance", "0", "1e6", "0.01"))
+    fields = (FieldText("age", "0", "127", whole=True), FieldText("balance", "0", "1e6", "0.01"))
     narrow, wide = "abs(a.age - b.age)", "abs(a.balance - b.balance)"
     for kernels, bits in (((narrow, narrow), 32), ((narrow, wide), 64), ((wide, narrow), 64)):
         assert ring_of(changed(kernels=kernels, estimator="ratio", fields=fields)) == bits
@@ -74,7 +74,9 @@ def test_the_ring_grows_with_the_noise_of_the_smallest_part():
 
 
 def test_a_sum_that_no_ring_holds_is_a_range_error():
-    wide = checked(changed(kernels=("a.x * b.x",), fields=(FieldText("x", "0", str(1 << 30)),)))
+    wide = checked(
+        changed(kernels=("a.x * b.x",), fields=(FieldText("x", "0", str(1 << 30), whole=True),))
+    )
     with pytest.raises(RangeError, match="narrow the fields' bounds"):
         begin(wide)
     with pytest.raises(RangeError, match=r"the ring holds 2\^63"):
@@ -83,7 +85,11 @@ def test_a_sum_that_no_ring_holds_is_a_range_error():
 
 def test_noise_that_no_ring_holds_is_refused_by_a_study_error():
     quiet = checked(
-        changed(epsilon="1e-15", kernels=("abs(a.x - b.x)",), fields=(FieldText("x", "0", "1e9"),))
+        changed(
+            epsilon="1e-15",
+            kernels=("abs(a.x - b.x)",),
+            fields=(FieldText("x", "0", "1e9", whole=True),),
+        )
     )
     with pytest.raises(StudyError, match="epsilon"):
         begin(quiet)

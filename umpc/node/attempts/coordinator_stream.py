@@ -106,7 +106,7 @@ class CoordinatorStream:
         """Write to the log, each time, that raw records leave, where the protocol discloses any."""
         disclosed = protocol_of(self.study).discloses(self.study)
         if disclosed:
-            log.warning(
+            log.info(
                 "study %s: RAW RECORDS leave: %s of all %d records, shown to %s, a trusted curator",
                 self.label,
                 ", ".join(disclosed),

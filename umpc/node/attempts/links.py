@@ -18,7 +18,9 @@ from umpc.transport.authority import Identity
 from umpc.transport.services import Context, node_stub, read
 from umpc.transport.status import status_of
 
-HELLO_SECONDS = 10
+HELLO_SECONDS = 60
+"""Seconds that a busy caller may take to say for which attempt it calls. A dead one is noticed
+before by gRPC's pings."""
 DIALS_AT_ONCE = 16
 """Handshakes that a node begins at once.
 

@@ -17,7 +17,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.former import former_hash
+from umpc.study.former import former_hashes
 
 log = logging.getLogger("umpc.node")
 
@@ -70,15 +70,16 @@ class Replay:
 
 
 def refuse_former(site: Site, study: Study) -> None:
-    """Refuse a study that umpc 0.1 released under its former identity: it would be charged twice.
+    """Refuse a study that was released under a former identity: it would be charged twice.
 
     Raises: AlreadyReleased.
     """
-    if site.ledger.released(former_hash(study)) is not None:
-        raise AlreadyReleased(
-            f"{site.name} released the study {study.name!r} with umpc 0.1, and its epsilon is "
-            f"charged; this version cannot repeat that result: keep the old report, or give the "
-            f"study a new name to run it anew",
-            culprit=site.name,
-            step="propose",
-        )
+    for released_by, identity in former_hashes(study):
+        if site.ledger.released(identity) is not None:
+            raise AlreadyReleased(
+                f"{site.name} released the study {study.name!r} with {released_by}, and its "
+                f"epsilon is charged; this version cannot repeat that result: keep the old "
+                f"report, or give the study a new name to run it anew",
+                culprit=site.name,
+                step="propose",
+            )

@@ -62,6 +62,28 @@ class HelloReply(_message.Message):
     version: str
     def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
+class ContactRequest(_message.Message):
+    __slots__ = ("study",)
+    STUDY_FIELD_NUMBER: _ClassVar[int]
+    study: bytes
+    def __init__(self, study: _Optional[bytes] = ...) -> None: ...
+
+class ContactReply(_message.Message):
+    __slots__ = ("contacted",)
+    CONTACTED_FIELD_NUMBER: _ClassVar[int]
+    contacted: _containers.RepeatedCompositeFieldContainer[Contacted]
+    def __init__(self, contacted: _Optional[_Iterable[_Union[Contacted, _Mapping]]] = ...) -> None: ...
+
+class Contacted(_message.Message):
+    __slots__ = ("name", "version", "failure")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    failure: Failure
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
 class CoordinatorMessage(_message.Message):
     __slots__ = ("propose", "agree", "begin", "evaluate", "release", "abort", "park", "ask", "drop", "part", "total_confirmed")
     PROPOSE_FIELD_NUMBER: _ClassVar[int]

@@ -39,6 +39,11 @@ class NodeStub:
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.FromString,
                 _registered_method=True)
+        self.Contact = channel.unary_unary(
+                '/umpc.v1.Node/Contact',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ContactRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ContactReply.FromString,
+                _registered_method=True)
         self.Study = channel.stream_stream(
                 '/umpc.v1.Node/Study',
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.CoordinatorMessage.SerializeToString,
@@ -56,6 +61,13 @@ class NodeServicer:
 
     def Hello(self, request, context):
         """Who is there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Contact(self, request, context):
+        """Which processes of a study the node can reach.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -82,6 +94,11 @@ def add_NodeServicer_to_server(servicer, server):
                     servicer.Hello,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.SerializeToString,
+            ),
+            'Contact': grpc.unary_unary_rpc_method_handler(
+                    servicer.Contact,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ContactRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.ContactReply.SerializeToString,
             ),
             'Study': grpc.stream_stream_rpc_method_handler(
                     servicer.Study,
@@ -121,6 +138,33 @@ class Node:
             '/umpc.v1.Node/Hello',
             umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloRequest.SerializeToString,
             umpc_dot_proto_dot_v1_dot_umpc__pb2.HelloReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Contact(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/umpc.v1.Node/Contact',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.ContactRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.ContactReply.FromString,
             options,
             channel_credentials,
             insecure,

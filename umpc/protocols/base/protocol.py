@@ -147,6 +147,10 @@ class StudyProtocol(ABC):
         """Lines for people, from the study alone, beside those that every study has."""
         yield from ()
 
+    def has_links(self, study: Study) -> bool:
+        """Whether nodes open links to each other in a run of the study."""
+        return False
+
     def discloses(self, study: Study) -> tuple[str, ...]:
         """The fields whose raw values the coordinator is shown, of all records."""
         return ()

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from umpc.crypto.signing import Verify
-from umpc.errors import AlreadyReleased, EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, HeapSide, counts_of
 from umpc.protocols.base.one_message_coordinator import sum_report
-from umpc.protocols.ghazi_shuffle.messages import Inbox, ShuffleMessages, shuffle_messages
+from umpc.protocols.ghazi_shuffle.inbox import HeapInbox
+from umpc.protocols.ghazi_shuffle.messages import ShuffleMessages, shuffle_messages
 from umpc.protocols.ghazi_shuffle.mixing import delta_of_mixing
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -32,7 +31,7 @@ class ShuffleCoordinator(CoordinatorSide):
     def __init__(self, study: Study, verify: Verify):
         super().__init__(study, verify)
         self._messages: ShuffleMessages | None = None
-        self._inboxes: list[Inbox] = []
+        self._inboxes: list[HeapInbox] = []
 
     @property
     def heaps(self) -> HeapSide:
@@ -113,7 +112,7 @@ class ShuffleCoordinator(CoordinatorSide):
                     culprit=name,
                     step="release",
                 )
-        first, second = (self._heap(self._messages, place) for place in (0, 1))
+        first, second = (inbox.sums for inbox in self._inboxes)
         if not self._messages.is_possible(first, second):
             limit = (
                 f"a cell's count lies in 0 .. {self._messages.protocol.records}, but for its noise"
@@ -123,15 +122,6 @@ class ShuffleCoordinator(CoordinatorSide):
         delta = delta_of_mixing(self.study.exact_epsilon)
         limits = self._messages.protocol.cells.limits()
         return report_of(self.study, [one], run, delta, measured, cost, limits)
-
-    def _heap(self, messages: ShuffleMessages, place: int) -> np.ndarray:
-        try:
-            return messages.decode_heap(self._inboxes[place].data)
-        except EncodingError as error:
-            name = self.study.shufflers[place].name
-            raise RemoteProtocolError(
-                f"{name} sent a malformed heap: {error.message}", culprit=name, step="release"
-            ) from error
 
 
 def cost_of_shuffling(messages: ShuffleMessages, counts: Sequence[ClassCounts]) -> Cost:

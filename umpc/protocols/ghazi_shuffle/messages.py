@@ -37,26 +37,29 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.crypto.packing import pack, unpack
+from umpc.crypto.packing import pack
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
+from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
 from umpc.protocols.arrays import Words
+from umpc.protocols.ghazi_shuffle.inbox import HeapInbox, Inbox, numbers_of_frame, pieces
 from umpc.protocols.ghazi_shuffle.mechanism import GhaziShuffle
-from umpc.protocols.ghazi_shuffle.split_mix import LEAST_USERS, mix
+from umpc.protocols.ghazi_shuffle.rows import batches, pack_rows, unpack_rows
+from umpc.protocols.ghazi_shuffle.split_mix import LEAST_USERS, mix_rows
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.protocols.local.settings import quantiser_of
 from umpc.study.document import Study
-from umpc.study.frames import MAX_PAYLOAD, Frame, frame_bytes
+from umpc.study.frames import Frame, frame_bytes
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 
-MOST_MESSAGE = 8 << 20
+MOST_MESSAGE = 64 << 20
 """The most bytes of a node's message: its ledger keeps it, and reads it at every start."""
-MOST_HEAP = 32 << 20
+MOST_HEAP = 256 << 20
 """The most bytes of all messages.
 
-Either shuffler sorts them in memory, which takes about thirty bytes for one of these.
+Either shuffler keeps them in memory, packed. It unpacks and sorts one coordinate at a time, and
+sends the heap in chunks.
 """
 
 
@@ -83,10 +86,11 @@ class ShuffleMessages:
         """
         order = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
         seed = bits(8 * SEED_BYTES).to_bytes(SEED_BYTES, "little")
-        numbers = mix(self.protocol.split_records(columns, bits), Stream(order))
-        width = self.protocol.width
-        masked = (numbers - self.pad(seed, numbers.shape[1])) & self.mask
-        return Sealed(pack(masked.reshape(-1), width), seed)
+        numbers = self.protocol.split_records(columns, bits)
+        pads = self.pads(seed, numbers.shape[1])
+        mixed = mix_rows(numbers, Stream(order))
+        masked = ((row - pad) & self.mask for row, pad in zip(mixed, pads, strict=True))
+        return Sealed(pack_rows(masked, self.protocol.width), seed)
 
     def frames(self, place: int, node: int, records: int, sealed: Sealed) -> Iterator[Frame]:
         """The frames that node number `node` sends to shuffler `place`."""
@@ -103,42 +107,53 @@ class ShuffleMessages:
             return Inbox("pad", (node,), 1, 8 * SEED_BYTES)
         return Inbox("shares", (node,), self.numbers(records), self.protocol.width)
 
-    def part(self, place: int, message: bytes, records: int) -> np.ndarray:
-        """(d, records r) uint64: a node's message at shuffler `place`. Raises: EncodingError."""
+    def rows(self, place: int, message: bytes, records: int) -> Iterator[Words]:
+        """A node's message at shuffler `place`: d rows, each (records r,) uint64.
+
+        Raises: EncodingError, at once.
+        """
         columns = records * self.protocol.shares
         if place:
-            return self.pad(message, columns)
-        return unpack(message, self.numbers(records), self.protocol.width).reshape(
-            self.protocol.dimension, columns
-        )
+            return self.pads(message, columns)
+        return unpack_rows(message, self.protocol.dimension, columns, self.protocol.width)
 
-    def heap(self, place: int, parts: Sequence[np.ndarray], seed: bytes) -> Iterator[Frame]:
-        """All nodes' parts, each coordinate in the order that both shufflers draw from one seed."""
-        heap = mix(np.concatenate(parts, axis=1), Stream(derive(seed, "order")))
-        return self._pieces(
-            "heap", (place,), pack(heap.reshape(-1), self.protocol.width), heap.size
-        )
+    def heap(
+        self, place: int, messages: Sequence[bytes], records: Sequence[int], seed: bytes
+    ) -> Iterator[Frame]:
+        """All nodes' messages, each coordinate in the order that both shufflers draw from one seed.
+
+        Args: messages: of every node, as `rows` takes them. records: of every node.
+        """
+        parts = [
+            self.rows(place, message, count)
+            for message, count in zip(messages, records, strict=True)
+        ]
+        together = (np.concatenate(row) for row in zip(*parts, strict=True))
+        mixed = mix_rows(together, Stream(derive(seed, "order")))
+        width = self.protocol.width
+        for number, numbers in enumerate(batches(mixed, numbers_of_frame(width))):
+            payload = pack(numbers, width)
+            yield Frame("heap", (place,), number, len(numbers), width, payload)
 
     # --- the coordinator -----------------------------------------------------------------------
 
-    def heap_inbox(self, place: int) -> Inbox:
-        return Inbox("heap", (place,), self.numbers(self.protocol.records), self.protocol.width)
+    def heap_inbox(self, place: int) -> HeapInbox:
+        """The place for a shuffler's heap, which adds up each coordinate."""
+        columns = self.protocol.records * self.protocol.shares
+        return HeapInbox("heap", (place,), self.protocol.dimension, columns, self.protocol.width)
 
-    def decode_heap(self, data: bytes) -> np.ndarray:
-        """(d n r,) uint64: a shuffler's heap. Raises: EncodingError."""
-        return unpack(data, self.numbers(self.protocol.records), self.protocol.width)
+    def aggregate(self, first: Words, second: Words) -> LocalEstimate:
+        """From the sums of both shufflers' heaps: (d,) uint64 each."""
+        return self.protocol.estimate(self._total(first, second))
 
-    def aggregate(self, first: np.ndarray, second: np.ndarray) -> LocalEstimate:
-        """From both shufflers' heaps."""
-        return self.protocol.estimate(self._mixed(first, second))
-
-    def is_possible(self, first: np.ndarray, second: np.ndarray) -> bool:
+    def is_possible(self, first: Words, second: Words) -> bool:
         """Whether both heaps add up to counts that records and noise can give."""
-        return self.protocol.is_possible(self._mixed(first, second))
+        return self.protocol.is_possible(self._total(first, second))
 
-    def _mixed(self, first: np.ndarray, second: np.ndarray) -> Words:
+    def _total(self, first: Words, second: Words) -> Words:
+        """(d, 1) uint64 below 2^w: a heap of one number for each coordinate."""
         total: Words = (first + second) & self.mask
-        return total.reshape(self.protocol.dimension, -1)
+        return total.reshape(self.protocol.dimension, 1)
 
     # --- sizes ---------------------------------------------------------------------------------
 
@@ -190,10 +205,10 @@ class ShuffleMessages:
     def mask(self) -> np.uint64:
         return np.uint64((1 << self.protocol.width) - 1)
 
-    def pad(self, seed: bytes, columns: int) -> np.ndarray:
-        """(d, columns) uint64 below 2^w, uniform to whoever lacks the seed."""
-        words = Stream(derive(seed, "pad")).words(self.protocol.dimension * columns)
-        return words.reshape(self.protocol.dimension, columns) & self.mask
+    def pads(self, seed: bytes, columns: int) -> Iterator[Words]:
+        """d rows, each (columns,) uint64 below 2^w, uniform to whoever lacks the seed."""
+        stream = Stream(derive(seed, "pad"))
+        return (stream.words(columns) & self.mask for _ in range(self.protocol.dimension))
 
     def _pieces(
         self, step: str, owners: tuple[int, ...], data: bytes, count: int
@@ -241,47 +256,5 @@ def honest_records(counts: Sequence[int], colluding: int) -> int:
     return sum(sorted(counts)[: len(counts) - colluding])
 
 
-def pieces(count: int, width: int) -> Iterator[tuple[int, int]]:
-    """(first, how many) numbers of each frame; all but the last end with a byte."""
-    most = 8 * MAX_PAYLOAD // width // 8 * 8
-    for start in range(0, max(count, 1), most):
-        yield start, min(most, count - start)
-
-
 def pad_frame(node: int, seed: bytes) -> Frame:
     return Frame("pad", (node,), 0, 1, 8 * SEED_BYTES, seed)
-
-
-class Inbox:
-    """The frames of one message, which must come one after the other, and the whole message."""
-
-    def __init__(self, step: str, owners: tuple[int, ...], count: int, width: int):
-        self._due = [
-            Frame(step, owners, number, size, width, b"")
-            for number, (_, size) in enumerate(pieces(count, width))
-        ]
-        self._came: list[bytes] = []
-        self.wire_bytes = 0
-
-    @property
-    def is_complete(self) -> bool:
-        return len(self._came) == len(self._due)
-
-    @property
-    def data(self) -> bytes:
-        return b"".join(self._came)
-
-    def take(self, frame: Frame) -> None:
-        """Raises: EncodingError for a frame of another place, size or number than the next one."""
-        if self.is_complete:
-            raise EncodingError(f"{frame.label} came after all that was due")
-        due = self._due[len(self._came)]
-        if (frame.key, frame.count, frame.width) != (due.key, due.count, due.width):
-            raise EncodingError(
-                f"{due.label}, {due.count} × {due.width} bits, was due, and {frame.label}, "
-                f"{frame.count} × {frame.width} bits, came"
-            )
-        if len(frame.payload) != (due.count * due.width + 7) // 8:
-            raise EncodingError(f"{frame.label} came with {len(frame.payload)} bytes")
-        self._came.append(frame.payload)
-        self.wire_bytes += frame.wire_bytes

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
 
-import numpy as np
-
 from umpc.crypto.prg import SEED_BYTES, derive, digest
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.protocols.ghazi_shuffle.messages import Inbox, shuffle_messages
+from umpc.protocols.ghazi_shuffle.inbox import Inbox
+from umpc.protocols.ghazi_shuffle.messages import shuffle_messages
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.frames import Frame
@@ -54,7 +53,7 @@ class ShufflerSession:
         self._records = [member.records for member in attempt.members]
         self._messages = shuffle_messages(attempt.study, attempt.counts)
         self._messages.check_sizes([member.name for member in attempt.members], attempt.counts)
-        self._parts: dict[int, np.ndarray] = {}
+        self._delivered: dict[int, bytes] = {}
         self._given = False
 
     def __repr__(self) -> str:
@@ -78,14 +77,14 @@ class ShufflerSession:
                 step="release",
             )
         try:
-            part = self._messages.part(self.place, message, self._records[node])
+            _ = self._messages.rows(self.place, message, self._records[node])
         except EncodingError as error:
             raise RemoteProtocolError(
                 f"{name} delivered a malformed message: {error.message}",
                 culprit=name,
                 step="release",
             ) from error
-        self._parts[node] = part
+        self._delivered[node] = message
 
     @property
     def missing(self) -> Sequence[str]:
@@ -93,11 +92,11 @@ class ShufflerSession:
         return [
             member.name
             for node, member in enumerate(self.attempt.members)
-            if node not in self._parts
+            if node not in self._delivered
         ]
 
     def heap(self) -> Iterator[Frame]:
-        """The heap for the coordinator, once.
+        """The heap for the coordinator, once, in chunks that are made as they are asked for.
 
         Raises: LocalProtocolError before all nodes have delivered.
         """
@@ -106,5 +105,5 @@ class ShufflerSession:
                 "a heap is given once, when all nodes of the attempt have delivered"
             )
         self._given = True
-        parts = [self._parts[node] for node in range(len(self._records))]
-        return self._messages.heap(self.place, parts, self._seed)
+        messages = [self._delivered[node] for node in range(len(self._records))]
+        return self._messages.heap(self.place, messages, self._records, self._seed)

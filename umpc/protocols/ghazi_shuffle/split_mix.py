@@ -23,6 +23,7 @@ knows the shares of the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import ceil, e, log2
 from typing import Protocol
 
@@ -87,20 +88,26 @@ def split(values: Words, shares: int, width: int, stream: WordStream) -> Words:
 
 
 def mix(heap: Words, stream: WordStream) -> Words:
-    """The heap with every row in a uniform order of its own.
+    """The heap with every row in a uniform order of its own, as of `mix_rows`: (d, m) uint64."""
+    mixed = np.empty_like(heap)
+    for row, out in zip(mix_rows(heap, stream), mixed, strict=True):
+        out[:] = row
+    return mixed
+
+
+def mix_rows(rows: Iterable[Words], stream: WordStream) -> Iterator[Words]:
+    """Each row in a uniform order of its own, one row at a time.
 
     A row whose words are not all different, with probability below m^2/2^65, gets new words. Given
     that the words differ, their order is exactly uniform. A row left as it is would cost more
     distance than 2^-40 from 6,000 messages on.
 
     Args:
-        heap: (d, m) uint64.
+        rows: each (m,) uint64.
         stream: secret randomness.
     """
-    mixed = np.empty_like(heap)
-    for row, out in zip(heap, mixed, strict=True):
-        out[:] = row[_uniform_order(len(row), stream)]
-    return mixed
+    for row in rows:
+        yield row[_uniform_order(len(row), stream)]
 
 
 def _uniform_order(count: int, stream: WordStream) -> Integers:

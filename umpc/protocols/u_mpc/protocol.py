@@ -57,6 +57,9 @@ class UMpc(StudyProtocol):
     settings: type[Settings] = UMpcSettings
     adversaries: tuple[str, ...] = ADVERSARIES
 
+    def has_links(self, study: Study) -> bool:
+        return len(study.nodes) > 1 and (study.degree > 1 or study.coins != "none")
+
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings(usual_settings(entries, nodes, epsilon), nodes, epsilon)
 

@@ -110,7 +110,7 @@ CLASSES = (
     ),
     Statistic(
         "auc_private",
-        "Area under the ROC curve, private labels: 1 scores above 0",
+        "Area under the ROC curve, private labels: 1 (the second category) scores above 0",
         ("score", "label"),
         "Hanley & McNeil 1982; Bell et al. 2020, equation 7, with ties counted half",
         _auc_private,
@@ -128,7 +128,7 @@ CLASSES = (
     ),
     Statistic(
         "vus",
-        "Volume under the ROC surface of three ordered classes, private labels 0, 1, 2",
+        "Volume under the ROC surface of three ordered classes, private labels 0, 1, 2 or words",
         ("score", "label"),
         "Mossman 1999; Nakas & Yiannoutsos 2004 for ties",
         _vus,

@@ -50,6 +50,23 @@ def _spearman_rho(x: str, y: str) -> KernelFunction:
     return kernel
 
 
+def _spearman_rho_b(x: str, y: str) -> KernelFunction:
+    """Three sums: the kernel of `spearman_rho`, and for each column whether three values differ.
+
+    With mid-distribution functions F and G, which count a tie half, Cov(F(X), G(Y)) is a quarter of
+    the mean of sign(x1 − x2)·sign(y1 − y3). Var F(X) is a quarter of that of
+    sign(x1 − x2)·sign(x1 − x3), whose mean over the three choices of the first record is 1/3 if
+    the three values are not all equal, and 0 if they are.
+    """
+    numerator = _spearman_rho(x, y)
+
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        varied = (~((a[name] == b[name]) & (b[name] == c[name])) for name in (x, y))
+        return (numerator(a, b, c), *varied)
+
+    return kernel
+
+
 def _spearman_null_variance(n: int) -> Fraction:
     """The variance of U above, which is a linear combination of r and τ.
 
@@ -135,6 +152,15 @@ DEPENDENCE = (
         _spearman_rho,
         degree=3,
         null_variance=_spearman_null_variance,
+    ),
+    Statistic(
+        "spearman_rho_b",
+        "Spearman's rho of the population with mid-ranks: corrected for ties",
+        ("x", "y"),
+        "Nešlehová 2007: rho / √((1 − P(three equal x))·(1 − P(three equal y)))",
+        _spearman_rho_b,
+        degree=3,
+        estimator="geometric_ratio",
     ),
     Statistic(
         "bergsma_dassios_tau_star",

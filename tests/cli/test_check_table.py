@@ -1,0 +1,114 @@
+"""`umpc study check --table`: what a table's owner hears, in these words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from umpc.cli.main import umpc
+from umpc.errors import DataError, StudyError
+
+STUDY = """
+name = "s"
+statistic = "kendall_tau"
+columns = ["age", "balance"]
+epsilon = 1
+identity = "nowhere"
+[[fields]]
+name = "age"
+lower = 0
+upper = 99
+whole = true
+[[fields]]
+name = "balance"
+lower = -10
+upper = 10
+resolution = "0.1"
+[[nodes]]
+name = "north"
+address = "127.0.0.1:1"
+"""
+STATED = 'resolution = "0.1"\n'
+
+
+def check(folder: Path, table: str, study: str = STUDY, name: str = "t.csv"):
+    (folder / "study.toml").write_text(study)
+    (folder / name).write_text(table)
+    arguments = ["study", "check", str(folder / "study.toml"), "--table", str(folder / name)]
+    return CliRunner().invoke(umpc, arguments)
+
+
+def test_a_table_that_fits(tmp_path):
+    ended = check(tmp_path, "age,balance\n30,1.5\n31,-0.1\n")
+    assert ended.exit_code == 0, ended.output
+    assert ended.output.splitlines() == [
+        "field 'age': 30 to 31; the study's whole = true holds every value",
+        "field 'balance': -0.1 to 1.5; the study's resolution = 0.1 holds every value",
+    ]
+
+
+def test_decimals_that_the_studys_resolution_rounds(tmp_path):
+    ended = check(tmp_path, "age,balance\n30.5,1.51\n31,1.52\n")
+    assert ended.exit_code == 0
+    assert ended.output.splitlines() == [
+        "field 'age': 30.5 to 31; the study's whole = true rounds values and makes 0 different "
+        'ones equal; resolution = "0.1" holds every value',
+        "field 'balance': 1.51 to 1.52; the study's resolution = 0.1 rounds values and makes 1 "
+        'different ones equal; resolution = "0.01" holds every value',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "advice"),
+    [
+        ("age,balance\n30,1.25\n", 'resolution = "0.01" holds every value'),
+        ("age,balance\n30,-3\n", "whole = true holds every value"),
+    ],
+)
+def test_a_field_without_a_resolution_gets_one_and_the_study_is_refused(tmp_path, table, advice):
+    ended = check(tmp_path, table, STUDY.replace(STATED, ""))
+    assert f"the study states no resolution; {advice}" in ended.output
+    assert isinstance(ended.exception, StudyError) or ended.exit_code == StudyError.exit_code
+
+
+def test_bounds_words_and_marks(tmp_path):
+    (tmp_path / "id").mkdir()
+    ended = check(tmp_path, "age,balance\n130,1\n?,2\nforty,3\n,4\n")
+    (line, _) = ended.output.splitlines()
+    assert "2 value(s) are no numbers, such as '?', 'forty'; for marks of missing values" in line
+    assert 'missing = ["", "nan", "NaN", "?"] under [data]' in line
+    assert "1 value(s) lie outside the study's 0 to 99 and count as the nearer bound" in line
+
+
+def test_categories(tmp_path):
+    study = STUDY.replace("lower = 0\nupper = 99\nwhole = true\n", 'categories = ["a", "b"]\n')
+    ended = check(tmp_path, "age,balance\na,1\nc,2\n", study)
+    assert "1 value(s) are none of the study's categories, such as 'c'" in ended.output
+    assert "every value is one of" in check(tmp_path, "age,balance\na,1\n", study).output
+
+
+def test_a_nodes_configuration_says_how_its_table_is_read(tmp_path):
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "t.csv").write_bytes("age;balance;é\n30;1,5;x\nNA;3;x\n".encode("latin-1"))
+    node = """
+name = "north"
+identity = "."
+[data]
+path = "t.csv"
+encoding = "latin-1"
+decimal = ","
+missing = ["NA"]
+[budget]
+epsilon = 1
+"""
+    ended = check(tmp_path, node, name="node.toml")
+    assert ended.exit_code == 0, ended.output
+    assert "field 'balance': 1.5 to 1.5; the study's resolution = 0.1 holds" in ended.output
+
+
+def test_a_table_that_cannot_be_read_is_refused(tmp_path):
+    ended = check(tmp_path, "age,balance\n1\n")
+    assert isinstance(ended.exception, DataError) or ended.exit_code == DataError.exit_code

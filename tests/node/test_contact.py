@@ -1,0 +1,125 @@
+"""umpc.node.contact: whom a node calls for a coordinator, and when it calls nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.studies import make_study
+from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError, VersionMismatch
+from umpc.node import contact as module
+from umpc.node.approvals import ACCEPTED, Approvals
+from umpc.node.contact import ContactCheck, called_by
+from umpc.node.policy import ANYTHING
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.registry import checked
+from umpc.study.document import Study
+from umpc.transport import greeting
+
+STUDY = checked(make_study(nodes=3, max_colluding=2))
+
+
+class Me:
+    name, role = "node-0", "node"
+
+
+def names(study: Study, node: str) -> list[str]:
+    return [participant.name for _, participant in called_by(study, node)]
+
+
+def test_a_node_calls_the_nodes_after_it_and_the_dealer():
+    assert names(STUDY, "node-0") == ["node-1", "node-2", "dealer"]
+    assert names(STUDY, "node-1") == ["node-2", "dealer"]
+    assert names(STUDY, "node-2") == ["dealer"]
+    with pytest.raises(StudyError, match="'node-7' is not one of the study's nodes"):
+        names(STUDY, "node-7")
+
+
+def test_nodes_that_exchange_nothing_call_nobody():
+    single = make_study("a.x", 3, degree=1, noise="distributed", max_colluding=2)
+    assert names(single, "node-0") == []
+    committee = make_study("a.x", 3, degree=1, noise="in_mpc", max_colluding=2)
+    assert names(committee, "node-0") == ["node-1", "node-2"]
+    assert names(make_study("a.x", 3, degree=1, noise="in_mpc", coins="dealt"), "node-0") == [
+        "node-1",
+        "node-2",
+        "dealer",
+    ]
+
+
+def ask(folder: Path, monkeypatch, **rules):
+    """Ask node-0; node-1 answers and nobody else does. Returns: the reply and who was called."""
+    called = []
+
+    async def greeted(identity, role, name, address):
+        called.append(name)
+        return "0.2.0" if name == "node-1" else PeerUnavailable(f"{name} is away")
+
+    monkeypatch.setattr(module, "greet_or_fail", greeted)
+    check = ContactCheck(Me, Approvals(folder / "approvals"))
+    request = pb.ContactRequest(study=STUDY.encode())
+    reply = asyncio.run(check.answer(request, "coordinator", replace(ANYTHING, **rules)))
+    return reply, called
+
+
+def test_each_answer_comes_with_its_reason(tmp_path, monkeypatch):
+    reply, called = ask(tmp_path, monkeypatch)
+    assert called == ["node-1", "node-2", "dealer"]
+    assert [(each.name, each.version, each.failure.error) for each in reply.contacted] == [
+        ("node-1", "0.2.0", ""),
+        ("node-2", "", "PeerUnavailable"),
+        ("dealer", "", "PeerUnavailable"),
+    ]
+    assert reply.contacted[1].failure.message == "node-2 is away"
+
+
+@pytest.mark.parametrize(
+    ("caller", "rules", "error", "words"),
+    [
+        ("other", {}, StudyError, "coordinator is 'coordinator', and 'other' asked"),
+        ("coordinator", {"min_nodes": 4}, PolicyRefused, "min_nodes"),
+        ("coordinator", {"approval": True}, PolicyRefused, "calls nobody for a study that its"),
+    ],
+)
+def test_nobody_is_called_against_the_sites_rules(
+    tmp_path, monkeypatch, caller, rules, error, words
+):
+    called = []
+    monkeypatch.setattr(module, "greet_or_fail", lambda *parts: called.append(parts))
+    check = ContactCheck(Me, Approvals(tmp_path / "approvals"))
+    request = pb.ContactRequest(study=STUDY.encode())
+    with pytest.raises(error, match=words):
+        asyncio.run(check.answer(request, caller, replace(ANYTHING, **rules)))
+    assert called == []
+
+
+def test_after_a_persons_approval_a_node_calls(tmp_path, monkeypatch):
+    approvals = Approvals(tmp_path / "approvals")
+    with pytest.raises(ApprovalPending):
+        approvals.require(STUDY, "node-0")
+    approvals.decide(STUDY.hash.hex(), ACCEPTED)
+    assert len(ask(tmp_path, monkeypatch, approval=True)[1]) == 3
+
+
+def test_another_version_is_an_error(monkeypatch):
+    class Stub:
+        async def Hello(self, request, timeout):
+            return pb.HelloReply(name="node-1", role="node", version="9.9.9")
+
+    class Channel:
+        async def close(self, grace):
+            pass
+
+    async def connected(*parts):
+        return Channel()
+
+    monkeypatch.setattr(greeting, "connect", connected)
+    monkeypatch.setitem(greeting.STUBS, "node", lambda channel: Stub())
+    found = asyncio.run(greeting.greet_or_fail(Me, "node", "node-1", "x:1"))
+    assert isinstance(found, VersionMismatch)
+    assert (
+        "node 'node-1' runs umpc '9.9.9'" in found.message and "install the same" in found.message
+    )

@@ -1,0 +1,121 @@
+"""`umpc study check --table`: a study's fields beside a table of one's own.
+
+Only the table's owner runs this, and it tells nobody else. A node says nothing about its values
+before ε is paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+from umpc.coordinator.studyfile import FieldEntry, load_field_entries
+from umpc.node.config import load_node_config
+from umpc.node.table.reading import read_texts
+from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
+from umpc.node.table.source import MISSING_MARKS, Site, TableSource
+from umpc.study.parts import exact
+
+SHOWN = 3
+
+
+def compare_table(study: Path, table: Path) -> Iterator[tuple[str, str]]:
+    """Each field's name, and what its values in the table say about the study's field.
+
+    Args: table: a CSV or Parquet file, or a node's configuration, whose [data] then counts.
+    Raises: StudyError, ConfigError, DataError, UnknownField.
+    """
+    entries = load_field_entries(study)
+    source = TableSource(table)
+    if table.suffix == ".toml":
+        source = load_node_config(table).source
+    columns = read_texts(source, [entry.name for entry in entries], Site(table.stem, source.path))
+    for entry in entries:
+        found = _Column.of(columns[entry.name], source)
+        yield entry.name, "; ".join(found.compare(entry, source))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The values of one column: its texts, its finite numbers, and its other words."""
+
+    texts: Sequence[str]
+    numbers: Sequence[Decimal]
+    words: Sequence[str]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], source: TableSource) -> _Column:
+        plain = [source.numbers.plain(text) for text in texts]
+        numbers = [Decimal(text) for text in plain if text is not None]
+        words = [text for text, number in zip(texts, plain, strict=True) if number is None]
+        return cls(texts, [number for number in numbers if number.is_finite()], words)
+
+    def compare(self, entry: FieldEntry, source: TableSource) -> Iterator[str]:
+        """Sentences about the column beside the study's field."""
+        if entry.categories is not None:
+            yield from _compare_labels(entry.categories, self.texts)
+            return
+        if self.words:
+            yield _about_words(self.words, source)
+        if not self.numbers:
+            yield "no value is a number"
+            return
+        distinct = set(map(Fraction, self.numbers))
+        yield f"{min(self.numbers)} to {max(self.numbers)}"
+        yield from _compare_bounds(entry, self.numbers)
+        yield _compare_step(entry, distinct, find_resolution(self.numbers))
+
+
+def _compare_labels(categories: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
+    others = sorted({text for text in texts if text not in categories})
+    if not others:
+        yield "every value is one of the study's categories"
+        return
+    count = sum(text not in categories for text in texts)
+    shown = ", ".join(map(repr, others[:SHOWN]))
+    yield (
+        f"{count} value(s) are none of the study's categories, such as {shown}, and count as "
+        f"the last one"
+    )
+
+
+def _about_words(words: Sequence[str], source: TableSource) -> str:
+    distinct = sorted(set(words))
+    about = (
+        f"{len(words)} value(s) are no numbers, such as {', '.join(map(repr, distinct[:SHOWN]))}"
+    )
+    marks = [word for word in distinct if word in MISSING_MARKS]
+    if not marks:
+        return f"{about}, and count as the lower bound; correct the table, or see [data]"
+    listed = ", ".join(f'"{word}"' for word in (*source.missing, *marks))
+    return f"{about}; for marks of missing values write missing = [{listed}] under [data]"
+
+
+def _compare_bounds(entry: FieldEntry, numbers: Sequence[Decimal]) -> Iterator[str]:
+    if entry.lower is None or entry.upper is None:
+        yield "the study states no bounds"
+        return
+    lower, upper = (exact(str(bound), "a bound") for bound in (entry.lower, entry.upper))
+    beyond = sum(not lower <= Fraction(number) <= upper for number in numbers)
+    if beyond:
+        yield (
+            f"{beyond} value(s) lie outside the study's {entry.lower} to {entry.upper} and count "
+            f"as the nearer bound"
+        )
+
+
+def _compare_step(entry: FieldEntry, distinct: set[Fraction], found: Resolution) -> str:
+    """The study's resolution beside the one that holds the column."""
+    good = "whole = true" if found.step == 1 else f'resolution = "{found.text}"'
+    advice = f"{good} {found.keeps}"
+    if not entry.states_step:
+        return f"the study states no resolution; {advice}"
+    step = Fraction(1) if entry.whole else exact(str(entry.resolution), "a resolution")
+    stated = "whole = true" if entry.whole else f"resolution = {entry.resolution}"
+    if step > 0 and is_held(distinct, step):
+        return f"the study's {stated} holds every value"
+    merged = count_merged(distinct, step) if step > 0 else len(distinct)
+    return f"the study's {stated} rounds values and makes {merged} different ones equal; {advice}"

@@ -1,0 +1,12 @@
+"""A site's table: its file, its text, its columns in SQL, and the integers that they become.
+
+| file | what it holds |
+|---|---|
+| `source.py` | the file and its format; errors that name the node and show no value |
+| `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
+| `columns.py` | the columns of a CSV or Parquet file, as expressions in SQL |
+| `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
+| `reading.py` | the query that reads the study's fields with DuckDB |
+| `units.py` | values as integers in units of the resolution, and the values that do not fit |
+| `resolution.py` | the resolution that holds every value of a column |
+"""

@@ -1,0 +1,204 @@
+"""The columns of a CSV or Parquet file: exact names, and the text of each as SQL."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from umpc.errors import DataError, EmptyTable, UnknownField
+from umpc.node.table.number_format import PLAIN, NumberFormat
+from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
+from umpc.node.table.source import DELIMITERS, Site, TableSource, check_file
+
+Schema = Sequence[tuple[str, int | None]]
+"""The nodes of a Parquet file's schema: a name, and its number of children; the root is first."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's text, as a trimmed VARCHAR in SQL, and how this text writes numbers."""
+
+    text: str
+    numbers: NumberFormat
+
+    @property
+    def number(self) -> str:
+        """The expression of the column's number, DOUBLE or NULL."""
+        return self.numbers.sql(self.text)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file as a relation in SQL: the exact names of its columns, and an expression of each."""
+
+    names: list[str]
+    columns: list[Column]
+    relation: str
+    parameters: dict[str, str]
+
+    def column(self, name: str, site: Site) -> Column:
+        """Return the column of a name. Raises: UnknownField, DataError (name not unique)."""
+        if name not in self.names:
+            close = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
+            hint = f"; did the study mean {close[0]!r}?" if close else ""
+            raise site.error(
+                UnknownField,
+                f"the study's field {name!r} was expected as a column of the "
+                "table, letter by letter, and is not there. Rename one of the two",
+                f"columns: {', '.join(map(repr, self.names))}{hint}",
+            )
+        if self.names.count(name) > 1:
+            raise site.error(
+                DataError,
+                f"field {name!r} was expected once among the table's columns, and is "
+                "there more than once. Rename or remove the others",
+            )
+        return self.columns[self.names.index(name)]
+
+
+@contextmanager
+def open_table(
+    source: TableSource, site: Site
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
+    """Open a file for one query, by the format that its suffix names.
+
+    Raises: ConfigError, DataError, EmptyTable; also where the query could not read the file.
+    """
+    check_file(source, site)
+    try:
+        if source.is_csv:
+            names, delimiter = _csv_header(source, site)
+            with TextPipe(source.path, source.encoding) as pipe, _connect() as connection:
+                try:
+                    yield connection, _csv_table(names, delimiter, pipe.path, source.numbers)
+                except duckdb.Error:
+                    if pipe.failure is None:
+                        raise
+            if pipe.failure is not None:
+                raise site.unreadable(f"{pipe.failure}; encoding {source.encoding!r}")
+        else:
+            with _connect() as connection:
+                yield connection, _parquet_table(connection, source, site)
+    except duckdb.Error as error:
+        raise site.unreadable(str(error)) from None
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    """Open DuckDB in memory, without extensions from the network and without files on disk.
+
+    It keeps the order of the rows.
+    """
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "preserve_insertion_order": True,
+            "temp_directory": "",
+            "threads": 2,
+        },
+    )
+
+
+# --- CSV --------------------------------------------------------------------------------------
+
+
+def _csv_header(source: TableSource, site: Site) -> tuple[list[str], str]:
+    """Return the columns' names as they are, and the delimiter.
+
+    DuckDB would rename one of `age` and `Age`, so the header is read here.
+    """
+    headers: dict[str, list[str]] = {}
+    about = f"encoding {source.encoding!r}"
+    reason = ""
+    for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
+        try:
+            headers[delimiter] = read_header(source.path, source.encoding, delimiter)
+        except (*UNREADABLE, csv.Error) as error:
+            reason = f"the header with delimiter {delimiter!r}: {error}; {about}"
+    if not headers:
+        raise site.unreadable(reason)
+    delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
+    if not names:
+        raise site.error(
+            EmptyTable,
+            "the first line of the data file is blank; the columns' names were "
+            "expected there. Remove blank lines above the header",
+        )
+    return names, delimiter
+
+
+def _csv_table(names: list[str], delimiter: str, path: Path, numbers: NumberFormat) -> Table:
+    columns = [f"c{i}" for i in range(len(names))]
+    types = ", ".join(f"'{column}': 'VARCHAR'" for column in columns)
+    relation = (
+        "read_csv($path, auto_detect=false, header=true, delim=$delimiter, "
+        f"quote='\"', escape='\"', columns={{{types}}})"
+    )
+    found = [Column(_trimmed(column), numbers) for column in columns]
+    return Table(names, found, relation, {"path": str(path), "delimiter": delimiter})
+
+
+# --- Parquet ----------------------------------------------------------------------------------
+
+
+def _parquet_table(connection: duckdb.DuckDBPyConnection, source: TableSource, site: Site) -> Table:
+    """Raises: DataError where two columns have one name, or differ by upper and lower case only.
+
+    DuckDB takes such columns for one, so it might read the other one.
+    """
+    parameters = {"path": _literal(source.path)}
+    schema = connection.execute(
+        "SELECT name, num_children FROM parquet_schema($path)", parameters
+    ).fetchall()
+    names = _top_level(schema)
+    alike = {name.casefold() for name in names}
+    if len(alike) < len(names):
+        raise site.error(
+            DataError,
+            "the columns of a Parquet file were expected to differ by more than upper and lower "
+            "case, and two of them do not. Rename or remove one of the two",
+            f"columns: {', '.join(map(repr, names))}",
+        )
+    relation = "read_parquet($path)"
+    described = connection.execute(f"DESCRIBE SELECT * FROM {relation}", parameters).fetchall()
+    columns = [_parquet_column(row[0], row[1], source.numbers) for row in described]
+    return Table([row[0] for row in described], columns, relation, parameters)
+
+
+def _top_level(schema: Schema) -> list[str]:
+    """Return the names of the columns, without the parts of nested ones."""
+    names = []
+    inside = 0  # parts of the present column that are still to come
+    for name, children in schema[1:]:
+        if inside == 0:
+            names.append(name)
+            inside = 1
+        inside += (children or 0) - 1
+    return names
+
+
+def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
+    """Return a column's text. A NaN of a column of numbers is missing, as NULL is."""
+    reference = '"' + name.replace('"', '""') + '"'
+    text = f"CAST({reference} AS VARCHAR)"
+    if kind in ("FLOAT", "DOUBLE"):
+        text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
+    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN)
+
+
+def _literal(path: Path) -> str:
+    """Return the path with * ? [ escaped, which DuckDB would take for patterns."""
+    return "".join(
+        f"[{character}]" if character in "*?[" else character for character in str(path.resolve())
+    )
+
+
+def _trimmed(text: str) -> str:
+    return f"trim({text}, E' \\t\\r\\n')"

@@ -1,0 +1,94 @@
+"""The text of a CSV file: decoded, unpacked, without a byte order mark, and with plain line ends.
+
+DuckDB reads UTF-8 and uniform line ends. `TextPipe` hands it every file as such, through a pipe, so
+that a decoded table is never written to a disk.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import os
+import zlib
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Self
+
+CHARACTERS_AT_ONCE = 1 << 20
+UNREADABLE = (OSError, EOFError, UnicodeError, zlib.error)
+"""Failures of a file that has not the bytes that its suffix and its encoding promise."""
+
+
+def is_encoding(name: str) -> bool:
+    """Return whether Python knows a text encoding of this name."""
+    try:
+        codec = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return False
+    return bool(getattr(codec, "_is_text_encoding", True))
+
+
+def open_text(path: Path, encoding: str) -> TextIOWrapper:
+    """Open a CSV file as text, in which every line ends with \\n. Raises: OSError.
+
+    A name that ends in .gz is unpacked. A byte order mark of UTF-8 is left out.
+    """
+    utf_8 = codecs.lookup(encoding).name == "utf-8"
+    encoding = "utf-8-sig" if utf_8 else encoding
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding=encoding, newline=None)
+    return path.open(encoding=encoding, newline=None)
+
+
+def read_header(path: Path, encoding: str, delimiter: str) -> list[str]:
+    """Return the names in the first line. Raises: csv.Error, and one of UNREADABLE."""
+    with open_text(path, encoding) as file:
+        return next(csv.reader(file, delimiter=delimiter, strict=True), [])
+
+
+class TextPipe:
+    """A file's text as UTF-8 in a pipe, for one reader that opens a path once.
+
+    Use it as a context that ends after the reader's own: the writer waits for the reader.
+    """
+
+    def __init__(self, path: Path, encoding: str):
+        self.failure: Exception | None = None
+        self._source, self._encoding = path, encoding
+        self._read, self._write = os.pipe()
+        self._thread = Thread(target=self._copy, name="umpc-table", daemon=True)
+
+    @property
+    def path(self) -> Path:
+        """The path that the reader opens."""
+        return Path(f"/dev/fd/{self._read}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._read)
+        self._thread.join()
+
+    def _copy(self) -> None:
+        """Write the text into the pipe, until the file or the reader ends."""
+        # A reader that stops early is no failure of the file.
+        with suppress(BrokenPipeError), os.fdopen(self._write, "wb") as pipe:
+            try:
+                with open_text(self._source, self._encoding) as file:
+                    while text := file.read(CHARACTERS_AT_ONCE):
+                        pipe.write(text.encode())
+            except BrokenPipeError:
+                raise
+            except UNREADABLE as error:
+                self.failure = error

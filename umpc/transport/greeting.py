@@ -1,0 +1,51 @@
+"""A short call to another process: who is there, and which version of umpc it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from umpc import __version__
+from umpc.errors import UmpcError, VersionMismatch
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.channels import connect
+from umpc.transport.identity import Identity
+from umpc.transport.services import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
+from umpc.transport.status import error_of
+from umpc.transport.stream import CONNECT_SECONDS
+
+STUBS: dict[str, Callable[[Channel], Greeted]] = {
+    "node": node_stub,
+    "dealer": dealer_stub,
+    "shuffler": shuffler_stub,
+}
+"""Role → the calls to a process of this role."""
+
+
+async def greet(identity: Identity, role: str, name: str, address: str) -> str:
+    """Return the version of the process at an address, which is also ours.
+
+    Raises: PeerUnavailable, CertificateError, ConfigError; StepTimeout, PeerLost; VersionMismatch.
+    """
+    channel = await connect(identity, name, role, address, CONNECT_SECONDS)
+    try:
+        reply = await STUBS[role](channel).Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        raise error_of(error, name, "hello") from error
+    finally:
+        await channel.close(None)
+    version = str(reply.version)[:40]
+    if version != __version__:
+        raise VersionMismatch(
+            f"{role} {name!r} runs umpc {version!r}, {identity.role} {identity.name!r} runs umpc "
+            f"{__version__!r}; install the same version everywhere",
+            culprit=name,
+        )
+    return version
+
+
+async def greet_or_fail(identity: Identity, role: str, name: str, address: str) -> str | UmpcError:
+    """Return the version as `greet` does, or the reason why there is none."""
+    try:
+        return await greet(identity, role, name, address)
+    except UmpcError as error:
+        return error
