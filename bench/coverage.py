@@ -61,10 +61,10 @@ STATISTICS: Mapping[str, tuple[str, ...]] = {
 EDGES = {"u-mpc": ("1n", "2n", "10n"), "bell-2pc": ("1p", "2p", "2n")}
 TWO_SAMPLE_EDGES = ("40", "2n", "10n")
 FIELDS = {
-    "x": FieldText("x", "0", "40"),
-    "y": FieldText("y", "1", "5"),
-    "z": FieldText("z", "-10", "30"),
-    "positive": FieldText("positive", "0", "1"),
+    "x": FieldText("x", "0", "40", whole=True),
+    "y": FieldText("y", "1", "5", whole=True),
+    "z": FieldText("z", "-10", "30", whole=True),
+    "positive": FieldText("positive", "0", "1", whole=True),
 }
 LABEL = FieldText.of_categories("label", ["case", "control"], public=True)
 

@@ -205,7 +205,7 @@ def test_so_many_edges_that_sampling_is_no_more_than_noise():
 def test_the_sampling_error_of_triples_is_near_that_of_the_sampler(name, edges):
     """Within a factor of 1.5 of the measured mean squared error, on skewed ratings with ties."""
     columns = ["x", "y"] if name == "spearman_rho" else ["x"]
-    fields = [FieldText(column, "0", "4") for column in columns]
+    fields = [FieldText(column, "0", "4", whole=True) for column in columns]
     study = library_study(name, fields, 1, columns, edges=edges)
     rng = generator("skewed ratings")
     x = np.minimum(rng.geometric(0.6, 36) - 1, 4)

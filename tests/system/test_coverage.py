@@ -29,7 +29,10 @@ def test_forty_real_studies_hold_the_value_on_all_pairs(lab):
     signs = np.sign(np.subtract.outer(age, age)) * np.sign(np.subtract.outer(balance, balance))
     truth = signs.sum() / (len(age) * (len(age) - 1))
     assert {field.name for field in FIELDS} >= {"age", "balance"}
-    fields = (FieldText("age", "0", "127"), FieldText("balance", "0", "1000"))
+    fields = (
+        FieldText("age", "0", "127", whole=True),
+        FieldText("balance", "0", "1000", whole=True),
+    )
     held, by_noise = 0, 0
     for number in range(STUDIES):
         changes = {"name": f"coverage-{number}", "epsilon": "10", "edges": "1n", "fields": fields}
