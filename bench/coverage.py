@@ -45,7 +45,7 @@ FIRST = 24
 EPSILON = "4"
 NODES = 3
 WHOLE = 50
-"""Of so many studies one makes the whole interval, for its length."""
+"""One study in so many makes the whole interval, for its length."""
 STATISTICS: Mapping[str, tuple[str, ...]] = {
     "kendall_tau": ("x", "y"),
     "kendall_tau_b": ("x", "y"),

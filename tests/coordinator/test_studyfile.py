@@ -62,7 +62,11 @@ def test_what_is_left_out_has_the_safe_default(tmp_path):
     for line in ('edges = "3n"\n', "max_colluding = 0\n", "seconds_per_step = 30\n"):
         text = text.replace(line, "")
     defaults = study(tmp_path, text)
-    assert (defaults.edges, defaults.max_colluding, defaults.seconds_per_step) == ("2n", 1, 600)
+    assert (defaults.edges, defaults.max_colluding, defaults.seconds_per_step) == (
+        "up to 160000",
+        1,
+        600,
+    )
 
 
 def test_the_identity_is_found_beside_the_file(tmp_path):

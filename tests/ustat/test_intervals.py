@@ -13,8 +13,8 @@ from scipy import optimize, stats
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.intervals import (
+    ReleasedStatistic,
     ReleasedSum,
-    Statistic,
     covering_interval,
     is_covered,
     largest_square,
@@ -34,14 +34,14 @@ CASES = {
 SETS = 1770
 
 
-def statistic(name: str, noise: float = 0.01, edges: float = 600) -> Statistic:
+def statistic(name: str, noise: float = 0.01, edges: float = 600) -> ReleasedStatistic:
     means, points = CASES[name]
     sums = []
     for mean, column in zip(means, points.T, strict=True):
         low, high = float(column.min()), float(column.max())
         bound = (high - low) / 2 / sqrt(edges) if edges else 0.0
         sums.append(ReleasedSum(mean, Noise(noise), low, high, bound))
-    return Statistic(sums, points)
+    return ReleasedStatistic(sums, points)
 
 
 def test_every_estimator_is_tested():
@@ -50,7 +50,9 @@ def test_every_estimator_is_tested():
 
 @pytest.mark.parametrize("hits", [0, 1, 3, 60, 300, 600])
 def test_without_noise_a_share_has_clopper_and_pearsons_interval(hits):
-    one = Statistic([ReleasedSum(hits / 600, Noise(1e-9), 0.0, 1.0, 0.5 / sqrt(600))], SHARE)
+    one = ReleasedStatistic(
+        [ReleasedSum(hits / 600, Noise(1e-9), 0.0, 1.0, 0.5 / sqrt(600))], SHARE
+    )
     low, high = covering_interval("mean", one, SETS)
     exact = stats.beta.ppf([0.025, 0.975], [hits or 1, hits + 1], [601 - hits, 600 - hits or 1])
     below, above = (0.0 if hits == 0 else exact[0]), (1.0 if hits == 600 else exact[1])
@@ -96,7 +98,7 @@ def test_a_denominator_of_either_sign_may_not_bound_the_ratio():
         ReleasedSum(0.1, Noise(0.001), -1, 1, 0.3),
     ]
     corners = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
-    assert inf in map(abs, covering_interval("ratio", Statistic(sums, corners), SETS))
+    assert inf in map(abs, covering_interval("ratio", ReleasedStatistic(sums, corners), SETS))
 
 
 def by_program(values, others, boxes) -> float | None:

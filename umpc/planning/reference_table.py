@@ -228,7 +228,7 @@ class ReferenceTable:
     def _larger_sets_std(self, sizes: Sizes) -> float:
         """The standard deviation from taking E, for sets of three and more records.
 
-        What single records explain cancels where all records are in equally many edges. The
+        The variance of single records cancels where all records are in equally many edges. The
         covariance of sets that share one record shows how much that is.
         """
         first, second = (self.slopes @ values for values in self.drawn_sets)

@@ -11,7 +11,13 @@ from typing import Protocol
 from umpc.study.document import Study
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import Estimate, estimate
-from umpc.ustat.intervals import Floats, ReleasedSum, Statistic, covering_interval, sampling_std
+from umpc.ustat.intervals import (
+    Floats,
+    ReleasedStatistic,
+    ReleasedSum,
+    covering_interval,
+    sampling_std,
+)
 from umpc.ustat.joint_values import joint_values
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
@@ -92,7 +98,7 @@ def estimated(study: Study, sums: Sequence[MeanAndErrors], sets: int) -> tuple[E
     return result, Covering(low, high, sampling_std(study.estimator, statistic, sets))
 
 
-def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> Statistic:
+def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> ReleasedStatistic:
     """The released means with the ranges of their kernels."""
     released = [
         ReleasedSum(
@@ -104,7 +110,7 @@ def statistic_of(study: Study, sums: Sequence[MeanAndErrors]) -> Statistic:
         )
         for entry, kernel in zip(sums, study.parsed_kernels, strict=True)
     ]
-    return Statistic(released, _points(study))
+    return ReleasedStatistic(released, _points(study))
 
 
 @lru_cache(maxsize=16)

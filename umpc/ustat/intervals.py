@@ -86,7 +86,7 @@ class ReleasedSum:
 
 
 @dataclass(frozen=True)
-class Statistic:
+class ReleasedStatistic:
     """The released means of a statistic, and all values that its kernels have on the same records.
 
     points: (points, sums) float64, of `joint_values`.
@@ -183,7 +183,7 @@ Contrast = Callable[[float], tuple[list[float], float]]
 """θ → the weights of the sums, and the constant that is subtracted."""
 
 
-def covering_interval(estimator: str, statistic: Statistic, sets: int) -> Interval:
+def covering_interval(estimator: str, statistic: ReleasedStatistic, sets: int) -> Interval:
     """The 95 % interval for the statistic on all sets.
 
     Args:
@@ -203,7 +203,7 @@ def covering_interval(estimator: str, statistic: Statistic, sets: int) -> Interv
     return low, high
 
 
-def is_covered(estimator: str, statistic: Statistic, sets: int, value: float) -> bool:
+def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: float) -> bool:
     """Whether the interval holds this value of the statistic, without computing its ends.
 
     Args: as of `covering_interval`.
@@ -216,7 +216,7 @@ def is_covered(estimator: str, statistic: Statistic, sets: int, value: float) ->
     return _holds(statistic, contrast, means, theta)
 
 
-def sampling_std(estimator: str, statistic: Statistic, sets: int) -> float:
+def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
     """The standard deviation from the sampling of E, for the worst table with the released means.
 
     It follows by the delta method. Args: as of `covering_interval`.
@@ -250,7 +250,11 @@ def _contrast(estimator: str, means: Sequence[float]) -> tuple[Contrast, float]:
 
 
 def _end(
-    statistic: Statistic, contrast: Contrast, start: float, means: Sequence[float], side: int
+    statistic: ReleasedStatistic,
+    contrast: Contrast,
+    start: float,
+    means: Sequence[float],
+    side: int,
 ) -> float:
     """The last θ on one side of `start` that the means do not contradict.
 
@@ -310,7 +314,9 @@ def _combined(contrast: Contrast, means: Sequence[float], theta: float) -> float
     return sum(weight * mean for weight, mean in zip(weights, means, strict=True)) - constant
 
 
-def _holds(statistic: Statistic, contrast: Contrast, means: Sequence[float], theta: float) -> bool:
+def _holds(
+    statistic: ReleasedStatistic, contrast: Contrast, means: Sequence[float], theta: float
+) -> bool:
     """Whether the means do not contradict θ."""
     low, high = statistic.law(*contrast(theta)).central(TAIL)
     return low <= _combined(contrast, means, theta) <= high
