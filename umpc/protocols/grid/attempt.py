@@ -106,6 +106,10 @@ class GridAttempt(SharedAttempt):
                 number += 1
         yield Chunk(nodes, number, 0, len(self.study.kernels), noise=True)
 
+    def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
+        """Every chunk by itself: a grid has few of them."""
+        return ((chunk, 1) for chunk in self.chunks())
+
     def is_of_vector(self, chunk: Chunk) -> bool:
         """Whether a chunk is a part of a vector; else it has a number for each sum."""
         return chunk.number < self.vectors * self.layout.frames
