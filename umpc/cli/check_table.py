@@ -16,7 +16,7 @@ from umpc.coordinator.studyfile import FieldEntry, load_field_entries
 from umpc.node.config import load_node_config
 from umpc.node.table.reading import read_texts
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
-from umpc.node.table.source import MISSING_MARKS, SiteFile, TableSource
+from umpc.node.table.source import MISSING_MARKS, Site, TableSource
 from umpc.study.parts import exact
 
 SHOWN = 3
@@ -32,9 +32,7 @@ def compare_table(study: Path, table: Path) -> Iterator[tuple[str, str]]:
     source = TableSource(table)
     if table.suffix == ".toml":
         source = load_node_config(table).source
-    columns = read_texts(
-        source, [entry.name for entry in entries], SiteFile(table.stem, source.path)
-    )
+    columns = read_texts(source, [entry.name for entry in entries], Site(table.stem, source.path))
     for entry in entries:
         found = _Column.of(columns[entry.name], source)
         yield entry.name, "; ".join(found.compare(entry, source))

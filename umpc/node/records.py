@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.table.reading import read_values
-from umpc.node.table.source import SiteFile, TableSource
+from umpc.node.table.source import Site, TableSource
 from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
 from umpc.ustat.schema import FieldSchema
 
@@ -59,7 +59,7 @@ def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: st
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
         UnknownField, RangeError (resolution beyond a double). None of them depends on a value.
     """
-    site = SiteFile(node, source.path)
+    site = Site(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
     present, values = read_values(source, fields, site)

@@ -181,7 +181,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class _Meaning:
-    """The meaning of a value: a category of one of these fields, a constant, or a number.
+    """What a value stands for: a category of one of these fields, a constant, or a number.
 
     field: empty for a number. categories: of the field. constant: None where it depends on records.
     """

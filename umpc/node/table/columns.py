@@ -14,7 +14,7 @@ import duckdb
 from umpc.errors import DataError, EmptyTable, UnknownField
 from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
-from umpc.node.table.source import DELIMITERS, SiteFile, TableSource, check_file
+from umpc.node.table.source import DELIMITERS, Site, TableSource, check_file
 
 Schema = Sequence[tuple[str, int | None]]
 """The nodes of a Parquet file's schema: a name, and its number of children; the root is first."""
@@ -42,7 +42,7 @@ class Table:
     relation: str
     parameters: dict[str, str]
 
-    def column(self, name: str, site: SiteFile) -> Column:
+    def column(self, name: str, site: Site) -> Column:
         """Return the column of a name. Raises: UnknownField, DataError (name not unique)."""
         if name not in self.names:
             close = difflib.get_close_matches(name, self.names, n=1, cutoff=0.5)
@@ -64,7 +64,7 @@ class Table:
 
 @contextmanager
 def open_table(
-    source: TableSource, site: SiteFile
+    source: TableSource, site: Site
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
     """Open a file for one query, by the format that its suffix names.
 
@@ -109,7 +109,7 @@ def _connect() -> duckdb.DuckDBPyConnection:
 # --- CSV --------------------------------------------------------------------------------------
 
 
-def _csv_header(source: TableSource, site: SiteFile) -> tuple[list[str], str]:
+def _csv_header(source: TableSource, site: Site) -> tuple[list[str], str]:
     """Return the columns' names as they are, and the delimiter.
 
     DuckDB would rename one of `age` and `Age`, so the header is read here.
@@ -148,9 +148,7 @@ def _csv_table(names: list[str], delimiter: str, path: Path, numbers: NumberForm
 # --- Parquet ----------------------------------------------------------------------------------
 
 
-def _parquet_table(
-    connection: duckdb.DuckDBPyConnection, source: TableSource, site: SiteFile
-) -> Table:
+def _parquet_table(connection: duckdb.DuckDBPyConnection, source: TableSource, site: Site) -> Table:
     """Raises: DataError where two columns have one name, or differ by upper and lower case only.
 
     DuckDB takes such columns for one, so it might read the other one.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.node.table.columns import Column, open_table
-from umpc.node.table.source import SiteFile, TableSource
+from umpc.node.table.source import Site, TableSource
 from umpc.ustat.schema import FieldSchema
 
 Floats = np.ma.MaskedArray[tuple[int], np.dtype[np.float64]]
@@ -33,7 +33,7 @@ class Values:
 
 
 def read_values(
-    source: TableSource, fields: Sequence[FieldSchema], site: SiteFile
+    source: TableSource, fields: Sequence[FieldSchema], site: Site
 ) -> tuple[NDArray[np.bool_], dict[str, Values]]:
     """Read the fields of all rows.
 
@@ -59,7 +59,7 @@ def read_values(
     return np.asarray(found["present"]), values
 
 
-def read_texts(source: TableSource, names: Sequence[str], site: SiteFile) -> dict[str, list[str]]:
+def read_texts(source: TableSource, names: Sequence[str], site: Site) -> dict[str, list[str]]:
     """Read the texts of these columns in every row that has all of them.
 
     This is for commands of the table's own owner. Raises: as `open_table`; UnknownField.

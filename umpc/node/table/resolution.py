@@ -46,7 +46,7 @@ class Resolution:
 
     @property
     def keeps(self) -> str:
-        """The effect of the resolution on the column, in words."""
+        """What the resolution does to the column, in words."""
         if self.is_exact:
             return "holds every value"
         if not self.merged:

@@ -46,7 +46,7 @@ class TableSource:
 
 
 @dataclass(frozen=True)
-class SiteFile:
+class Site:
     """The site that an error is about: the node's name, and for its administrator the file."""
 
     node: str
@@ -72,7 +72,7 @@ class SiteFile:
         )
 
 
-def check_file(source: TableSource, site: SiteFile) -> None:
+def check_file(source: TableSource, site: Site) -> None:
     """Raises: ConfigError (no such file), DataError (another format), EmptyTable (no bytes)."""
     if not source.path.is_file():
         raise site.error(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from umpc.errors import RangeError
 from umpc.node.table.reading import Floats, Values
-from umpc.node.table.source import SiteFile, TableSource
+from umpc.node.table.source import Site, TableSource
 from umpc.ustat.schema import FieldSchema
 
 ROWS_LISTED = 20
@@ -116,7 +116,7 @@ def find_misfit(values: Values, rows: Rows, schema: FieldSchema, source: TableSo
     return Misfit(schema.name, expected, substitute, *misfits, marks, source.missing)
 
 
-def check_resolution(schema: FieldSchema, site: SiteFile) -> None:
+def check_resolution(schema: FieldSchema, site: Site) -> None:
     """Raises: RangeError where the field's resolution lies beyond a double."""
     if max(schema.resolution.numerator, schema.resolution.denominator) > LARGEST_TERM:
         raise site.error(

@@ -15,7 +15,7 @@ from umpc.errors import EncodingError
 from umpc.protocols.arrays import Words
 
 ALIGNED = 8
-"""This many numbers of any width fill whole bytes."""
+"""So many numbers of any width fill whole bytes."""
 AT_ONCE = 1 << 17
 """Numbers that are packed or unpacked at once; a multiple of ALIGNED."""
 
