@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from tests.protocols.grid.test_grid_run import PAIRS, TRIPLES
+from tests.support.node_ledgers import beside, start_again, wait_until
 from tests.support.tables import HEART
 from tests.system.conftest import Lab
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_demo import result
-from tests.system.test_ledger_crash import beside, start_again, wait_until
 from umpc.coordinator import client
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.links import NodeLink
