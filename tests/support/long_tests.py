@@ -18,6 +18,7 @@ STAYS = 8
 """One of so many cases of a long function stays in `make test`."""
 
 LONG = {
+    "tests/protocols/grid/test_views.py": ("test_power_a_grid_without_a_protection_is_found",),
     "tests/audit/test_audit.py": (
         "test_the_real_code_keeps_its_promise_and_the_same_runs_find_broken_code",
         "test_who_chooses_the_edges_learns_nothing_more",
@@ -125,7 +126,10 @@ LONG = {
     "tests/mpc/garbled/test_circuits.py": (
         "test_random_kernels_are_right_on_all_pairs_of_records",
     ),
-    "tests/mpc/masked/test_committee_coins.py": ("test_the_whole_noise_has_the_exact_law",),
+    "tests/mpc/masked/test_committee_coins.py": (
+        "test_another_scale_would_be_noticed",
+        "test_the_whole_noise_has_the_exact_law",
+    ),
     "tests/mpc/masked/test_compiler.py": (
         "test_material_that_would_not_fit_a_frame_is_refused_before_it_is_expanded",
     ),
@@ -134,6 +138,7 @@ LONG = {
         "test_library_statistics_cost_what_was_predicted",
     ),
     "tests/mpc/test_edges.py": (
+        "test_any_pair_kernel_made_symmetric",
         "test_any_kernel_of_three_under_any_pattern",
         "test_shares_sum_to_the_kernel_in_the_clear",
     ),
@@ -156,6 +161,8 @@ LONG = {
     ),
     "tests/planning/test_reference_table.py": ("test_the_sampling_error_is_that_of_the_samplers",),
     "tests/protocols/bell_2pc/test_noise.py": (
+        "test_noise_of_one_pair_says_nothing_of_anothers",
+        "test_the_released_estimate_of_responses_is_unbiased",
         "test_noise_of_pairs_between_nodes_and_inside_a_node_has_one_law",
         "test_responses_are_right_as_often_as_they_should_be",
         "test_the_mean_squared_error_is_that_of_theorem_5_with_its_noise_term_corrected",
@@ -202,7 +209,10 @@ LONG = {
         "test_the_error_of_many_runs_is_the_predicted_one",
     ),
     "tests/protocols/gopa/test_study.py": ("test_what_each_sees_has_the_stated_law",),
-    "tests/protocols/grid/test_grid_run.py": ("test_every_statistic_is_the_clear_one",),
+    "tests/protocols/grid/test_grid_run.py": (
+        "test_any_tables_at_any_nodes",
+        "test_every_statistic_is_the_clear_one",
+    ),
     "tests/protocols/local/test_bell_auc.py": (
         "test_discarded_nodes_have_the_stated_error",
         "test_the_estimate_has_the_stated_mean_and_variance",
@@ -228,6 +238,7 @@ LONG = {
         "test_under_shares_as_in_the_clear",
     ),
     "tests/protocols/u_mpc/test_several_sums.py": (
+        "test_a_sum_that_no_record_can_change_has_no_noise",
         "test_each_sums_noise_has_its_own_exact_law",
         "test_each_sums_share_is_uniform_and_independent_of_the_others",
         "test_power_a_sum_without_its_own_zero_share_is_found",
@@ -260,6 +271,7 @@ LONG = {
         "test_every_degree_is_exact_without_noise",
     ),
     "tests/system/test_demo.py": (
+        "test_an_impossible_request_is_refused_before_any_process_starts",
         "test_all_pairs_with_the_same_job_are_counted_exactly",
         "test_the_noise_of_a_demo_has_the_formulas_standard_deviation",
         "test_the_noise_of_a_private_demo_is_what_the_report_says",

@@ -56,6 +56,7 @@ def result(*options: str) -> dict:
 def test_the_default_demo_needs_no_data_and_tells_the_whole_story():
     ended = demo(popen=subprocess.Popen)
     assert ended.returncode == 0, ended.stderr
+    assert "leaked" not in ended.stderr
     for words in (
         "private estimate",
         "exact, all pairs",

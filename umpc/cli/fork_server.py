@@ -12,6 +12,7 @@ Only Linux has this; elsewhere `subprocess.Popen` starts the processes.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -153,6 +154,7 @@ def serve(requests: socket.socket) -> None:
     """Fork for every request, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends us
     gc.freeze()  # a collection would copy every page it looks at
+    atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
     while True:
         text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
         if not text:

@@ -24,9 +24,10 @@ CURATOR = ("kendall_tau", "central")
 HEAVY = "hajek_subsampled"
 """This mechanism's noise has no fourth moment, so its squared errors settle slowly."""
 PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
-    ("u-mpc, 2n pairs", OWN, {}, 1),
+    ("u-mpc, 2n pairs", OWN, {"edges": "2n"}, 1),
     ("u-mpc, sampling = noise", OWN, {"edges": "456621"}, 0.3),
     ("u-mpc, no dealer", OWN, {"backend": "garbled", "preprocessing": "none"}, 0.25),
+    ("grid, all pairs", ("kendall_tau", "grid"), {}, 0.05),
     ("bell-2pc, Laplace", ("kendall_tau", "bell-2pc"), {"noise": "pair_laplace"}, 0.2),
     ("bell-2pc, response", ("kendall_tau", "bell-2pc"), {"noise": "randomised_response"}, 0.25),
     ("bell-ldp", ("kendall_tau", "bell-ldp"), {}, 1),
@@ -34,7 +35,7 @@ PLANNED: tuple[tuple[str, tuple[str, str], dict[str, str], float], ...] = (
     ("ghazi-rounds", ("kendall_tau", "ghazi-rounds"), {}, 1),
     ("ghazi-shuffle", ("kendall_tau", "ghazi-shuffle"), {}, 0.5),
     ("bell-auc, AUC", ("auc", "bell-auc"), {}, 1),
-    ("u-mpc, AUC", ("auc", "u-mpc"), {}, 1),
+    ("u-mpc, AUC", ("auc", "u-mpc"), {"edges": "2n"}, 1),
     ("gopa, mean", ("mean", "gopa"), {}, 1),
     ("u-mpc, mean", ("mean", "u-mpc"), {"edges": "all"}, 1),
     *(

@@ -33,7 +33,7 @@ def test_a_study_survives_its_bytes():
 def test_usual_noise_is_that_of_u_mpc():
     read = find_protocol("grid").read_settings
     assert read({}, 4, "1") == GridSettings(noise="in_mpc")
-    assert read({}, 4, "1e9") == read({}, 40, "1") == GridSettings(noise="distributed")
+    assert read({}, 4, "1e9") == read({}, 65, "1") == GridSettings(noise="distributed")
 
 
 REFUSED = [

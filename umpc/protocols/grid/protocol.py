@@ -21,7 +21,7 @@ from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cost import cost_of
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
-from umpc.protocols.grid.settings import BACKEND, GridSettings, check_grade, check_settings
+from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
@@ -47,6 +47,16 @@ class GridProtocol(UMpc):
 
     def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
         return entries
+
+    def has_links(self, study: Study) -> bool:
+        return len(study.nodes) > 1 and study.coins != "none"
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return super().read_settings({"edges": EDGES, **entries}, nodes, epsilon)
+
+    def complete(self, study: Study) -> Study:
+        """A grid is over all sets, so nothing is left open."""
+        return study
 
     def check(self, study: Study) -> None:
         check_settings(study)

@@ -51,7 +51,7 @@ class GridSettings(
     noise: Annotated[
         str,
         describe(
-            "How the noise is drawn. The default is in_mpc for 2 to 16 nodes and an ε of at most "
+            "How the noise is drawn. The default is in_mpc for 2 to 64 nodes and an ε of at most "
             "16, and distributed otherwise. Nodes have links to each other for in_mpc and "
             "binomial only.",
             *NOISES,
