@@ -7,7 +7,6 @@ since a start takes longer than a study.
 from __future__ import annotations
 
 import asyncio
-import csv
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,6 @@ import pytest
 
 from tests.protocols.grid.test_grid_run import PAIRS, TRIPLES
 from tests.support.node_ledgers import beside, start_again, wait_until
-from tests.support.tables import HEART
 from tests.system.conftest import Lab
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_demo import result
@@ -28,7 +26,6 @@ from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.links import NodeLink
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
-from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.transport.authority import load_identity
 
@@ -300,21 +297,3 @@ def test_all_pairs_with_the_same_job_are_counted_exactly(bank):
     report = grid_demo(bank, "job", statistic="duplicate_pair_ratio")
     same = bank.exact["duplicate_pair_ratio"] * bank.pairs
     assert report["estimate"] * bank.pairs == pytest.approx(round(same), abs=1e-3)
-
-
-@pytest.mark.skipif(not HEART.exists(), reason="the heart data are not at hand")
-def test_kendalls_sum_over_four_hospitals_is_exact(lab):
-    here = lab(4).start(BUDGET)
-    with HEART.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows = [row for row in rows if row["trestbps"].strip() and row["chol"].strip()]
-    for name, site in zip(here.names, sorted({row["site"] for row in rows}), strict=True):
-        lines = [f"{row['trestbps']},{row['chol']}" for row in rows if row["site"] == site]
-        here.table(name).write_text("\n".join(["trestbps,chol", *lines]) + "\n")
-    fields = (
-        FieldText("trestbps", "0", "250", whole=True),
-        FieldText("chol", "0", "700", whole=True),
-    )
-    outcome = here.run(**GRID, epsilon="1e12", columns=["trestbps", "chol"], fields=fields)
-    assert outcome.code == 0, outcome.error
-    assert round(outcome.report["estimate"] * outcome.report["edges"]) == 24_267

@@ -197,4 +197,5 @@ for i in range(100000):
         charged = len(said)  # whoever may have seen a share, its charge is there
         assert ledger.balance().spent in (Fraction(charged, 100000), Fraction(charged + 1, 100000))
         assert all(ledger.released(int(i).to_bytes(4, "big")) for i in said)
-        assert ledger.balance().reserved == 0
+        # a process that is killed between the hold and the charge leaves one attempt held
+        assert ledger.balance().reserved in (0, Fraction(1, 100000))
