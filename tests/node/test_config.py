@@ -7,42 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.node_files import BUDGET, DATA, HEAD, load, refused
 from umpc.errors import ConfigError
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING, Policy
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.number_format import NumberFormat
-from umpc.node.template import template
-
-HEAD = 'name = "a"\nidentity = "id"\n'
-DATA = '[data]\npath = "bank.csv"\n'
-BUDGET = "[budget]\nepsilon = 5\n"
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    (tmp_path / "id").mkdir()
-    for name in IDENTITY_FILES:
-        (tmp_path / "id" / name).write_text("pem")
-    (tmp_path / "bank.csv").write_text("age\n30\n")
-    return tmp_path
-
-
-def load(site: Path, text: str) -> NodeConfig:
-    (site / "node.toml").write_text(text, encoding="utf-8")
-    return load_node_config(site / "node.toml")
-
-
-def refused(site: Path, text: str, *parts: str) -> None:
-    """The refusal names the file and each part, and says what to do."""
-    with pytest.raises(ConfigError) as caught:
-        load(site, text)
-    message = caught.value.message
-    assert message.startswith(f"{site / 'node.toml'}: ") and (
-        "Correct" in message or "Add it" in message
-    )
-    assert [part for part in parts if part not in message] == [], message
 
 
 def test_defaults(site):
@@ -380,34 +351,3 @@ def test_which_keys_need_a_restart(site):
         "data.path, delimiter, missing, encoding, decimal or thousands",
         "budget.epsilon",
     ]
-
-
-def test_the_template_is_accepted_once_its_paths_exist(site):
-    text = template("hospital-a")
-    refused(site, text, "'data.path'")
-    (site / "data.csv").write_text("age\n")
-    refused(site, text, "'identity'")
-    (site / "id").rename(site / "site")
-    config = load(site, text)
-    assert (config.name, config.dataset, config.epsilon) == ("hospital-a", "data", Fraction(5))
-
-
-def test_what_the_template_comments_out_is_accepted_too(site):
-    (site / "data.csv").write_text("age\n")
-    (site / "id").rename(site / "site")
-    lines = template("b").splitlines()
-    config = load(
-        site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines)
-    )
-    numbers = NumberFormat(",", ".")
-    source = TableSource(site / "data.csv", ";", ("", "NA"), "latin-1", numbers)
-    assert config.source == source
-    assert config.ledger == site / "b-ledger.sqlite"
-    assert [
-        name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)
-    ] == []
-
-
-def test_a_template_for_a_name_that_no_node_may_have():
-    with pytest.raises(ConfigError, match="a-z"):
-        template('a"b')

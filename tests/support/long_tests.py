@@ -203,9 +203,11 @@ LONG = {
     "tests/protocols/ghazi_shuffle/test_mechanism.py": (
         "test_the_estimate_has_the_stated_mean_and_variance",
     ),
+    "tests/protocols/ghazi_shuffle/test_sizes.py": (
+        "test_a_study_of_54000_records_a_node_ends_at_its_cells_own_value",
+    ),
     "tests/protocols/ghazi_shuffle/test_study.py": (
         "test_a_shuffler_sees_uniform_numbers_whatever_the_records_are",
-        "test_a_study_of_54000_records_a_node_ends_at_its_cells_own_value",
         "test_the_error_of_many_runs_is_the_predicted_one",
     ),
     "tests/protocols/gopa/test_study.py": ("test_what_each_sees_has_the_stated_law",),

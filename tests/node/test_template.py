@@ -1,0 +1,45 @@
+"""umpc.node.template: a configuration to fill in, accepted as soon as its paths exist."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.support.node_files import load, refused
+from umpc.errors import ConfigError
+from umpc.node.policy import ANYTHING
+from umpc.node.records import TableSource
+from umpc.node.table.number_format import NumberFormat
+from umpc.node.template import template
+
+
+def test_the_template_is_accepted_once_its_paths_exist(site):
+    text = template("hospital-a")
+    refused(site, text, "'data.path'")
+    (site / "data.csv").write_text("age\n")
+    refused(site, text, "'identity'")
+    (site / "id").rename(site / "site")
+    config = load(site, text)
+    assert (config.name, config.dataset, config.epsilon) == ("hospital-a", "data", Fraction(5))
+
+
+def test_what_the_template_comments_out_is_accepted_too(site):
+    (site / "data.csv").write_text("age\n")
+    (site / "id").rename(site / "site")
+    lines = template("b").splitlines()
+    config = load(
+        site, "\n".join(line.removeprefix("# ") if " = " in line else line for line in lines)
+    )
+    numbers = NumberFormat(",", ".")
+    source = TableSource(site / "data.csv", ";", ("", "NA"), "latin-1", numbers)
+    assert config.source == source
+    assert config.ledger == site / "b-ledger.sqlite"
+    assert [
+        name for name, rule in vars(config.policy).items() if rule == getattr(ANYTHING, name)
+    ] == []
+
+
+def test_a_template_for_a_name_that_no_node_may_have():
+    with pytest.raises(ConfigError, match="a-z"):
+        template('a"b')

@@ -1,0 +1,65 @@
+"""Small tables of a site, their records, and what a refusal may tell."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from umpc import errors
+from umpc.node.records import Records, TableSource, load_records
+from umpc.ustat.schema import FieldSchema
+
+AGE = FieldSchema("age", Fraction(0), Fraction(127), Fraction(1))
+BALANCE = FieldSchema("account balance", Fraction(-10000), Fraction(10000), Fraction(1, 100))
+TENTHS = FieldSchema("x", Fraction(-(10**6)), Fraction(10**6), Fraction(1, 10))
+
+
+def table(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def parquet(folder: Path, select: str) -> Path:
+    path = folder / "t.parquet"
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def load(path: Path, *fields: FieldSchema, **source: object) -> Records:
+    return load_records(TableSource(path, **source), fields or (AGE,), node="hospital-a")
+
+
+def columns(records: Records) -> dict[str, list[int]]:
+    assert all(
+        c.dtype == np.int64 and c.shape == (records.count,) for c in records.columns.values()
+    )
+    return {name: column.tolist() for name, column in records.columns.items()}
+
+
+def refused(
+    cls: type[errors.UmpcError], path: Path, *fields: FieldSchema, **options
+) -> errors.UmpcError:
+    """Return the refusal, whose message has the node's name and advice, no path, no value."""
+    with pytest.raises(errors.UmpcError) as caught:
+        load(path, *fields, **options)
+    error = caught.value
+    assert type(error) is cls
+    assert error.message.startswith("node 'hospital-a': ") and error.culprit == "hospital-a"
+    assert re.search(
+        r"\. (Correct|Put|Export|Rename|Remove|Take|The node's own log)", error.message
+    )
+    assert str(path.parent) not in error.message and path.name not in error.message
+    assert str(path) in error.detail
+    assert error.__cause__ is None
+    return error
+
+
+def digits(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
