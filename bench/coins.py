@@ -15,15 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.kendall import kendall_study
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.mpc.attempt import SharedAttempt
 from umpc.planning.seconds import rounds_before
-from umpc.protocols.registry import checked
-from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, Participant
 
 NODES = (2, 4, 16)
 RECORDS = 50
@@ -87,20 +85,7 @@ def measured(nodes: int, noise: str, coins: str) -> Cost:
 
 def study_of(nodes: int, noise: str, coins: str) -> Study:
     """Kendall's tau of two fields of 7 bits."""
-    dealer = Participant("dealer", "dealer:1")
-    return checked(
-        Study(
-            name="coins",
-            statistic="kendall_tau",
-            kernels=("sign(a.x - b.x) * sign(a.y - b.y)",),
-            fields=(FieldText("x", "0", "127", whole=True), FieldText("y", "0", "127", whole=True)),
-            epsilon="1",
-            max_colluding=nodes - 1,
-            coordinator="coordinator",
-            nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(nodes)),
-            settings=UMpcSettings(noise=noise, coins=coins, dealer=dealer),
-        )
-    )
+    return kendall_study(nodes, 127, "1", noise=noise, coins=coins)
 
 
 def _run(study: Study, number: int) -> Simulated:

@@ -32,6 +32,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from bench.kendall import kendall_study
 from bench.memory_site import MemoryLedger, MemoryReader, MemoryStream, NoParking
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import Ring
@@ -47,13 +48,11 @@ from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.study_run import StudyRun
 from umpc.node.records import Records
-from umpc.protocols.registry import checked, protocol_of
-from umpc.protocols.u_mpc.settings import UMpcSettings
+from umpc.protocols.registry import protocol_of
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.frames import Frame
-from umpc.study.parts import FieldText, Participant
 
 NODES = 2
 WATCHED = NODES - 1
@@ -69,19 +68,7 @@ Draw = Callable[[RandomBits], int]
 
 def small_study() -> Study:
     """A small study with two rounds on data, and noise of its own at every node."""
-    return checked(
-        Study(
-            name="timing",
-            statistic="kendall_tau",
-            kernels=("sign(a.x - b.x) * sign(a.y - b.y)",),
-            fields=(FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True)),
-            epsilon="1/100",
-            max_colluding=NODES - 1,
-            coordinator="coordinator",
-            nodes=tuple(Participant(f"node-{i}", f"node-{i}:1") for i in range(NODES)),
-            settings=UMpcSettings(noise="distributed", dealer=Participant("dealer", "dealer:1")),
-        )
-    )
+    return kendall_study(NODES, 3, "1/100", noise="distributed")
 
 
 @contextmanager

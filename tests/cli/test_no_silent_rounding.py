@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.protocols import flat_study
+from tests.support.protocols import one_node_study
 from umpc.cli.table import DemoTable, exact_over_all, pooled
 from umpc.errors import StudyError
 from umpc.node.records import TableSource, load_records
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, Participant
+from umpc.study.parts import FieldText
 
 KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"
 ROWS = [
@@ -33,18 +33,7 @@ def tau(rows) -> float:
 
 
 def study(fields: tuple[FieldText, ...]) -> Study:
-    return flat_study(
-        name="tau",
-        statistic="kendall_tau",
-        kernels=(KENDALL,),
-        fields=fields,
-        epsilon="1",
-        edges="all",
-        max_colluding=0,
-        coordinator="coordinator",
-        dealer=Participant("dealer", "dealer:1"),
-        nodes=(Participant("node-1", "node-1:1"),),
-    )
+    return one_node_study(fields, (KENDALL,))
 
 
 def fields(**step) -> tuple[FieldText, ...]:

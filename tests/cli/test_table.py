@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.protocols import flat_study
+from tests.support.protocols import one_node_study
 from umpc.cli import table as module
 from umpc.cli.table import DemoTable, breast_cancer, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.node.table.number_format import NumberFormat
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, Participant
+from umpc.study.parts import FieldText
 from umpc.ustat.hypergraph import Hypergraph, SampledCell
 
 ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]
@@ -34,21 +34,8 @@ def is_used(field: FieldText, kernels: Sequence[str]) -> bool:
 
 
 def study(table: DemoTable, *kernels: str, **changes) -> Study:
-    return checked(
-        flat_study(
-            name="demo",
-            statistic="kendall_tau",
-            kernels=kernels or (KENDALL,),
-            **changes,
-            fields=tuple(each for each in table.fields() if is_used(each, kernels)),
-            epsilon="1",
-            edges="all",
-            max_colluding=0,
-            coordinator="coordinator",
-            dealer=Participant("dealer", "dealer:1"),
-            nodes=(Participant("node-1", "node-1:1"),),
-        )
-    )
+    fields = [each for each in table.fields() if is_used(each, kernels)]
+    return checked(one_node_study(fields, kernels or (KENDALL,), **changes))
 
 
 def written(folder: Path, text: str) -> Path:

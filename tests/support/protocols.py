@@ -17,7 +17,7 @@ from umpc.protocols.registry import PROTOCOLS, checked, decode_study, protocol_o
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldText, Participant
 from umpc.study.settings import keys_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
@@ -41,6 +41,23 @@ def flat_study(**facts: Any) -> Study:
         assert facts[key] == getattr(settings, key), f"{kind.__name__} has no {key}"
         del facts[key]
     return Study(settings=settings, **facts)
+
+
+def one_node_study(fields: Sequence[FieldText], kernels: Sequence[str], **changes: Any) -> Study:
+    """A study over all pairs of one node, which `checked` has not seen."""
+    return flat_study(
+        name="demo",
+        statistic="kendall_tau",
+        kernels=tuple(kernels),
+        fields=tuple(fields),
+        epsilon="1",
+        edges="all",
+        max_colluding=0,
+        coordinator="coordinator",
+        dealer=Participant("dealer", "dealer:1"),
+        nodes=(Participant("node-1", "node-1:1"),),
+        **changes,
+    )
 
 
 def used(fields: Sequence[FieldText], kernels: Sequence[str]) -> tuple[FieldText, ...]:

@@ -13,7 +13,6 @@ twice, so the new process becomes our own child, and `Popen` can wait for it as 
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import importlib
 import json
@@ -26,8 +25,9 @@ from contextlib import contextmanager
 from functools import cache
 
 import umpc
+from umpc.cli import fork_server
 from umpc.cli.deployment import UMPC
-from umpc.cli.fork_server import MOST_BYTES, PR_SET_CHILD_SUBREAPER, forked_twice
+from umpc.cli.fork_server import MOST_BYTES, next_process, requests_to_a_server
 
 COMMON = (
     "umpc.transport.services",
@@ -44,14 +44,7 @@ IMPORTED = {
         "umpc.cli.demo",
         "umpc.cli.demo_run",
         "umpc.cli.table",
-        "umpc.cli.serve",
-        "umpc.cli.show",
-        "umpc.coordinator.client",
-        "umpc.coordinator.studyfile",
-        "umpc.dealer.server",
-        "umpc.node.server",
-        "umpc.shuffler.server",
-        "umpc.transport.authority",
+        *fork_server.IMPORTED,
     ),
     "node": ("umpc.cli.serve", "umpc.node.server"),
     "shuffler": ("umpc.cli.serve", "umpc.shuffler.server"),
@@ -99,21 +92,12 @@ def fork(arguments: list[str], environment: dict[str, str], files: dict[int, int
 @cache
 def _source(command: str) -> socket.socket:
     """Return our end of the command's source process, which ends when this process does."""
-    ours, its = _requests()
+    ours, its = requests_to_a_server()
     subprocess.Popen(
         [sys.executable, __file__, command, str(its.fileno())], pass_fds=[its.fileno()]
     )
     its.close()
     return ours
-
-
-def _requests() -> tuple[socket.socket, socket.socket]:
-    """Return both ends of the requests to a new source; we adopt the processes that it forks."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for end in (ours, its):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
-    return ours, its
 
 
 # --- the source
@@ -134,15 +118,10 @@ def main(command: str, file: str) -> None:
 
 def _serve(requests: socket.socket, set_by_imports: dict[str, str]) -> None:
     """Fork for every request until the other end is closed."""
-    while True:
-        text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
-        if not text:
-            return
-        if forked_twice(requests):
-            break
-        for each in files:
-            os.close(each)
-    requests.close()
+    request = next_process(requests)
+    if request is None:
+        return
+    text, files = request
     arguments, environment, own = json.loads(text)
     for each, target in zip(files, own, strict=True):
         os.dup2(each, target)
@@ -158,7 +137,7 @@ def _serve(requests: socket.socket, set_by_imports: dict[str, str]) -> None:
 
 def _fork_for_the_demo(set_by_imports: dict[str, str]) -> None:
     """Make a source for the processes that this demo starts, from the demo's own process."""
-    ours, its = _requests()
+    ours, its = requests_to_a_server()
     if os.fork() == 0:
         ours.close()
         empty = os.open(os.devnull, os.O_RDWR)

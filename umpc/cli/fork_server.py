@@ -53,10 +53,7 @@ def fork_server() -> Iterator[Start]:
     if sys.platform != "linux":
         yield cast(Start, subprocess.Popen)
         return
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    for end in (ours, its):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
+    ours, its = requests_to_a_server()
     command = [sys.executable, "-m", "umpc.cli.fork_server", str(its.fileno())]
     # The server ends when our end is closed, which comes before we wait for the server.
     with subprocess.Popen(command, pass_fds=[its.fileno()]), ours:
@@ -68,6 +65,15 @@ def fork_server() -> Iterator[Start]:
             return ForkedProcess(ours, command[len(UMPC) :], **options)
 
         yield start
+
+
+def requests_to_a_server() -> tuple[socket.socket, socket.socket]:
+    """Return our end and the server's end. This process adopts what the server forks."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (ours, its):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST_BYTES)
+    return ours, its
 
 
 class ForkedProcess:
@@ -155,15 +161,10 @@ def serve(requests: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends us
     gc.freeze()  # a collection would copy every page it looks at
     atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
-    while True:
-        text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
-        if not text:
-            os._exit(0)
-        if forked_twice(requests):
-            break
-        for each in files:
-            os.close(each)
-    requests.close()
+    request = next_process(requests)
+    if request is None:
+        os._exit(0)
+    text, files = request
     arguments, environment = json.loads(text)
     for target, each in enumerate(files):
         os.dup2(each, target)
@@ -175,7 +176,22 @@ def serve(requests: socket.socket) -> None:
     importlib.import_module("umpc.cli.main").main()
 
 
-def forked_twice(requests: socket.socket) -> bool:
+def next_process(requests: socket.socket) -> tuple[bytes, list[int]] | None:
+    """Fork for every request. Returns: in a new process, its request and the files that came with
+    it; in the server None, when the other end was closed.
+    """
+    while True:
+        text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, 3)
+        if not text:
+            return None
+        if _forked_twice(requests):
+            requests.close()
+            return text, files
+        for each in files:
+            os.close(each)
+
+
+def _forked_twice(requests: socket.socket) -> bool:
     """Return True in the new process, after its id was sent; its grandparent adopts it."""
     reading, writing = os.pipe()
     between = os.fork()
