@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -147,9 +147,43 @@ QUADRUPLES = {
     "all_alike": trace(lambda a, b, c, d: (a.x == b.x) & (b.x == c.x) & (c.x == d.x)),
     "tau_star": library("bergsma_dassios_tau_star", "x", "y"),
 }
-KERNELS = {name: Kernel(expression, SCHEMA) for name, expression in PAIRS.items()}
-TRIPLE_KERNELS = {name: Kernel(expression, SCHEMA, 3) for name, expression in TRIPLES.items()}
-QUADRUPLE_KERNELS = {name: Kernel(expression, SCHEMA, 4) for name, expression in QUADRUPLES.items()}
+
+
+class Kernels(Mapping[str, Kernel]):
+    """Kernels of one degree by their names. Each is checked when it is first asked for."""
+
+    def __init__(self, expressions: Mapping[str, Expression], degree: int):
+        self.degree = degree
+        self._expressions = expressions
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        if name not in self._kernels:
+            self._kernels[name] = Kernel(self._expressions[name], SCHEMA, self.degree)
+        return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._expressions)
+
+    def __len__(self) -> int:
+        return len(self._expressions)
+
+
+KERNELS = Kernels(PAIRS, 2)
+TRIPLE_KERNELS = Kernels(TRIPLES, 3)
+QUADRUPLE_KERNELS = Kernels(QUADRUPLES, 4)
+
+
+class Case(NamedTuple):
+    """A kernel, and the owners of its slots."""
+
+    kernels: Kernels
+    name: str
+    pattern: tuple[int, ...]
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.kernels[self.name]
 
 
 def record_corners() -> dict[str, np.ndarray]:

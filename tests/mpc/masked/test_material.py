@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.kernels import KERNELS, QUADRUPLE_KERNELS, TRIPLE_KERNELS, corner_edges, take
+from tests.support.kernels import (
+    KERNELS,
+    QUADRUPLE_KERNELS,
+    TRIPLE_KERNELS,
+    Case,
+    corner_edges,
+    take,
+)
 from tests.support.limits import small_chunks
 from tests.support.mpc_studies import ALPHA, LEANING, ChunkRun, program_of, run_chunk, seed_of
 from tests.support.studies import Entropy, make_attempt, make_study
@@ -22,19 +29,19 @@ from umpc.mpc.masked.plan import MAX_CHUNK
 
 PLAN = program_of(KERNELS["kendall_tau"], RINGS[1]).plans[0, 1]
 TABLES = program_of(TRIPLE_KERNELS["leaning"], RINGS[0], (0, 1, 2)).plans[0, 1, 2]
-CASES = {name: (kernel, (0, 1)) for name, kernel in KERNELS.items()}
-CASES |= {f"{name} of three": (kernel, (0, 1, 2)) for name, kernel in TRIPLE_KERNELS.items()}
-CASES |= {f"{name} of four": (kernel, (0, 1, 2, 3)) for name, kernel in QUADRUPLE_KERNELS.items()}
+CASES = {name: Case(KERNELS, name, (0, 1)) for name in KERNELS}
+CASES |= {f"{name} of three": Case(TRIPLE_KERNELS, name, (0, 1, 2)) for name in TRIPLE_KERNELS}
 CASES |= {
-    f"{name} of four, two owners": (kernel, (0, 0, 0, 1))
-    for name, kernel in QUADRUPLE_KERNELS.items()
+    f"{name} of four{owners}": Case(QUADRUPLE_KERNELS, name, pattern)
+    for name in QUADRUPLE_KERNELS
+    for owners, pattern in (("", (0, 1, 2, 3)), (", two owners", (0, 0, 0, 1)))
 }
 
 
 def run_of(name: str, ring=RINGS[1], count: int = 49) -> ChunkRun:
-    kernel, pattern = CASES[name]
+    pattern = CASES[name].pattern
     edges = [take(slot, slice(0, count)) for slot in corner_edges(len(pattern))]
-    return run_chunk(kernel, ring, edges, count, pattern=pattern)
+    return run_chunk(CASES[name].kernel, ring, edges, count, pattern=pattern)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -106,8 +113,8 @@ def test_a_seed_always_expands_to_the_same_part(party):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_party_expands_what_it_opens_and_all_but_the_last_their_shares(name):
-    kernel, pattern = CASES[name]
-    plan = program_of(kernel, RINGS[0], pattern).plans[pattern]
+    pattern = CASES[name].pattern
+    plan = program_of(CASES[name].kernel, RINGS[0], pattern).plans[pattern]
     layers = range(len(plan.layers))
     for party in plan.everybody:
         part = SeededPart.expand(plan, seed_of("part"), party, 5)

@@ -12,7 +12,7 @@ from umpc.crypto.ring import RINGS
 from umpc.mpc.chunks import pattern_of
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.masked.plan import MAX_CHUNK
+from umpc.mpc.masked.plan import MAX_CHUNK, Plan
 from umpc.mpc.masked.plan_items import (
     Compared,
     EdgePlace,
@@ -25,89 +25,102 @@ from umpc.mpc.masked.plan_items import (
 )
 from umpc.study.frames import MAX_PAYLOAD
 
-PLANS = {
-    f"{name} {pattern} {ring.bits}": (kernel, ring, pattern)
-    for kernels, degree in ((KERNELS, 2), (TRIPLE_KERNELS, 3), (QUADRUPLE_KERNELS, 4))
-    for name, kernel in kernels.items()
-    for pattern in patterns(degree)
-    for ring in RINGS
+KERNELS_BY_NAME = {
+    f"{name} of {kernels.degree}": (kernels, name)
+    for kernels in (KERNELS, TRIPLE_KERNELS, QUADRUPLE_KERNELS)
+    for name in kernels
 }
-every_plan = pytest.mark.parametrize("name", PLANS)
+every_kernel = pytest.mark.parametrize("name", KERNELS_BY_NAME)
 
 
 @cache
-def plan_of(name: str):
-    """The plan of a case, compiled when the first test asks for it."""
-    kernel, ring, pattern = PLANS[name]
-    return program_of(kernel, ring, pattern).plans[pattern]
+def plans_of(name: str) -> list[Plan]:
+    """A kernel's plans for every pattern and ring, compiled when the first test asks for them."""
+    kernels, kernel = KERNELS_BY_NAME[name]
+    return [
+        program_of(kernels[kernel], ring, pattern).plans[pattern]
+        for pattern in patterns(kernels.degree)
+        for ring in RINGS
+    ]
 
 
-@every_plan
+@every_kernel
 def test_a_chunks_material_and_messages_fit_one_frame(name):
-    plan = plan_of(name)
-    assert plan.chunk_edges % 8 == 0 and 8 <= plan.chunk_edges <= MAX_CHUNK
-    for party in plan.everybody:
-        assert dealt_bytes(plan, party, plan.chunk_edges) <= MAX_PAYLOAD
-        shapes = [
-            plan.shape(layer + 1, party, plan.chunk_edges) for layer in range(len(plan.layers))
-        ]
-        assert all(len(shape.payload) <= MAX_PAYLOAD for shape in shapes)
-    assert plan.open_bits == max((s for p in plan.everybody for s in widths(plan, p)), default=0)
+    for plan in plans_of(name):
+        assert plan.chunk_edges % 8 == 0 and 8 <= plan.chunk_edges <= MAX_CHUNK
+        for party in plan.everybody:
+            assert dealt_bytes(plan, party, plan.chunk_edges) <= MAX_PAYLOAD
+            shapes = [
+                plan.shape(layer + 1, party, plan.chunk_edges) for layer in range(len(plan.layers))
+            ]
+            assert all(len(shape.payload) <= MAX_PAYLOAD for shape in shapes)
+        assert plan.open_bits == max(
+            (s for p in plan.everybody for s in widths(plan, p)), default=0
+        )
 
 
 def widths(plan, party) -> list[int]:
     return [plan.open_width(layer, party) for layer in range(len(plan.layers))]
 
 
-@every_plan
+@every_kernel
 def test_every_bit_and_word_is_opened_once_by_those_who_have_a_part_in_it(name):
-    plan = plan_of(name)
-    bits = [bit for layer in plan.layers for bit in layer.bits]
-    places = [place for layer in plan.layers for place in layer.places]
-    assert sorted(bits) == list(range(len(plan.bits)))
-    sent = [n for n, place in enumerate(plan.places) if isinstance(place, EdgePlace | WordPlace)]
-    assert sorted(places) == sent and all(layer.bits or layer.places for layer in plan.layers)
-    for number, bit in enumerate(plan.bits):
-        match bit:
-            case Local(party):
-                expected = (party,)
-            case Compared(gate):
-                expected = plan.comparisons[gate].holders
-            case _:
-                expected = plan.everybody
-        layer = next(n for n, layer in enumerate(plan.layers) if number in layer.bits)
-        assert plan.contributors(number) == expected
-        assert tuple(p for p in plan.everybody if number in plan.opened_bits(layer, p)) == expected
-    for number in places:
-        place, layer = (
-            plan.places[number],
-            next(n for n, layer in enumerate(plan.layers) if number in layer.places),
-        )
-        senders = tuple(p for p in plan.everybody if number in plan.opened_places(layer, p))
-        assert senders == (plan.everybody if isinstance(place, WordPlace) else (place.party,))
+    for plan in plans_of(name):
+        bits = [bit for layer in plan.layers for bit in layer.bits]
+        places = [place for layer in plan.layers for place in layer.places]
+        assert sorted(bits) == list(range(len(plan.bits)))
+        sent = [
+            n for n, place in enumerate(plan.places) if isinstance(place, EdgePlace | WordPlace)
+        ]
+        assert sorted(places) == sent and all(layer.bits or layer.places for layer in plan.layers)
+        for number, bit in enumerate(plan.bits):
+            match bit:
+                case Local(party):
+                    expected = (party,)
+                case Compared(gate):
+                    expected = plan.comparisons[gate].holders
+                case _:
+                    expected = plan.everybody
+            layer = next(n for n, layer in enumerate(plan.layers) if number in layer.bits)
+            assert plan.contributors(number) == expected
+            assert (
+                tuple(p for p in plan.everybody if number in plan.opened_bits(layer, p)) == expected
+            )
+        for number in places:
+            place, layer = (
+                plan.places[number],
+                next(n for n, layer in enumerate(plan.layers) if number in layer.places),
+            )
+            senders = tuple(p for p in plan.everybody if number in plan.opened_places(layer, p))
+            assert senders == (plan.everybody if isinstance(place, WordPlace) else (place.party,))
 
 
-@every_plan
+@every_kernel
 def test_a_party_reads_its_own_records_only(name):
-    plan = plan_of(name)
-    for party in plan.everybody:
-        assert all(plan.pattern[slot] == party for slot in plan.own_slots(party))
+    for plan in plans_of(name):
+        for party in plan.everybody:
+            assert all(plan.pattern[slot] == party for slot in plan.own_slots(party))
 
 
-@every_plan
+@every_kernel
 def test_material_is_dealt_to_the_last_and_keys_to_their_holders(name):
-    plan = plan_of(name)
-    keys = [len(plan.holds_keys(party)) for party in plan.everybody]
-    assert sum(keys) == 2 * len(plan.comparisons)
-    shares = 8 * plan.ring.bytes * len(plan.elements) + plan.shared_bits
-    assert plan.needs_dealer == bool(shares or plan.comparisons)
-    for party in plan.everybody[:-1]:
-        assert bool(plan.dealt_bits(party)) == bool(keys[party]) and plan.dealt_bits(party) % 8 == 0
-    assert plan.shared_bits == len(plan.bit_elements) + sum(
-        1 << table.size for table in plan.tables
-    )
-    assert plan.table_rows[-1] == plan.shared_bits and plan.table_rows[0] == len(plan.bit_elements)
-    assert all(bits or len(factors) > 1 for bits, factors in plan.elements)
+    for plan in plans_of(name):
+        keys = [len(plan.holds_keys(party)) for party in plan.everybody]
+        assert sum(keys) == 2 * len(plan.comparisons)
+        shares = 8 * plan.ring.bytes * len(plan.elements) + plan.shared_bits
+        assert plan.needs_dealer == bool(shares or plan.comparisons)
+        for party in plan.everybody[:-1]:
+            assert (
+                bool(plan.dealt_bits(party)) == bool(keys[party])
+                and plan.dealt_bits(party) % 8 == 0
+            )
+        assert plan.shared_bits == len(plan.bit_elements) + sum(
+            1 << table.size for table in plan.tables
+        )
+        assert plan.table_rows[-1] == plan.shared_bits and plan.table_rows[0] == len(
+            plan.bit_elements
+        )
+        assert all(bits or len(factors) > 1 for bits, factors in plan.elements)
 
 
 @pytest.mark.parametrize(
