@@ -196,7 +196,7 @@ def test_half_goes_to_even(tmp_path, resolution, text, units):
     assert columns(load(table(tmp_path, f"x\n{text}\n"), schema)) == {"x": [units]}
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(
     values=st.lists(st.decimals(-(10**6), 10**6, places=3), min_size=1, max_size=30),
     resolution=st.fractions(Fraction(1, 1000), 1000, max_denominator=1000),

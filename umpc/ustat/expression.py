@@ -8,8 +8,9 @@ polynomials for shares, text. An interpreter is a class with one method per kind
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Generic, TypeVar
 
 Meaning = TypeVar("Meaning")
@@ -25,6 +26,12 @@ class Expression:
 
     is_bit: ClassVar[bool] = False
 
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: interpreters look the same node up again and again."""
+        parts = tuple(getattr(self, field.name) for field in fields(self))
+        return hash((type(self), parts))
+
     def visit(self, walk: Walk[Meaning]) -> Meaning:
         """This node's meaning, from the meanings of its parts."""
         raise TypeError(f"not an expression: {self!r}")
@@ -36,6 +43,9 @@ class UnaryOperation(Expression):
 
     operand: Expression
 
+    def __hash__(self) -> int:
+        return self._hash
+
 
 @dataclass(frozen=True)
 class BinaryOperation(Expression):
@@ -43,6 +53,9 @@ class BinaryOperation(Expression):
 
     left: Expression
     right: Expression
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,9 @@ class Constant(Expression):
     """A public number."""
 
     value: Fraction
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
         return walk.interpreter.constant(self.value)

@@ -63,7 +63,7 @@ def test_an_owner_is_refused_text_where_nobody_else_hears_it(tmp_path):
 CELLS = st.sampled_from(["", "NA", "nan", "0", "-3", "7341", "1e999", "-inf", "red", "blue", "x y"])
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(
     rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12),
     bounds=st.tuples(st.integers(-9000, 9000), st.integers(1, 9000)),
@@ -101,7 +101,7 @@ def test_values_between_two_steps_are_told_to_the_administrator_only(tmp_path):
     assert require_numbers(records, node="a") is records
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(
     values=st.lists(st.decimals(-(10**6), 10**6, places=4), min_size=1, max_size=30),
     digits=st.integers(0, 5),
