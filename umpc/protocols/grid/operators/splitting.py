@@ -29,7 +29,7 @@ from umpc.ustat.normal_form import (
 
 @dataclass(frozen=True)
 class ProductTerm:
-    """coefficient · Π_r local[r](record r) · Π bits.
+    """`coefficient · Π_r local[r](record r) · Π bits`, a product over the records r.
 
     Args:
         local: each record's own factors, written as factors of record 0.
