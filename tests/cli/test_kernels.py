@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 from click.testing import CliRunner
@@ -42,8 +43,14 @@ def explain(tmp_path, monkeypatch, *arguments: str):
     return CliRunner().invoke(kernels, ["explain", *arguments])
 
 
+@cache
+def listed() -> str:
+    """The library's list, which takes a few seconds."""
+    return CliRunner().invoke(kernels).output
+
+
 def test_the_library_is_listed_with_formulas_and_citations():
-    output = CliRunner().invoke(kernels).output
+    output = listed()
     for statistic in LIBRARY.values():
         assert statistic.name in output and statistic.citation in output
     assert "sign(a.x - b.x) * sign(a.y - b.y)" in output
@@ -63,7 +70,7 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
 
 
 def test_the_list_and_an_explanation_say_what_lying_nodes_can_do(tmp_path, monkeypatch):
-    output = CliRunner().invoke(kernels).output
+    output = listed()
     assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in output
     assert output.count("; not for lying nodes: ") == 13
     refused = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.protocols.grid.test_grid_run import PAIRS, TRIPLES
+from tests.protocols.grid.test_grid_run import TAKEN
 from tests.support.node_ledgers import beside, start_again, wait_until
 from tests.system.conftest import Lab
 from tests.system.test_backends import in_the_clear, study_facts, write_table
@@ -83,7 +83,7 @@ def test_a_statistic_is_the_clear_one(here, name):
     check_statistic(here, name)
 
 
-@pytest.mark.parametrize("name", [name for name in [*PAIRS, *TRIPLES] if name not in QUICK])
+@pytest.mark.parametrize("name", [name for name in TAKEN if name not in QUICK])
 def test_every_other_statistic_is_the_clear_one(here, name):
     check_statistic(here, name)
 
