@@ -24,7 +24,7 @@ def test_a_stream_writes_and_reads_messages_in_order(identity):
         assert stream.is_open
         for message in (b"one", b"two"):
             await stream.write(message)
-        assert [await stream.next("talk", 5), await stream.next("talk")] == [b"one", b"two"]
+        assert [await stream.next("talk", 60), await stream.next("talk")] == [b"one", b"two"]
 
     run(identity, echo, scenario)
 
@@ -32,7 +32,7 @@ def test_a_stream_writes_and_reads_messages_in_order(identity):
 def test_messages_are_decoded_before_they_are_handed_out(identity):
     async def scenario(stream: RpcStream[bytes, int], server) -> None:
         await stream.write(b"\x07")
-        assert await stream.next("talk", 5) == 7
+        assert await stream.next("talk", 60) == 7
 
     run(identity, echo, scenario, decode=decode_small)
 
@@ -45,7 +45,7 @@ def test_a_limit_of_time_names_peer_and_step_and_leaves_the_stream_usable(identi
             await stream.next("talk", 0.2)
         assert (caught.value.culprit, caught.value.step) == ("north", "talk")
         await stream.write(b"later")
-        assert await stream.next("talk", 5) == b"later"
+        assert await stream.next("talk", 60) == b"later"
 
     run(identity, echo, scenario)
 
@@ -90,9 +90,9 @@ def test_a_peer_that_ends_the_stream_is_lost_after_its_last_message(identity):
         await context.write(b"last")
 
     async def scenario(stream: Bytes, server) -> None:
-        assert await stream.next("talk", 5) == b"last"
+        assert await stream.next("talk", 60) == b"last"
         with pytest.raises(PeerLost, match="step talk"):
-            await stream.next("talk", 5)
+            await stream.next("talk", 60)
 
     run(identity, one, scenario)
 
@@ -102,7 +102,7 @@ def test_a_peer_that_must_not_end_the_stream_breaks_the_protocol(identity):
 
     async def scenario(stream: Bytes, server) -> None:
         with pytest.raises(RemoteProtocolError, match="north broke the protocol: ended too soon"):
-            await stream.next("talk", 5)
+            await stream.next("talk", 60)
 
     run(identity, nothing, scenario, early_end="ended too soon")
 
@@ -120,7 +120,7 @@ def test_a_failure_of_the_peer_arrives_as_its_own_class(identity):
             await stream.write(bytes(1000))
             await asyncio.sleep(0.01)
         with pytest.raises(DataError, match="north: the table is empty") as caught:
-            await stream.next("talk", 5)
+            await stream.next("talk", 60)
         assert caught.value.culprit == "north"
         with pytest.raises((DataError, PeerLost)):
             await stream.send(b"more", "talk")
@@ -132,11 +132,11 @@ def test_a_message_that_does_not_decode_is_a_violation_after_those_before_it(ide
     async def scenario(stream: RpcStream[bytes, int], server) -> None:
         for message in (b"\x01", b"too long", b"\x02"):
             await stream.write(message)
-        assert await stream.next("talk", 5) == 1
+        assert await stream.next("talk", 60) == 1
         with pytest.raises(
             RemoteProtocolError, match="north broke the protocol: 8 bytes came where one was due"
         ) as caught:
-            await stream.next("talk", 5)
+            await stream.next("talk", 60)
         assert (caught.value.culprit, caught.value.step) == ("north", "talk")
 
     run(identity, echo, scenario, decode=decode_small)
@@ -145,7 +145,7 @@ def test_a_message_that_does_not_decode_is_a_violation_after_those_before_it(ide
 def test_a_violation_names_the_step_that_is_running(identity):
     async def scenario(stream: Bytes, server) -> None:
         await stream.write(b"odd")
-        await stream.next("talk", 5)
+        await stream.next("talk", 60)
         error = stream.violation("sent an odd word")
         assert (error.message, error.culprit, error.step) == (
             "north broke the protocol: sent an odd word",
@@ -176,7 +176,7 @@ def test_the_called_side_has_the_same_stream(identity):
         stream.accept(context)
         try:
             while True:
-                heard.append(await stream.next("listen", 5))
+                heard.append(await stream.next("listen", 60))
                 await stream.send(b"heard", "listen")
         except PeerLost as error:
             failures.append(error)
@@ -186,7 +186,7 @@ def test_the_called_side_has_the_same_stream(identity):
     async def scenario(stream: Bytes, server) -> None:
         for _ in range(2):
             await stream.write(b"word")
-            assert await stream.next("talk", 5) == b"heard"
+            assert await stream.next("talk", 60) == b"heard"
         await stream.finish(5)
 
     run(identity, listen, scenario)

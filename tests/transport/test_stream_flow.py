@@ -42,7 +42,7 @@ def test_cancelling_from_ordinary_code_ends_those_who_wait_and_the_call_at_the_p
         stream.cancel()
         with pytest.raises(PeerLost):
             await waiting
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await ended.wait()
 
     run(identity, notice, scenario)
@@ -55,7 +55,7 @@ def test_closing_does_not_wait_for_a_full_inbox(identity):
 
     async def scenario(stream: Bytes, server) -> None:
         await asyncio.sleep(0.2)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             await stream.close()
 
     run(identity, flood, scenario, ahead=1)
@@ -78,7 +78,7 @@ def test_a_peer_gets_a_moment_to_end_the_stream_itself(identity):
 @pytest.mark.parametrize("ahead", [0, 3, None])
 def test_a_peer_that_sends_faster_is_held_back(identity, ahead):
     """Without a limit everything is read. With one, gRPC's own window and the limit fill up."""
-    size, count = 100_000, 100
+    size, count = 100_000, 600  # gRPC widens its window to 8 MB and more where a machine is busy
     written = 0
 
     async def flood(context) -> None:
@@ -89,14 +89,14 @@ def test_a_peer_that_sends_faster_is_held_back(identity, ahead):
         await context.read()
 
     async def scenario(stream: Bytes, server) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while written < (count if ahead is None else 1):
                 await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
         if ahead is not None:
             assert written < count
         for _ in range(count):
-            assert len(await stream.next("talk", 10)) == size
+            assert len(await stream.next("talk", 60)) == size
         assert written == count
 
     run(identity, flood, scenario, ahead=ahead)
@@ -116,7 +116,7 @@ def test_without_anything_ahead_a_message_is_read_only_when_it_is_asked_for(iden
         await asyncio.sleep(0.1)
         assert decoded == 0
         for number in range(1, 4):
-            await stream.next("talk", 5)
+            await stream.next("talk", 60)
             await asyncio.sleep(0.02)
             assert decoded == number
 
@@ -130,7 +130,7 @@ def test_one_who_stops_waiting_takes_no_message_along(identity):
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         await stream.write(b"kept")
-        assert await stream.next("talk", 5) == b"kept"
+        assert await stream.next("talk", 60) == b"kept"
 
     run(identity, echo, scenario, ahead=0)
 
@@ -139,6 +139,6 @@ def test_several_writers_take_turns(identity):
     async def scenario(stream: Bytes, server) -> None:
         words = [bytes([number]) * 50_000 for number in range(10)]
         await asyncio.gather(*(stream.send(word, "talk") for word in words))
-        assert sorted([await stream.next("talk", 5) for _ in words]) == words
+        assert sorted([await stream.next("talk", 60) for _ in words]) == words
 
     run(identity, echo, scenario)
