@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+
 import pytest
 from hypothesis import settings
 
@@ -21,6 +24,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if not runs_now(item.nodeid)]
     config.hook.pytest_deselected(items=left)
     items[:] = chosen
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector pass over what was collected; it stays until the end."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -55,8 +55,7 @@ def fork_server() -> Iterator[Start]:
         return
     ours, its = requests_to_a_server()
     command = [sys.executable, "-m", "umpc.cli.fork_server", str(its.fileno())]
-    # The server ends when our end is closed, which comes before we wait for the server.
-    with subprocess.Popen(command, pass_fds=[its.fileno()]), ours:
+    with subprocess.Popen(command, pass_fds=[its.fileno()]) as server, ours:
         its.close()
 
         def start(command: Sequence[str], **options: Any) -> Process:
@@ -64,7 +63,10 @@ def fork_server() -> Iterator[Start]:
                 return subprocess.Popen(command, **options)
             return ForkedProcess(ours, command[len(UMPC) :], **options)
 
-        yield start
+        try:
+            yield start
+        finally:
+            server.kill()  # it may still import, and it has nothing to finish
 
 
 def requests_to_a_server() -> tuple[socket.socket, socket.socket]:

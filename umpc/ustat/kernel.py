@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from umpc.ustat.text import from_text, to_text
 
 HASH_TAG = "umpc kernel 1"
 """The first part of the text that `Kernel.hash` hashes: its purpose and its version."""
+
+KEPT = 64
+"""The most kernels that a process keeps."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,11 @@ class Kernel:
     def from_text(
         cls, text: str, schema: Schema, degree: int = 2, symmetric: bool = True
     ) -> Kernel:
-        """The kernel for which a text stands. Raises: as `Kernel`."""
-        return cls(from_text(text), schema, degree, symmetric)
+        """The kernel for which a text stands. Raises: as `Kernel`.
+
+        A process keeps its last kernels, so that it proves and bounds each of them once.
+        """
+        return _from_text(text, schema, degree, symmetric)
 
     def _require_symmetry(self) -> None:
         """Prove that no exchange of records changes the value.
@@ -260,3 +266,8 @@ def _require_number_of(category: _Meaning, other: _Meaning) -> None:
 
 def _round_up(value: Fraction) -> int:
     return -((-value.numerator) // value.denominator)
+
+
+@lru_cache(maxsize=KEPT)
+def _from_text(text: str, schema: Schema, degree: int, symmetric: bool) -> Kernel:
+    return Kernel(from_text(text), schema, degree, symmetric)

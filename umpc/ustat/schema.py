@@ -80,10 +80,17 @@ class FieldSchema:
 
 
 class Schema:
-    """The fields of a study, by name, in the study's order."""
+    """The fields of a study, by name, in the study's order. Equal fields make equal schemas."""
 
     def __init__(self, fields: Iterable[FieldSchema]):
         self._fields = {field.name: field for field in fields}
+        self._hash = hash(tuple(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __getitem__(self, name: str) -> FieldSchema:
         """The field of that name. Raises: UnknownField."""
