@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from umpc.ustat.normal_form import Polynomial
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.ranges import Interval, interval_of
 from umpc.ustat.robust import Robust, robust_of
-from umpc.ustat.schema import Schema
+from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text, to_text
 
 HASH_TAG = "umpc kernel 1"
@@ -70,8 +70,11 @@ class Kernel:
     def from_text(
         cls, text: str, schema: Schema, degree: int = 2, symmetric: bool = True
     ) -> Kernel:
-        """The kernel for which a text stands. Raises: as `Kernel`."""
-        return cls(from_text(text), schema, degree, symmetric)
+        """The kernel for which a text stands. Raises: as `Kernel`.
+
+        A kernel that was parsed before is the same object, with what was derived from it.
+        """
+        return _parsed(text, tuple(schema), degree, symmetric)
 
     def _require_symmetry(self) -> None:
         """Prove that no exchange of records changes the value.
@@ -260,3 +263,8 @@ def _require_number_of(category: _Meaning, other: _Meaning) -> None:
 
 def _round_up(value: Fraction) -> int:
     return -((-value.numerator) // value.denominator)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, fields: tuple[FieldSchema, ...], degree: int, symmetric: bool) -> Kernel:
+    return Kernel(from_text(text), Schema(fields), degree, symmetric)

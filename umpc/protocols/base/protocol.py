@@ -260,9 +260,9 @@ class StudyProtocol(ABC):
         """A trial of a study that nodes run alone; None where nodes evaluate edges together."""
         return None
 
-    def trial_over_edges(self, study: Study, edges: int) -> Study:
-        """The study without noise over so many edges, to measure the work for one edge."""
-        return study.replaced(edges=str(edges), max_colluding=0)
+    def trial_over_edges(self, study: Study) -> Study:
+        """The study without noise over all sets, to measure the work for one edge."""
+        return study.replaced(edges="all", max_colluding=0)
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         """The ways to run a statistic by this protocol, for the planner's table.

@@ -150,9 +150,9 @@ class UMpc(StudyProtocol):
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
 
-    def trial_over_edges(self, study: Study, edges: int) -> Study:
+    def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(
-            edges=str(edges), epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
+            edges="all", epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
         )
 
     def variants(self, error: float | None) -> Iterator[Variant]:
