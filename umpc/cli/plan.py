@@ -16,8 +16,8 @@ from rich.table import Table
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets
-    from umpc.planning.reference_table import ReferenceTable
     from umpc.planning.machine import Machine
+    from umpc.planning.reference_table import ReferenceTable
     from umpc.planning.seconds import Network
     from umpc.study.attempt import Attempt
 

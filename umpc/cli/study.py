@@ -97,7 +97,8 @@ def run(file: Path, style: str, page: Path | None) -> None:
     study.
     """
     from umpc.cli.page import save_page
-    from umpc.cli.show import ProgressShow, print_report
+    from umpc.cli.progress import ProgressShow
+    from umpc.cli.show import print_report
     from umpc.coordinator.client import run_study
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
@@ -106,8 +107,9 @@ def run(file: Path, style: str, page: Path | None) -> None:
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
-    with ProgressShow() as tell:
-        report = asyncio.run(run_study(entries.study(identity.name), identity, tell))
+    with ProgressShow() as show:
+        run = run_study(entries.study(identity.name), identity, show.tell, show.expect)
+        report = asyncio.run(run)
     print_report(report, style)
     if page:
         save_page(report, page)
@@ -133,7 +135,8 @@ def prepare(file: Path, style: str) -> None:
     \b
     umpc study prepare study.toml && umpc study run study.toml
     """
-    from umpc.cli.show import ProgressShow, print_preparation
+    from umpc.cli.progress import ProgressShow
+    from umpc.cli.show import print_preparation
     from umpc.coordinator.client import prepare_study
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
@@ -143,8 +146,8 @@ def prepare(file: Path, style: str) -> None:
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
     wanted = entries.study(identity.name)
-    with ProgressShow() as tell:
-        preparation = asyncio.run(prepare_study(wanted, identity, tell))
+    with ProgressShow() as show:
+        preparation = asyncio.run(prepare_study(wanted, identity, show.tell, show.expect))
     print_preparation(wanted, preparation, style)
 
 

@@ -48,8 +48,7 @@ def narrowed(study: Study, sent: int, most: int) -> tuple[Study, int]:
 def clipped(study: Study, columns: Columns) -> Mapping[str, np.ndarray]:
     """Columns whose values are at most the upper bounds of the study's fields."""
     return {
-        name: np.minimum(column, study.schema[name].upper_units)
-        for name, column in columns.items()
+        name: np.minimum(column, study.schema[name].upper_units) for name, column in columns.items()
     }
 
 
@@ -72,9 +71,7 @@ def most_sent(cost: Cost) -> int:
 def _narrower(fields: Sequence[FieldText], times: float) -> tuple[FieldText, ...]:
     """The fields, of which the one with the most values has so many times fewer."""
     schemas = [field.schema() for field in fields]
-    widths = [
-        0 if field.categories else field.upper_units - field.lower_units for field in schemas
-    ]
+    widths = [0 if field.categories else field.upper_units - field.lower_units for field in schemas]
     widest = widths.index(max(widths))
     width = min(widths[widest], max(FEWEST_VALUES, int(widths[widest] / times)))
     field, schema = fields[widest], schemas[widest]
