@@ -327,7 +327,7 @@ def every_number(path: Path, records: str) -> dict[str, tuple]:
             bytes_sent = (cost.bytes_online, cost.bytes_offline)
             numbers[each.label] = (each.edges, each.error, each.delta, cost.rounds, bytes_sent)
         else:
-            numbers[each.label] = (each.reason,)
+            numbers[each.label] = (each.reason, (0, 0))
     return numbers
 
 
@@ -346,7 +346,7 @@ def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, monkeypatch):
     assert fast.keys() == slow.keys()
     for label, numbers in fast.items():
         assert numbers[:-1] == slow[label][:-1], label
-        assert numbers[-1] == pytest.approx(slow[label][-1], rel=0.02), label
+        assert numbers[-1] == pytest.approx(slow[label][-1], rel=0.05), label
     assert fast["u-mpc"] != slow["u-mpc"], "this E was drawn both times"
 
 

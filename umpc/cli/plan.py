@@ -129,6 +129,7 @@ def plan(
     table = reference_table_of(attempt, like, delimiter, missing, _warn)
     machines: dict[tuple[str, str, str], Machine] = {}
     values = _own(attempt, table, network, machines) | _if_honest(entries, attempt, records, table)
+    values |= _if_committee(attempt, records, table)
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error, machines) if compare else []
@@ -211,6 +212,24 @@ def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: Referen
         except StudyError:
             continue  # `_own` has said why errors are not known
     return found
+
+
+def _if_committee(attempt: Attempt, records: str, like: ReferenceTable) -> Values:
+    """Return the noise that a drawn committee would add, and all bytes then."""
+    from umpc.errors import StudyError
+    from umpc.planning.prediction import attempt_over
+    from umpc.protocols.registry import protocol_of
+
+    protocol = protocol_of(attempt.study)
+    if (other := protocol.with_less_noise(attempt.study)) is None:
+        return {}
+    drawn = attempt_over(other, records)
+    cost = protocol.cost(drawn)
+    found: Values = {"bytes_if_in_mpc": cost.bytes_online + cost.bytes_offline}
+    try:
+        return {"noise_std_if_in_mpc": protocol.error(drawn, like).noise, **found}
+    except StudyError:
+        return found  # `_own` has said why errors are not known
 
 
 def _compare(

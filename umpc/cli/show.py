@@ -150,6 +150,8 @@ def _facts(report: Report) -> Iterator[Line]:
         yield "noise if honest", f"{report.noise_std_if_honest:.3g}", note
     protocol = find_protocol(report.protocol)
     yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
+    if told := protocol.describe_gain(report.noise, report.nodes, report.max_colluding):
+        yield "less noise", "", told
     if told := protocol.describe_coins(report.coins):
         yield "coins of the noise", report.coins, told
     yield from protocol.describe_helpers()

@@ -49,6 +49,10 @@ PROCESS_BYTES = 120 << 20
 """The memory of a process with its libraries and no study."""
 WINDOWS_BYTES = 64 << 20
 """The most memory of material and messages that wait."""
+VECTORS = 2.5
+"""The vectors of cells that a node of a grid holds at the same time: its own, a mask, a total.
+
+`python -m bench.planned` measures all of these."""
 LISTED_EDGE_BYTES = 80
 """The memory of an edge while E is drawn and sorted by owners.
 
@@ -211,10 +215,14 @@ def seconds_of(
 def predict_memory(attempt: Attempt) -> int:
     """The approximate memory of the largest process, in bytes."""
     sizes = attempt.sizes
+    waiting = float(WINDOWS_BYTES)
+    if isinstance(attempt, SharedAttempt) and not attempt.hypergraph.cells:
+        # no edge is evaluated by its owners: the nodes send a vector, and get its total
+        waiting = VECTORS * most_sent(protocol_of(attempt.study).cost(attempt)) / 2
     listed = 0 if sizes.edges == sizes.sets else LISTED_EDGE_BYTES * sizes.edges
     records = max((member.records for member in attempt.members), default=0)
     columns = 16 * len(attempt.study.fields) * records
-    return PROCESS_BYTES + WINDOWS_BYTES + listed + columns
+    return PROCESS_BYTES + int(waiting) + listed + columns
 
 
 def _in_all(offline: float, online: float, network: Network) -> Seconds:

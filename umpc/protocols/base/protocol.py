@@ -183,6 +183,14 @@ class StudyProtocol(ABC):
         """
         return ""
 
+    def with_less_noise(self, study: Study) -> Study | None:
+        """The study with less noise for more bytes, where that is not the usual; else None."""
+        return None
+
+    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
+        """How much less noise the study could have had, for the report; empty where none."""
+        return ""
+
     def describe_collusion(self, max_colluding: int) -> str:
         """The nodes that may collude without learning more, for the report."""
         return f"up to {max_colluding} may collude"
