@@ -170,9 +170,10 @@ def measure(case: Case, runs: int, seed: int) -> Found:
         )
         if result.value is None or result.low is None or result.high is None:
             continue
+        statistic = statistic_of(study, released)
         values.append(result.value)
         by_noise += result.low <= truth <= result.high
-        holds = is_covered(study.estimator, statistic_of(study, released), sizes.sets, truth)
+        holds = is_covered(study.estimator, statistic, sizes.sets, truth)
         covered += holds
         if interval and interval.low is not None and interval.high is not None:
             lengths.append((interval.high - interval.low) / 2)
@@ -250,11 +251,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.coverage", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="Studies of each case.")
     parser.add_argument("--only", nargs="*", default=list(STATISTICS), help="Statistics.")
+    parser.add_argument("--protocols", nargs="*", default=list(EDGES), help="Protocols.")
+    parser.add_argument("--edges", nargs="*", default=[], help="Sizes of E; all if none is named.")
     parser.add_argument("--seed", type=int, default=14)
     given = parser.parse_args()
     rows = []
     least = 1.0
-    for number, case in enumerate(cases(given.only)):
+    for number, case in enumerate(cases()):
+        study = case.study
+        wanted = study.statistic in given.only and study.protocol in given.protocols
+        if not wanted or (given.edges and study.edges not in given.edges):
+            continue  # a case keeps its number, and with it its table
         found = measure(case, given.runs, given.seed + number)
         least = min(least, found.covered)
         name = [case.study.statistic, case.study.protocol, case.study.edges]

@@ -66,17 +66,46 @@ class Simulated:
     nodes: list[NodeSide]
 
 
+@dataclass(frozen=True)
+class EdgesInMemory:
+    """Nodes whose links stand, and a dealer where there is one: they evaluate chunk after chunk."""
+
+    attempt: SharedAttempt
+    meshes: Sequence[MeshSide]
+    dealer: Dealing | None
+    tree_hash: FixedKeyHash
+    transcript: Transcript
+
+    def deal(self, chunk: Chunk) -> dict[int, Frame]:
+        """The dealer's material for a chunk, by node; empty where nothing is dealt."""
+        dealt = dict(self.dealer.deal_one(chunk)) if self.dealer else {}
+        names = _names(self.attempt)
+        for node, frame in dealt.items():
+            self.transcript.offline.append((_dealer_name(self.attempt), names[node], frame))
+        return dealt
+
+    def evaluate(self, chunk: Chunk, dealt: Mapping[int, Frame]) -> None:
+        """The rounds of a chunk, and its owners' results. Args: dealt: its material, by node."""
+        names = _names(self.attempt)
+        material = {node: dealt[node].payload if self.dealer else b"" for node in chunk.parties}
+        parties = [
+            self.meshes[node].protocol(chunk, material[node], self.tree_hash)
+            for node in chunk.parties
+        ]
+        results, sent = run_in_memory(parties)
+        phase = self.transcript.offline if chunk.noise else self.transcript.online
+        for line in sent:
+            sender = chunk.parties[line.party]
+            frame = frame_of(line.message, chunk.place, chunk.number)
+            others = [node for node in chunk.parties if node != sender]
+            phase += [(names[sender], names[other], frame) for other in others]
+        for node, result in zip(chunk.parties, results, strict=True):
+            self.meshes[node].add(chunk, result)
+
+
 def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulated:
     """Run a study over the nodes' tables."""
-    protocol = protocol_of(study)
-    coordinator = protocol.coordinator(checked(study), AUTHORITY.verify)
-    nodes = [
-        protocol.node(
-            AUTHORITY.credentials(node.name), study, table, len(next(iter(table.values()))), entropy
-        )
-        for node, table in zip(study.nodes, tables, strict=True)
-    ]
-    _join(coordinator, nodes)
+    coordinator, nodes = _joined(study, tables, entropy)
     transcript = Transcript()
     _evaluate(coordinator.attempt, nodes, entropy, transcript)
     _aggregate(coordinator, nodes, transcript)
@@ -90,6 +119,22 @@ def simulate(study: Study, tables: Sequence[Table], entropy: Entropy) -> Simulat
         coordinator.hear([m.Answer(answer) for answer in transcript.answers])
     report = coordinator.finish(released, _measure(transcript, study))
     return Simulated(report, coordinator.attempt, transcript, nodes)
+
+
+def _joined(
+    study: Study, tables: Sequence[Table], entropy: Entropy
+) -> tuple[CoordinatorSide, list[NodeSide]]:
+    """The sides of a study that have agreed."""
+    protocol = protocol_of(study)
+    coordinator = protocol.coordinator(checked(study), AUTHORITY.verify)
+    nodes = [
+        protocol.node(
+            AUTHORITY.credentials(node.name), study, table, len(next(iter(table.values()))), entropy
+        )
+        for node, table in zip(study.nodes, tables, strict=True)
+    ]
+    _join(coordinator, nodes)
+    return coordinator, nodes
 
 
 def _join(coordinator: CoordinatorSide, nodes: Sequence[NodeSide]) -> None:
@@ -146,6 +191,26 @@ def _evaluate(
         for node in nodes:
             _run_own_steps(node)
         return
+    edges = _ready_for_edges(attempt, nodes, entropy, transcript)
+    for chunk in attempt.chunks():
+        edges.evaluate(chunk, edges.deal(chunk))
+
+
+def ready_for_edges(
+    study: Study, tables: Sequence[Table], entropy: Entropy
+) -> EdgesInMemory | None:
+    """A study up to its first edge; None where the nodes evaluate no edges together."""
+    coordinator, nodes = _joined(study, tables, entropy)
+    attempt = coordinator.attempt
+    if not isinstance(attempt, SharedAttempt):
+        return None
+    return _ready_for_edges(attempt, nodes, entropy, Transcript())
+
+
+def _ready_for_edges(
+    attempt: SharedAttempt, nodes: Sequence[NodeSide], entropy: Entropy, transcript: Transcript
+) -> EdgesInMemory:
+    """The seeds, the nodes' own steps, the links, the noise and round 1."""
     dealer = _dealer_of(attempt, entropy) if attempt.needs_dealer else None
     meshes = [node.mesh for node in nodes if node.mesh is not None]
     for node, mesh in zip(nodes, meshes, strict=True):
@@ -154,9 +219,7 @@ def _evaluate(
     _set_up(attempt, meshes, transcript)
     _toss(attempt, meshes, transcript)
     _exchange_fields(attempt, meshes, transcript)
-    tree_hash = attempt.tree_hash()
-    for chunk in attempt.chunks():
-        _run_chunk(attempt, chunk, meshes, dealer, tree_hash, transcript)
+    return EdgesInMemory(attempt, meshes, dealer, attempt.tree_hash(), transcript)
 
 
 def _dealer_of(attempt: SharedAttempt, entropy: Entropy) -> Dealing:
@@ -230,32 +293,6 @@ def _exchange_fields(
             for number, message in enumerate(messages):
                 frame = frame_of(message, link, number)
                 transcript.online.append((names[sender], names[receiver], frame))
-
-
-def _run_chunk(
-    attempt: SharedAttempt,
-    chunk: Chunk,
-    meshes: Sequence[MeshSide],
-    dealer: Dealing | None,
-    tree_hash: FixedKeyHash,
-    transcript: Transcript,
-) -> None:
-    """One chunk: its material, its rounds, and its owners' results."""
-    names = _names(attempt)
-    dealt = dict(dealer.deal_one(chunk)) if dealer else {}
-    for node, frame in dealt.items():
-        transcript.offline.append((_dealer_name(attempt), names[node], frame))
-    material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
-    parties = [meshes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
-    results, sent = run_in_memory(parties)
-    phase = transcript.offline if chunk.noise else transcript.online
-    for line in sent:
-        sender = chunk.parties[line.party]
-        frame = frame_of(line.message, chunk.place, chunk.number)
-        others = [node for node in chunk.parties if node != sender]
-        phase += [(names[sender], names[other], frame) for other in others]
-    for node, result in zip(chunk.parties, results, strict=True):
-        meshes[node].add(chunk, result)
 
 
 def _set_up(attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript) -> None:

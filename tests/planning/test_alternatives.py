@@ -6,6 +6,7 @@ import json
 from math import sqrt
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -15,18 +16,26 @@ from umpc.cli.main import umpc
 from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
 from umpc.errors import StudyError
 from umpc.mpc.cost import predict
-from umpc.planning import seconds as planning
-from umpc.planning.alternatives import Alternative, Targets, recommended, turned
+from umpc.planning import expected_edges, machine, narrowing
+from umpc.planning.alternatives import (
+    Alternative,
+    Targets,
+    alternatives,
+    recommended,
+    turned,
+)
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import PredictedError
-from umpc.planning.seconds import Seconds
+from umpc.planning.seconds import Network, Seconds
 from umpc.protocols.base.protocol import Variant
+from umpc.protocols.central import messages
 from umpc.protocols.local.settings import CellSettings
 from umpc.protocols.registry import PROTOCOLS, protocol_of
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
+from umpc.ustat import kernel
 
 FIELDS = (FieldText("age", "0", "99", whole=True), FieldText("wage", "0", "999", whole=True))
 RECORDS = "60,50,40"
@@ -35,8 +44,8 @@ ADDRESS = "127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def short_trials(monkeypatch):
-    monkeypatch.setattr(planning, "TRIAL_EDGES", (64, 128))
-    monkeypatch.setattr(planning, "TRIAL_RECORDS", 40)
+    monkeypatch.setattr(machine, "TRIAL_RECORDS", 60)
+    monkeypatch.setattr(machine, "LONG_ENOUGH", 1e-4)
 
 
 @pytest.fixture
@@ -304,3 +313,50 @@ def test_the_planned_study_of_the_file_s_own_protocol_is_the_file_s_own(file, en
     assert turn(path, own.protocol) == own
     for key, value in kept.items():
         assert getattr(own, key) == value
+
+
+def every_number(path: Path, records: str) -> dict[str, tuple]:
+    """All predicted numbers of all protocols but the seconds, by label."""
+    study = load_study_file(path).study("coordinator")
+    like = reference_table_of(attempt_over(study, records), None, ",")
+    found = alternatives(load_study_file(path), records, like, Network(), 0.05, lambda label: None)
+    numbers = {}
+    for each in found:
+        if isinstance(each, Alternative):
+            cost = each.cost
+            bytes_sent = (cost.bytes_online, cost.bytes_offline)
+            numbers[each.label] = (each.edges, each.error, each.delta, cost.rounds, bytes_sent)
+        else:
+            numbers[each.label] = (each.reason, (0, 0))
+    return numbers
+
+
+@pytest.mark.parametrize("statistic", ["kendall_tau", "spearman_rho"])
+def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, monkeypatch):
+    """Slow: E is drawn, and no kernel, trial or draw of the curator is shared."""
+    path = file(statistic=statistic, edges="9n")
+    monkeypatch.setattr(expected_edges, "MOST_DRAWN", 1 << 10)
+    monkeypatch.setattr(expected_edges, "LEAST_A_CELL", 8)
+    fast = every_number(path, "220,150,130")
+    monkeypatch.setattr(expected_edges, "MOST_DRAWN", 1 << 30)
+    monkeypatch.setattr(narrowing, "NARROWINGS", 0)
+    for cached in (kernel._parsed, messages._usual_std):
+        cached.cache_clear()
+    slow = every_number(path, "220,150,130")
+    assert fast.keys() == slow.keys()
+    for label, numbers in fast.items():
+        assert numbers[:-1] == slow[label][:-1], label
+        assert numbers[-1] == pytest.approx(slow[label][-1], rel=0.05), label
+    assert fast["u-mpc"] != slow["u-mpc"], "this E was drawn both times"
+
+
+def test_narrower_fields_make_a_grids_trial_small_and_tell_of_the_whole(file):
+    study = turn(file(edges="all", backend="grid"), "grid")
+    cost = protocol_of(study).cost(attempt_over(study, RECORDS))
+    whole = narrowing.most_sent(cost)
+    narrow, sent = narrowing.narrowed(study, whole, whole // 20)
+    assert sent <= whole // 20 and narrow.fields[0] == study.fields[0]
+    assert int(narrow.fields[1].upper) < 100
+    assert narrowing.clipped(narrow, {"wage": np.array([5, 999])})["wage"].max() < 100
+    cells = turn(file(**CELLS), "bell-ldp")
+    assert narrowing.narrowed(cells, 10**9, 10**6) == (cells, 10**9)

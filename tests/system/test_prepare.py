@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -187,8 +189,13 @@ def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(
     assert not waiting_files(here, "node-2")
     assert files(here) == names
     assert {name: spent(here, name) for name in here.names} == before
-    report = run(here, name="killed")
+    expected = []
+    with caplog.at_level(logging.INFO, "umpc"):
+        report = ask(here, partial(run_study, expect=expected.append), name="killed")
+    assert [attempt.sizes.records for attempt in expected] == [report.records]
     assert not report.prepared and "node-2 no longer has what was prepared" in caplog.text
+    loud = [entry.message for entry in caplog.records if entry.levelno >= logging.WARNING]
+    assert not loud, "a study that succeeded leaves no warning"
     measured_as_predicted(report)
     nothing_waits(here)
     assert all(float(spent(here, name) - before[name]) == 0.01 for name in here.names)

@@ -18,6 +18,7 @@ from umpc.ustat.intervals import (
     covering_interval,
     is_covered,
     largest_square,
+    possible_values,
     sampling_std,
 )
 
@@ -125,3 +126,28 @@ def test_known_ties_narrow_the_interval_of_gamma():
     assert sampling_std("ratio", found, SETS) == pytest.approx(
         sqrt(0.6 * (1 - 1 / 9) / 600) / 0.6, rel=0.08
     )
+
+
+def test_a_ratio_that_was_barely_shown_has_a_wider_interval_within_its_range():
+    """Denominators are shown only above a limit, so those just above it are too large."""
+    widths = []
+    for noise in (0.6 / 20, 0.6 / 2.2):
+        sums = [
+            ReleasedSum(0.2, Noise(0.01), -1.0, 1.0, 0.0),
+            ReleasedSum(0.6, Noise(noise), 0.0, 1.0, 0.0),
+        ]
+        found = ReleasedStatistic(sums, GAMMA)
+        assert (found.shown("ratio") > 0.999) == (noise < 0.1) and found.shown("mean") == 1
+        low, high = covering_interval("ratio", found, SETS)
+        assert -1 <= low < 1 / 3 < high <= 1
+        widths.append(high - low)
+    assert found.shown("ratio") < 0.3 and widths[1] > 0.9, "or a barely shown value counts as any"
+
+
+def test_the_range_of_a_ratio_follows_from_its_kernels():
+    assert possible_values("ratio", GAMMA) == possible_values("geometric_ratio", TAU_B) == (-1, 1)
+    halves = np.array([[0.0, 0.0], [0.0, 1.0], [0.5, 1.0], [1.0, 1.0]])
+    assert possible_values("ratio", halves) == (0, 1)
+    for points in (np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([[0.0, -1.0], [1.0, 1.0]])):
+        assert possible_values("ratio", points) == (-inf, inf)
+    assert possible_values("mean", SHARE) == (-inf, inf)

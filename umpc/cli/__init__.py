@@ -23,5 +23,6 @@
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `page.py` | a report as one HTML file |
 | `settings_help.py` | the list of every protocol's settings for help texts |
-| `show.py` | progress, and a report as a table or as JSON |
+| `progress.py` | a run's steps, what it will take, and the time left |
+| `show.py` | a report as a table or as JSON |
 """

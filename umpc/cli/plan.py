@@ -16,6 +16,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets
+    from umpc.planning.machine import Machine
     from umpc.planning.reference_table import ReferenceTable
     from umpc.planning.seconds import Network
     from umpc.study.attempt import Attempt
@@ -126,10 +127,12 @@ def plan(
     network = Network(delay / 1e3, bandwidth * 125_000)
     attempt = attempt_over(entries.study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter, missing, _warn)
-    values = _own(attempt, table, network) | _if_honest(entries, attempt, records, table)
+    machines: dict[tuple[str, str, str], Machine] = {}
+    values = _own(attempt, table, network, machines) | _if_honest(entries, attempt, records, table)
+    values |= _if_committee(attempt, records, table)
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
-    found = _compare(entries, records, table, network, error) if compare else []
+    found = _compare(entries, records, table, network, error, machines) if compare else []
     if style == "json":
         compared = _as_json(found, targets) if compare else {}
         click.echo(json.dumps({**values, **compared}))
@@ -145,15 +148,20 @@ def _warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
 
 
-def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
-    """The predicted errors and costs of the study itself."""
+def _own(
+    attempt: Attempt,
+    like: ReferenceTable,
+    network: Network,
+    machines: dict[tuple[str, str, str], Machine],
+) -> Values:
+    """The predicted errors and costs of the study itself. Args: machines: as of `seconds_of`."""
     from umpc.errors import StudyError
     from umpc.planning.seconds import predict_memory, seconds_of
     from umpc.protocols.registry import protocol_of
 
     protocol = protocol_of(attempt.study)
     cost = protocol.cost(attempt)
-    seconds = seconds_of(attempt, cost, like, network, {})
+    seconds = seconds_of(attempt, cost, like, network, machines)
     errors: Values = dict.fromkeys(ERRORS)
     try:
         error = protocol.error(attempt, like)
@@ -206,15 +214,38 @@ def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: Referen
     return found
 
 
+def _if_committee(attempt: Attempt, records: str, like: ReferenceTable) -> Values:
+    """Return the noise that a drawn committee would add, and all bytes then."""
+    from umpc.errors import StudyError
+    from umpc.planning.prediction import attempt_over
+    from umpc.protocols.registry import protocol_of
+
+    protocol = protocol_of(attempt.study)
+    if (other := protocol.with_less_noise(attempt.study)) is None:
+        return {}
+    drawn = attempt_over(other, records)
+    cost = protocol.cost(drawn)
+    found: Values = {"bytes_if_in_mpc": cost.bytes_online + cost.bytes_offline}
+    try:
+        return {"noise_std_if_in_mpc": protocol.error(drawn, like).noise, **found}
+    except StudyError:
+        return found  # `_own` has said why errors are not known
+
+
 def _compare(
-    entries: StudyFile, records: str, like: ReferenceTable, network: Network, error: float | None
+    entries: StudyFile,
+    records: str,
+    like: ReferenceTable,
+    network: Network,
+    error: float | None,
+    machines: dict[tuple[str, str, str], Machine],
 ) -> list[Alternative | Impossible]:
     from umpc.planning.alternatives import alternatives
 
     def tell(label: str) -> None:
         click.echo(f"planning {label}", err=True)
 
-    return list(alternatives(entries, records, like, network, error, tell))
+    return list(alternatives(entries, records, like, network, error, tell, machines))
 
 
 def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict[str, Any]:

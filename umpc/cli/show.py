@@ -1,26 +1,16 @@
-"""Show progress on standard error, and a report as a table or as JSON on standard output."""
+"""Show a report as a table or as JSON on standard output."""
 
 from __future__ import annotations
 
 import json
 import sys
 import textwrap
-import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich import markup
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
@@ -31,7 +21,6 @@ from umpc.study.report import Report
 
 if TYPE_CHECKING:
     from umpc.coordinator.conductor import Preparation
-    from umpc.coordinator.links import Tell
     from umpc.study.document import Study
 
 Line = tuple[str, str, str]
@@ -40,49 +29,6 @@ Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
 WIDEST_FIELD = 70
 """Characters of a field's description; a field may have thousands of categories."""
-
-
-class ProgressShow:
-    """Progress on standard error: a live bar on a terminal, plain lines elsewhere."""
-
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        self._bar: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
-        self._last = 0.0
-
-    def __enter__(self) -> Tell:
-        if self._console.is_terminal:
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-            )
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.start()
-        return self._tell
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def _tell(self, step: str, done: int, total: int) -> None:
-        if self._bar is None:
-            self._line(step, done, total)
-            return
-        if step not in self._tasks:
-            self._tasks[step] = self._bar.add_task(step, total=total)
-        self._bar.update(self._tasks[step], completed=done, total=total)
-
-    def _line(self, step: str, done: int, total: int) -> None:
-        """Print a step's start and end, and at most one line a second in between."""
-        now = time.monotonic()
-        if done in (0, total) or now - self._last > 1:
-            self._last = now
-            print(f"{step}: {done} of {total}", file=sys.stderr, flush=True)
 
 
 def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
@@ -204,6 +150,8 @@ def _facts(report: Report) -> Iterator[Line]:
         yield "noise if honest", f"{report.noise_std_if_honest:.3g}", note
     protocol = find_protocol(report.protocol)
     yield "nodes", f"{report.nodes}", protocol.describe_collusion(report.max_colluding)
+    if told := protocol.describe_gain(report.noise, report.nodes, report.max_colluding):
+        yield "less noise", "", told
     if told := protocol.describe_coins(report.coins):
         yield "coins of the noise", report.coins, told
     yield from protocol.describe_helpers()

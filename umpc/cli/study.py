@@ -97,7 +97,8 @@ def run(file: Path, style: str, page: Path | None) -> None:
     study.
     """
     from umpc.cli.page import save_page
-    from umpc.cli.show import ProgressShow, print_report
+    from umpc.cli.progress import ProgressShow
+    from umpc.cli.show import print_report
     from umpc.coordinator.client import run_study
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
@@ -106,8 +107,9 @@ def run(file: Path, style: str, page: Path | None) -> None:
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
-    with ProgressShow() as tell:
-        report = asyncio.run(run_study(entries.study(identity.name), identity, tell))
+    with ProgressShow() as show:
+        run = run_study(entries.study(identity.name), identity, show.tell, show.expect)
+        report = asyncio.run(run)
     print_report(report, style)
     if page:
         save_page(report, page)
@@ -133,7 +135,8 @@ def prepare(file: Path, style: str) -> None:
     \b
     umpc study prepare study.toml && umpc study run study.toml
     """
-    from umpc.cli.show import ProgressShow, print_preparation
+    from umpc.cli.progress import ProgressShow
+    from umpc.cli.show import print_preparation
     from umpc.coordinator.client import prepare_study
     from umpc.coordinator.studyfile import load_study_file
     from umpc.transport.authority import load_identity
@@ -143,8 +146,8 @@ def prepare(file: Path, style: str) -> None:
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
     wanted = entries.study(identity.name)
-    with ProgressShow() as tell:
-        preparation = asyncio.run(prepare_study(wanted, identity, tell))
+    with ProgressShow() as show:
+        preparation = asyncio.run(prepare_study(wanted, identity, show.tell, show.expect))
     print_preparation(wanted, preparation, style)
 
 
@@ -255,9 +258,21 @@ def print_prediction(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
     from umpc.planning.prediction import attempt_over
     from umpc.protocols.registry import protocol_of
+    from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 
-    for label, text in protocol_of(study).describe_run(attempt_over(study, records)):
+    protocol = protocol_of(study)
+    for label, text in protocol.describe_run(attempt_over(study, records)):
         _echo(label, text)
+    if (other := protocol.with_less_noise(study)) is None:
+        return
+    drawn = attempt_over(other, records)
+    cost = protocol.cost(drawn)
+    stds = ", ".join(
+        f"{law.std * float(kernel.unit) / drawn.sizes.edges:.4g}"
+        for kernel, law in zip(study.parsed_kernels, noise_of_sums(drawn.sizes), strict=True)
+    )
+    total = cost.bytes_online + cost.bytes_offline
+    _echo("less noise", f'{stds} with noise = "{other.noise}", for {total:,} bytes in all')
 
 
 def _contact(study: Study, identity: Identity) -> None:

@@ -12,12 +12,13 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from umpc.coordinator.conductor import Conductor, Preparation
+from umpc.coordinator.conductor import Conductor, Expect, Preparation
 from umpc.coordinator.links import NodeLink, Tell, each
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import PreparationLost, UmpcError
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.registry import checked, protocol_of
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import Identity
@@ -31,27 +32,39 @@ def silent(step: str, done: int, total: int) -> None:
     """Progress that nobody looks at."""
 
 
-async def run_study(study: Study, identity: Identity, tell: Tell = silent) -> Report:
+def expect_nothing(attempt: Attempt) -> None:
+    """A run whose length nobody asks for."""
+
+
+async def run_study(
+    study: Study, identity: Identity, tell: Tell = silent, expect: Expect = expect_nothing
+) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
+
+    Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
     try:
-        return await _lead(_side(study, identity), identity, tell, Conductor.conduct)
+        return await _lead(_side(study, identity), identity, tell, Conductor.conduct, expect)
     except PreparationLost as error:
-        # All nodes have dropped what they had, so this is a run like any other.
-        log.warning("%s", error.message)
-        return await _lead(_side(study, identity), identity, tell, Conductor.conduct)
+        # All nodes have dropped what they had, so this is a run like any other, and no trouble.
+        log.info("%s", error.message)
+        return await _lead(_side(study, identity), identity, tell, Conductor.conduct, expect)
 
 
-async def prepare_study(study: Study, identity: Identity, tell: Tell = silent) -> Preparation:
+async def prepare_study(
+    study: Study, identity: Identity, tell: Tell = silent, expect: Expect = expect_nothing
+) -> Preparation:
     """Have all nodes do everything that needs no data, and keep it for the study's run.
+
+    Args: as of `run_study`.
 
     Raises: UmpcError naming who failed; then nothing waits anywhere, or what waits is of no use and
     lapses. StudyError where there is nothing to prepare.
     """
     protocol_of(study).check_ahead(study)
-    return await _lead(_side(study, identity), identity, tell, Conductor.park)
+    return await _lead(_side(study, identity), identity, tell, Conductor.park, expect)
 
 
 def _side(study: Study, identity: Identity) -> CoordinatorSide:
@@ -63,6 +76,7 @@ async def _lead(
     identity: Identity,
     tell: Tell,
     lead: Callable[[Conductor], Awaitable[Outcome]],
+    expect: Expect,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
     study = side.study
@@ -70,7 +84,7 @@ async def _lead(
     links = [NodeLink(node, tell) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
-    conductor = Conductor(side, links, tell, started, shufflers)
+    conductor = Conductor(side, links, tell, started, shufflers, expect)
     try:
         await each(parties, "connect", lambda link: link.open(identity))
         return await lead(conductor)

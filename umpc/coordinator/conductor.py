@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,10 @@ from umpc.errors import AlreadyReleased
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, Standing
 from umpc.study import messages as m
+from umpc.study.attempt import Attempt
 from umpc.study.report import Measured, Moment, Report, count_online
 
+log = logging.getLogger("umpc.coordinator")
 ANSWER_SECONDS = 5
 """How much longer than a step the coordinator waits for an answer."""
 
@@ -25,6 +28,15 @@ PROPOSED: tuple[type[Proposed], ...] = (m.Accepted, m.Held, m.Released)
 """The answers to a proposal."""
 Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 """The part of a step that each shuffler does while the nodes do theirs."""
+
+
+Expect = Callable[[Attempt], None]
+"""It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
+
+
+def _look_away(told: asyncio.Task[None]) -> None:
+    if not told.cancelled() and told.exception() is not None:
+        log.info("there is no forecast: %s", told.exception())
 
 
 @dataclass(frozen=True)
@@ -45,12 +57,14 @@ class Conductor:
         tell: Tell,
         started: float,
         shufflers: list[ShufflerLink],
+        expect: Expect,
     ):
         self.side = side
         self.links = links
         self.tell = tell
         self.started = started
         self.shufflers = shufflers
+        self.expect = expect
         self.seconds = side.study.seconds_per_step
         self.moments: list[Moment] = []
         self.may_be_charged = True
@@ -136,6 +150,9 @@ class Conductor:
     async def _prepare(self, opened: list[m.Opened]) -> list[m.Prepared]:
         begin = await asyncio.to_thread(self.side.begin, opened)
         shuffling = self._begin_shuffling(self.side.attempt.id) if self.side.heaps else None
+        # The nodes prepare meanwhile, and a run does not fail for want of a forecast.
+        told = asyncio.create_task(asyncio.to_thread(self.expect, self.side.attempt))
+        told.add_done_callback(_look_away)
         prepared = await self._ask("prepare", begin, (m.Prepared,), shuffling)
         self.side.check_prepared(prepared)
         return prepared

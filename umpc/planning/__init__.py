@@ -5,6 +5,9 @@
 | `prediction.py` | a hypothetical attempt, from a study and numbers of records |
 | `reference_table.py` | a table like the sites' own, and errors over it |
 | `expected_edges.py` | the cells of a large sampled E, without its edges |
+| `machine.py` | this machine's seconds for an edge, from chunks of a trial |
+| `narrowing.py` | a trial over narrower fields, where messages grow with their bounds |
 | `seconds.py` | seconds and memory, from counted delays, bytes and a trial run |
 | `alternatives.py` | the same statistic by every protocol, and the best one for given targets |
+| `forecast.py` | what a run that is about to begin will take |
 """

@@ -110,16 +110,18 @@ def alternatives(
     network: Network,
     error: float | None,
     tell: Callable[[str], None],
+    machines: dict[tuple[str, str, str], Machine] | None = None,
 ) -> Iterator[Alternative | Impossible]:
-    """Plan the study by each variant of each protocol, one after the other, in a few seconds each.
+    """Plan the study by each variant of each protocol, one after the other.
 
     Args:
         records: each node's number of records, as `umpc plan` takes them.
         table: a table like the sites' own.
         error: the root mean squared error that is asked for.
         tell: called with each label, before that alternative is planned.
+        machines: the results of earlier trials, by kind of study; those made here are added.
     """
-    machines: dict[tuple[str, str, str], Machine] = {}
+    machines = {} if machines is None else machines
     for protocol in PROTOCOLS.values():
         for variant in protocol.variants(error):
             tell(variant.label)

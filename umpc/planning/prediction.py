@@ -13,7 +13,6 @@ from umpc.crypto.prg import Stream
 from umpc.crypto.signing import verify_nobody
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.node.records import TableSource, load_records, require_numbers
 from umpc.planning.expected_edges import expected_hypergraph, is_expected
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.one_message import uniform_columns
@@ -47,6 +46,9 @@ def reference_table_of(
             is_second = np.arange(records) >= attempt.sizes.first_class
             columns[study.label] = is_second.astype(np.int64)
         return ReferenceTable.of(study, columns, attempt.counts)
+    # It loads libraries that read files, which most plans do without.
+    from umpc.node.records import TableSource, load_records, require_numbers
+
     fields = [field.schema() for field in study.fields]
     source = TableSource(file, delimiter)
     if missing:

@@ -36,7 +36,7 @@ from umpc.ustat.moments import Moments, Spread
 from umpc.ustat.sampling import pairings_of
 
 Floats = NDArray[np.float64]
-MOST_RECORDS = 3000
+MOST_RECORDS = 2000
 """The records whose pairs are all evaluated. From a larger table as many are chosen at random."""
 ROWS_AT_ONCE = 128
 DRAWN = 1 << 17

@@ -22,12 +22,11 @@ import os
 import time
 from dataclasses import dataclass
 
-from umpc.crypto.prg import Stream
-from umpc.dealer.session import DealerSession
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
+from umpc.planning.machine import Machine, measure_machine
+from umpc.planning.narrowing import TRIAL_BYTES, clipped, most_sent, narrowed
 from umpc.planning.reference_table import ReferenceTable
-from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.base.protocol import Trial
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import simulate
@@ -38,9 +37,6 @@ from umpc.ustat.clear import Columns
 
 CONNECTION = 6
 CALL = 2
-TRIAL_EDGES = (1 << 10, 1 << 12)
-"""Two sizes of the trial. Their difference is the cost of edges, without the fixed cost."""
-TRIAL_RECORDS = 400
 FIXED = (0.02, 0.05, 0.02)
 """Seconds of every study before, in and after prepare: handshakes, documents, the ledger's disk.
 
@@ -53,6 +49,10 @@ PROCESS_BYTES = 120 << 20
 """The memory of a process with its libraries and no study."""
 WINDOWS_BYTES = 64 << 20
 """The most memory of material and messages that wait."""
+VECTORS = 2.5
+"""The vectors of cells that a node of a grid holds at the same time: its own, a mask, a total.
+
+`python -m bench.planned` measures all of these."""
 LISTED_EDGE_BYTES = 80
 """The memory of an edge while E is drawn and sorted by owners.
 
@@ -72,17 +72,6 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """Seconds of work for one edge.
-
-    dealing: at the dealer. evaluating: at all its owners together.
-    """
-
-    dealing: float
-    evaluating: float
-
-
-@dataclass(frozen=True)
 class Seconds:
     """The seconds of a run.
 
@@ -93,40 +82,6 @@ class Seconds:
     offline: float
     online: float
     total: float
-
-
-def measure_machine(study: Study) -> Machine:
-    """The speed of this machine, from a trial of the study's own kernels on made-up records.
-
-    The trial runs in this process and takes about a second.
-    """
-    before, after = (_trial(study, edges) for edges in TRIAL_EDGES)
-    more = TRIAL_EDGES[1] - TRIAL_EDGES[0]
-    dealing = max(0.0, after[0] - before[0]) / more
-    everything = max(0.0, after[1] - before[1]) / more
-    return Machine(dealing, max(0.0, everything - dealing))
-
-
-def _trial(study: Study, edges: int) -> tuple[float, float]:
-    """Processor seconds of the dealer, and of the whole study in memory."""
-    nodes = study.nodes[: max(2, study.degree)]
-    whole = protocol_of(study).trial_over_edges(study, edges)
-    trial = whole.replaced(nodes=nodes)
-    stream = Stream(bytes(32))
-    # A statistic over single records has no more sets than records.
-    records = edges if study.degree == 1 else TRIAL_RECORDS
-    tables = [uniform_columns(trial, records, stream) for _ in nodes]
-    started = time.process_time()
-    run = simulate(trial, tables, os.urandom)
-    everything = time.process_time() - started
-    attempt = run.attempt
-    if not isinstance(attempt, SharedAttempt) or not attempt.needs_dealer:
-        return 0.0, everything
-    started = time.process_time()
-    dealer = DealerSession(attempt, os.urandom)
-    for chunk in attempt.chunks():
-        list(dealer.deal_one(chunk))
-    return time.process_time() - started, everything
 
 
 def predict_seconds(
@@ -189,25 +144,52 @@ def _most_before(attempt: SharedAttempt, cost: Cost) -> float:
 def predict_trial_seconds(
     attempt: Attempt, cost: Cost, trial: Trial, columns: Columns, network: Network
 ) -> Seconds:
-    """The seconds of a study whose nodes work alone, from a trial of it with some records.
+    """The seconds of a study whose nodes evaluate no edges together, from a trial of it.
 
     Args: columns: a table with as many records as the nodes have together.
     """
-    study = attempt.study
-    records = max(1, attempt.sizes.records)
-    rows = [number * records // trial.records for number in range(trial.records)]
-    some = {name: column[rows] for name, column in columns.items()}
-    nodes = len(study.nodes)
-    tables = [
-        {name: column[place::nodes] for name, column in some.items()} for place in range(nodes)
-    ]
-    started = time.process_time()
-    simulate(trial.study, tables, os.urandom)
-    work = (time.process_time() - started) * trial.factor
+    work = _work_of_trial(attempt, cost, trial, columns)
+    if isinstance(attempt, SharedAttempt):
+        found = predict_seconds(attempt, cost, Machine(0.0, 0.0), network)
+        return _in_all(found.offline, found.online + work, network)
+    nodes = len(attempt.study.nodes)
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
     online += _on_line(max(cost.revealed, default=0) * nodes, network)
     offline = FIXED[1] + network.delay * CALL
     return _in_all(offline, online, network)
+
+
+def _work_of_trial(attempt: Attempt, cost: Cost, trial: Trial, columns: Columns) -> float:
+    """Processor seconds of a study, from a trial with some records.
+
+    Where messages grow with the fields' bounds, two trials over narrower fields tell of the rest.
+    The coins of a committee are left out of these: their cost does not grow.
+    """
+    records = max(1, attempt.sizes.records)
+    rows = [number * records // trial.records for number in range(trial.records)]
+    some = {name: column[rows] for name, column in columns.items()}
+    whole = most_sent(cost)
+    study, sent = narrowed(trial.study, whole, TRIAL_BYTES[1])
+    if study == trial.study:
+        return _trial(study, some) * trial.factor
+    quiet = protocol_of(study).trial_over_edges
+    least, fewer = narrowed(study, sent, TRIAL_BYTES[0])
+    _trial(quiet(least), some)  # what is made once is made here
+    before = _trial(quiet(least), some)
+    slope = max(0.0, _trial(quiet(study), some) - before) / max(1, sent - fewer)
+    return (before + slope * (whole - fewer)) * trial.factor
+
+
+def _trial(study: Study, some: Columns) -> float:
+    """Processor seconds of a whole study in memory, over a table that its nodes share."""
+    nodes = len(study.nodes)
+    tables = [
+        {name: column[place::nodes] for name, column in clipped(study, some).items()}
+        for place in range(nodes)
+    ]
+    started = time.process_time()
+    simulate(study, tables, os.urandom)
+    return time.process_time() - started
 
 
 def seconds_of(
@@ -233,10 +215,14 @@ def seconds_of(
 def predict_memory(attempt: Attempt) -> int:
     """The approximate memory of the largest process, in bytes."""
     sizes = attempt.sizes
+    waiting = float(WINDOWS_BYTES)
+    if isinstance(attempt, SharedAttempt) and not attempt.hypergraph.cells:
+        # no edge is evaluated by its owners: the nodes send a vector, and get its total
+        waiting = VECTORS * most_sent(protocol_of(attempt.study).cost(attempt)) / 2
     listed = 0 if sizes.edges == sizes.sets else LISTED_EDGE_BYTES * sizes.edges
     records = max((member.records for member in attempt.members), default=0)
     columns = 16 * len(attempt.study.fields) * records
-    return PROCESS_BYTES + WINDOWS_BYTES + listed + columns
+    return PROCESS_BYTES + int(waiting) + listed + columns
 
 
 def _in_all(offline: float, online: float, network: Network) -> Seconds:

@@ -131,10 +131,21 @@ class ErrorLaw:
         """
         if not self.std:
             return 0.0, 0.0
-        places = (np.arange(POINTS + 1) - POINTS / 2 - 0.5) * self._step
-        low, high = np.interp((tail, 1 - tail), self._below, places)
+        low, high = np.interp((tail, 1 - tail), self._below, self._places)
         slack = SLACK * self._step
         return float(low) - slack, float(high) + slack
+
+    def at_most(self, value: float) -> float:
+        """P(error ≤ value), up to the grid's step."""
+        if not self.std:
+            return float(value >= 0)
+        return float(np.interp(value, self._places, self._below, 0.0, 1.0))
+
+    @property
+    def _places(self) -> Floats:
+        """The borders between the grid's points: (POINTS + 1,) float64."""
+        places: Floats = (np.arange(POINTS + 1) - POINTS / 2 - 0.5) * self._step
+        return places
 
     @property
     def _step(self) -> float:

@@ -37,17 +37,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from math import inf, log, log2, sqrt
+from math import inf, isfinite, log, log2, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.ustat.error_law import Draws, ErrorLaw, Noise, whole_draws
+from umpc.ustat.estimators import QUANTILE
 
 Floats = NDArray[np.float64]
 
 TAIL = 0.025
 """Each tail of a 95 % interval."""
+DENOMINATORS = {"ratio": (1,), "geometric_ratio": (1, 2), "collision_entropy": (0,)}
+"""The sums that must be told from zero, or the value is withheld."""
+LEAST_SHOWN = 0.02
+"""A value is taken to be shown with at least this probability."""
 NEAR = 4.5
 """The standard deviations within which other sums' means are taken to be."""
 FIRST_STEP = 1.25
@@ -109,6 +114,20 @@ class ReleasedStatistic:
             return ErrorLaw(noises, weights)
         return ErrorLaw(noises, weights, Draws(low, high, variance, count))
 
+    def shown(self, estimator: str) -> float:
+        """How likely the value was to be shown, judged by the means of a value that is shown.
+
+        A value is withheld where a denominator is not above QUANTILE standard deviations of its
+        noise. So the denominators that are shown are too large on average. The true one is taken
+        to be the least under which half of those shown are as large as the released one.
+        """
+        hidden = 0.0
+        for place in DENOMINATORS.get(estimator, ()):
+            weights = [float(number == place) for number in range(len(self.sums))]
+            entry = self.sums[place]
+            hidden += _hidden(self.law(weights, entry.mean), entry)
+        return max(LEAST_SHOWN, 1 - hidden)
+
     @property
     def _draws(self) -> float | None:
         """|E| / factor; None where the sums are over all sets."""
@@ -131,6 +150,24 @@ class ReleasedStatistic:
         """The standard deviation from the sampling of E, for the worst table."""
         sampling = self.law(weights, constant).sampling
         return sampling.std if sampling else 0.0
+
+
+def _hidden(law: ErrorLaw, entry: ReleasedSum) -> float:
+    """How likely a denominator is below the limit, if its true mean is the one of `shown`.
+
+    Args: law: of its error.
+    """
+    limit = QUANTILE * entry.noise.std
+
+    def too_small(mean: float) -> bool:
+        above = 1 - law.at_most(limit - mean)
+        return 1 - law.at_most(entry.mean - mean) < above / 2
+
+    low, high = 0.0, entry.mean
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if too_small(middle) else (low, middle)
+    return law.at_most(limit - high)
 
 
 def largest_square(
@@ -190,17 +227,41 @@ def covering_interval(estimator: str, statistic: ReleasedStatistic, sets: int) -
         estimator: the name of one whose denominators can be told from zero, as `estimate` says.
         sets: the number of possible sets.
 
-    Returns: (low, high), one of which is infinite where the means do not bound the statistic.
+    Returns: (low, high). Where the means do not bound the statistic, its ends are those of all
+        values that it can have; they are infinite where these have no bound either.
     """
     means = [entry.mean for entry in statistic.sums]
     contrast, start = _contrast(estimator, means)
-    low, high = (_end(statistic, contrast, start, means, side) for side in (-1, 1))
+    tail = TAIL * statistic.shown(estimator)
+    low, high = (_end(statistic, contrast, start, means, side, tail) for side in (-1, 1))
     if estimator == "total":
         return low * sets, high * sets
+    if not (isfinite(low) and isfinite(high)):
+        least, most = possible_values(estimator, statistic.points)
+        low, high = max(low, least), min(high, most)
     if estimator == "collision_entropy":
         # it decreases in the mean, and 0.0 − x is never −0.0
         return 0.0 - log2(high), 0.0 - log2(low) if low > 0 else inf
     return low, high
+
+
+def possible_values(estimator: str, points: Floats) -> Interval:
+    """The range of a ratio of means, from all values that its sums have together.
+
+    A mean of numerators is at most the largest quotient times the mean of denominators. For a
+    geometric mean of two denominators that is the inequality of Cauchy and Schwarz.
+    """
+    if estimator not in ("ratio", "geometric_ratio"):
+        return -inf, inf
+    below = points[:, 1] if estimator == "ratio" else np.sqrt(points[:, 1] * points[:, 2])
+    if (points[:, 1:] < 0).any() or (points[below == 0, 0] != 0).any() or not below.any():
+        return -inf, inf
+    quotients = points[below > 0, 0] / below[below > 0]
+    least, most = float(quotients.min()), float(quotients.max())
+    if estimator == "ratio":
+        return least, most
+    # the geometric mean may exceed each denominator's own, so quotients may be nearer to 0
+    return min(least, 0.0), max(most, 0.0)
 
 
 def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: float) -> bool:
@@ -213,7 +274,7 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
         theta = 2.0**-value
     means = [entry.mean for entry in statistic.sums]
     contrast, _ = _contrast(estimator, means)
-    return _holds(statistic, contrast, means, theta)
+    return _holds(statistic, contrast, means, theta, TAIL * statistic.shown(estimator))
 
 
 def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
@@ -255,6 +316,7 @@ def _end(
     start: float,
     means: Sequence[float],
     side: int,
+    tail: float,
 ) -> float:
     """The last θ on one side of `start` that the means do not contradict.
 
@@ -265,7 +327,7 @@ def _end(
 
     def beyond(theta: float) -> float:
         """How far the candidate lies beyond θ; negative where the means contradict θ."""
-        low, high = statistic.law(*contrast(theta)).central(TAIL)
+        low, high = statistic.law(*contrast(theta)).central(tail)
         quantile = low if side > 0 else high
         return side * (start - quantile / fall - theta)
 
@@ -315,8 +377,12 @@ def _combined(contrast: Contrast, means: Sequence[float], theta: float) -> float
 
 
 def _holds(
-    statistic: ReleasedStatistic, contrast: Contrast, means: Sequence[float], theta: float
+    statistic: ReleasedStatistic,
+    contrast: Contrast,
+    means: Sequence[float],
+    theta: float,
+    tail: float,
 ) -> bool:
     """Whether the means do not contradict θ."""
-    low, high = statistic.law(*contrast(theta)).central(TAIL)
+    low, high = statistic.law(*contrast(theta)).central(tail)
     return low <= _combined(contrast, means, theta) <= high

@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from math import floor
 
 from umpc.crypto.ring import RINGS
@@ -69,12 +68,12 @@ def circuit_of_all(
     something else will need that, and whether to split outputs (`CircuitBuilder.split`). So all
     four circuits are made, and the one with the fewest bits to send is taken.
     """
-    _, used = _lower(expressions, schema, units, noises, frozenset(), split=False)
-    choices = [
-        _lower(expressions, schema, units, noises, at_once, split)[0]
-        for at_once, split in product((frozenset[int](), used), (False, True))
-    ]
-    return min(choices, key=_cost)
+    first, used = _lower(expressions, schema, units, noises, frozenset(), split=False)
+    others = [(frozenset[int](), True)]
+    if used:
+        others += [(used, False), (used, True)]
+    choices = [_lower(expressions, schema, units, noises, *other)[0] for other in others]
+    return min([first, *choices], key=_cost)
 
 
 def _cost(circuit: Circuit) -> int:

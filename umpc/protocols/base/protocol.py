@@ -183,6 +183,14 @@ class StudyProtocol(ABC):
         """
         return ""
 
+    def with_less_noise(self, study: Study) -> Study | None:
+        """The study with less noise for more bytes, where that is not the usual; else None."""
+        return None
+
+    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
+        """How much less noise the study could have had, for the report; empty where none."""
+        return ""
+
     def describe_collusion(self, max_colluding: int) -> str:
         """The nodes that may collude without learning more, for the report."""
         return f"up to {max_colluding} may collude"
@@ -260,9 +268,9 @@ class StudyProtocol(ABC):
         """A trial of a study that nodes run alone; None where nodes evaluate edges together."""
         return None
 
-    def trial_over_edges(self, study: Study, edges: int) -> Study:
-        """The study without noise over so many edges, to measure the work for one edge."""
-        return study.replaced(edges=str(edges), max_colluding=0)
+    def trial_over_edges(self, study: Study) -> Study:
+        """The study without noise over all sets, to measure the work for one edge."""
+        return study.replaced(edges="all", max_colluding=0)
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         """The ways to run a statistic by this protocol, for the planner's table.

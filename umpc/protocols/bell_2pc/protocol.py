@@ -73,8 +73,11 @@ class BellTwoPc(UMpc):
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return BellCoordinator(study, verify)
 
-    def trial_over_edges(self, study: Study, edges: int) -> Study:
-        return study.replaced(edges=str(edges), delta="", max_colluding=0)
+    def trial_over_edges(self, study: Study) -> Study:
+        """The study's own rule, as the pairs of a record share its ε."""
+        relative = study.edges[-1:] in ("n", "p")
+        rule = study.edges if relative else "1p"
+        return study.replaced(edges=rule, delta="", max_colluding=0)
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         for noise in NOISES:

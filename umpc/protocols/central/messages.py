@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -123,8 +124,7 @@ class CuratorMessages(OneMessage):
 
         It is exact, except for which sets a subsampled mechanism will draw.
         """
-        choice = self.choice(records)
-        return choice.noise_std(records, choice.family(records, bits_of(bytes(SEED_BYTES))))
+        return _usual_std(self.choice(records), records)
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         return self.usual_std(len(next(iter(columns.values()))))
@@ -132,6 +132,12 @@ class CuratorMessages(OneMessage):
     def quantised(self, columns: Columns, first: int) -> float:
         """The mean of the kernel itself: no record becomes a bin."""
         return float("nan")
+
+
+@lru_cache(maxsize=64)
+def _usual_std(choice: Choice, records: int) -> float:
+    """It is asked for before a run, in it and after it, and a plan asks for many studies."""
+    return choice.noise_std(records, choice.family(records, bits_of(bytes(SEED_BYTES))))
 
 
 def bits_of(seed: bytes) -> RandomBits:

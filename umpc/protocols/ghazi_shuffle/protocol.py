@@ -13,7 +13,7 @@ from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import uniform_std
-from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, describe_sets
+from umpc.protocols.base.one_message_protocol import describe_sets
 from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Trial
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import SHUFFLERS, Trust
@@ -31,6 +31,9 @@ from umpc.study.document import Study
 from umpc.study.settings import Settings
 from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.clear import Columns
+
+TRIAL_RECORDS = 250
+"""The records of a trial run, where every node then has enough to be shuffled."""
 
 
 class GhaziShuffleProtocol(StudyProtocol):

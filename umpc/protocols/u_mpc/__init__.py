@@ -5,6 +5,7 @@
 | `protocol.py` | `UMpc`, the protocol object |
 | `settings.py` | the settings of a study, their usual values and rules |
 | `noise_binding.py` | the noise of each sum, and the attempt in a ring that holds both |
+| `drawn_committee.py` | the noise that a drawn committee would add, where it is not the usual one |
 | `edge_budget.py` | the usual number of edges |
 | `node.py` | a node's side: edges in cells, noise, zero shares |
 | `coordinator.py` | the coordinator's side: it adds up the noisy shares |

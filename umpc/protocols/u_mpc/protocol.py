@@ -20,6 +20,7 @@ from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import DEALER, NOBODY, Trust
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.drawn_committee import gain_of_committee, with_committee
 from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.noise_binding import delta_of_sums, noise_of_sums, shared_attempt
@@ -80,6 +81,12 @@ class UMpc(StudyProtocol):
 
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
+
+    def with_less_noise(self, study: Study) -> Study | None:
+        return with_committee(study)
+
+    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
+        return gain_of_committee(noise, nodes, max_colluding)
 
     def describe_coins(self, coins: str) -> str:
         return COINS_IN_WORDS[coins]
@@ -150,9 +157,9 @@ class UMpc(StudyProtocol):
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
 
-    def trial_over_edges(self, study: Study, edges: int) -> Study:
+    def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(
-            edges=str(edges), epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
+            edges="all", epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
         )
 
     def variants(self, error: float | None) -> Iterator[Variant]:

@@ -1,0 +1,119 @@
+"""Show a run's progress on standard error: its steps, what it will take, and the time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from umpc.planning.forecast import Forecast
+    from umpc.study.attempt import Attempt
+
+Clock = Callable[[], float]
+
+
+class ProgressShow:
+    """Progress on standard error: a live bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._console = Console(stderr=True)
+        self._clock = clock
+        self._bar: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._last = 0.0
+        self._end: float | None = None
+
+    def __enter__(self) -> ProgressShow:
+        if self._console.is_terminal:
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TimeElapsedColumn(),
+                _Left(self),
+            )
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def expect(self, attempt: Attempt) -> None:
+        """Say what a run will take, if that is more than a minute."""
+        from umpc.planning.forecast import forecast
+
+        if found := forecast(attempt):
+            self.announce(found)
+
+    def announce(self, forecast: Forecast) -> None:
+        """Say what a run will take. From now on the time left is shown."""
+        self._end = self._clock() + forecast.seconds
+        self._console.print(
+            f"this run takes about {in_words(forecast.seconds)}, {forecast.bytes:,} bytes and "
+            f"{forecast.memory / 2**20:,.0f} MiB a process, with 10 ms between sites and lines of "
+            f"100 Mbit/s; `umpc plan` says what other edges or protocols take",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    def left(self) -> str:
+        """The time left in words; empty where it is not known, or is over."""
+        rest = 0.0 if self._end is None else self._end - self._clock()
+        return f"about {in_words(rest)} left" if rest > 0 else ""
+
+    def tell(self, step: str, done: int, total: int) -> None:
+        """Show that so many of the nodes have done a step."""
+        if self._bar is None:
+            self._line(step, done, total)
+            return
+        if step not in self._tasks:
+            self._tasks[step] = self._bar.add_task(step, total=total)
+        self._bar.update(self._tasks[step], completed=done, total=total)
+
+    def _line(self, step: str, done: int, total: int) -> None:
+        """Print a step's start and end, and at most one line a second in between."""
+        now = self._clock()
+        if done in (0, total) or now - self._last > 1:
+            self._last = now
+            left = f", {self.left()}" if self.left() else ""
+            print(f"{step}: {done} of {total}{left}", file=sys.stderr, flush=True)
+
+
+class _Left(ProgressColumn):
+    """The time left of the whole run."""
+
+    def __init__(self, show: ProgressShow) -> None:
+        super().__init__()
+        self._show = show
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.finished else self._show.left())
+
+
+def in_words(seconds: float) -> str:
+    """A length of time in its usual unit."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86400:,.0f} days"
