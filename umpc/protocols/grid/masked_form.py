@@ -19,7 +19,7 @@ from typing import Protocol
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.masks import inner
-from umpc.protocols.grid.operators import Form, Grid, TripleForm
+from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
 
 VECTORS_FROM = 3
 """The least degree for which the dealer deals shares of a vector besides those of a number."""
@@ -87,7 +87,7 @@ class TripleSum:
         return inner(self.form.diagonal(), table)
 
 
-def masked_forms(grid: Grid) -> Iterator[MaskedForm]:
+def masked_forms(grid: Grid | DyadicGrid) -> Iterator[MaskedForm]:
     """The sums of a grid. Raises: LocalProtocolError for a sum over single records."""
     for form in grid.forms:
         if isinstance(form, TripleForm):

@@ -52,6 +52,11 @@ class Grid:
         return tuple(axis for axis in self.layout.axes if axis != ONE)
 
     @property
+    def text(self) -> str:
+        """The axes in words, for people."""
+        return " × ".join(f"{axis.size:,} ({axis.text})" for axis in self.axes)
+
+    @property
     def counts(self) -> bool:
         """Whether the table is a histogram, so that `cell_of` says everything about a record."""
         return self.layout.counts

@@ -55,7 +55,7 @@ def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel]) -> str:
     way = f"a resolution of {field.resolution * steps} or more"
     if any(uses_more_than_order(kernel.polynomial, field.name) for kernel in kernels):
         return f" ({way})"
-    return f" ({way}, or {kept - 1} cut points)"
+    return f" ({way}, or {kept} bins)"
 
 
 def _sizes(layout: Layout) -> str:
