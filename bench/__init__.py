@@ -26,6 +26,7 @@
 | `clocked.py` | `umpc` with clocks in it, for `profile.py` |
 | `harness.py` | real processes for a benchmark |
 | `jobs.py` | run jobs, and report those that fail |
+| `kendall.py` | a study of Kendall's tau, for benchmarks in one process |
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |
 | `figures/` | `make figures`: the papers' figures and tables, each with its claim |

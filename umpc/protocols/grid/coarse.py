@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from umpc.errors import KernelError, StudyError
 from umpc.planning.reference_table import ReferenceTable
-from umpc.protocols.base.protocol import Line
 from umpc.protocols.grid.operators import ties_of_uniform_columns
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dyadic import Signs, signs_of
@@ -97,7 +96,7 @@ def cut_points(study: Study) -> Mapping[str, Sequence[Fraction]]:
     }
 
 
-def described(study: Study) -> Iterator[Line]:
+def described(study: Study) -> Iterator[tuple[str, str]]:
     """Lines for people: the values that count as ties."""
     settings = study.settings_as(GridSettings)
     for bins in settings.bins:

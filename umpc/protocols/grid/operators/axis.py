@@ -61,7 +61,10 @@ class Axis:
         return evaluate_local(self.form, {0: columns}, count) - self.low
 
     def inside(self, columns: Columns, count: int) -> Integers:
-        """As `place_of`. Raises: LocalProtocolError where a field is outside its bounds."""
+        """(count,) int64 in [0, size): each record's place.
+
+        Raises: LocalProtocolError where a field is outside its bounds.
+        """
         place = self.place_of(columns, count)
         if count and (place.min() < 0 or place.max() >= self.size):
             raise LocalProtocolError(
