@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import field_axis
@@ -42,16 +44,17 @@ class DenseForm:
     def cost(self) -> int:
         return self.layout.cells**2
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         cells = self.layout.cells
-        target = np.empty(cells, dtype=np.uint64)
+        target = np.empty(cells, dtype=vector.dtype)
         columns = self._columns(0, cells)
         rows = max(1, BLOCK // cells)
         for start in range(0, cells, rows):
             stop = min(start + rows, cells)
             here = {name: column[:, None] for name, column in self._columns(start, stop).items()}
             shape = (stop - start, cells)
-            target[start:stop] = to_words(self._entries(here, columns, shape)) @ vector
+            entries = to_words(self._entries(here, columns, shape))
+            target[start:stop] = entries.astype(vector.dtype, copy=False) @ vector
         return target
 
     def diagonal(self) -> Words:

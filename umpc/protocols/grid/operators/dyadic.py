@@ -19,7 +19,9 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError, RangeError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Axis, field_axis
@@ -160,7 +162,7 @@ class DyadicForm:
     def cost(self) -> int:
         return 6 * self.cells
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         image = np.zeros_like(vector)
         for table in self.tables:
             source = vector[table.part].reshape(table.shape)
@@ -171,7 +173,9 @@ class DyadicForm:
         self._alone(vector, image, self.tables[0], 0, signs.second - signs.none)
         if signs.none:
             part = self.tables[0].part
-            image[part] += np.add.reduce(vector[part], dtype=np.uint64) * word(signs.none)
+            image[part] += np.add.reduce(vector[part], dtype=vector.dtype) * _factor(
+                signs.none, vector
+            )
         return image
 
     def diagonal(self) -> Words:
@@ -182,7 +186,7 @@ class DyadicForm:
     def linear(self) -> Words:
         raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
 
-    def _interaction(self, source: Words, target: Words) -> None:
+    def _interaction(self, source: NDArray[Word], target: NDArray[Word]) -> None:
         """Rows that differ in the last bit alone, by the order of the second column."""
         above, below = self._orders(source.shape[1])
         # a record in an odd row is above those in the even row before it
@@ -203,7 +207,12 @@ class DyadicForm:
         return above, below
 
     def _alone(
-        self, vector: Words, image: Words, table: _LevelTable, axis: int, factor: int
+        self,
+        vector: NDArray[Word],
+        image: NDArray[Word],
+        table: _LevelTable,
+        axis: int,
+        factor: int,
     ) -> None:
         """Pairs of which one column differs, in all its bits that the table has.
 
@@ -212,9 +221,9 @@ class DyadicForm:
         if not factor:
             return
         source = vector[table.part].reshape(table.shape)
-        sums = np.add.reduce(source, axis=axis, dtype=np.uint64, keepdims=True)
-        others = np.add.reduce(sums, dtype=np.uint64, axis=None) - sums
-        image[table.part].reshape(table.shape)[...] += others * word(factor)
+        sums = np.add.reduce(source, axis=axis, dtype=vector.dtype, keepdims=True)
+        others = np.add.reduce(sums, dtype=vector.dtype, axis=None) - sums
+        image[table.part].reshape(table.shape)[...] += others * _factor(factor, vector)
 
 
 def compile_dyadic(kernels: Sequence[Kernel], resolution: int) -> DyadicGrid:
@@ -246,6 +255,11 @@ def compile_dyadic(kernels: Sequence[Kernel], resolution: int) -> DyadicGrid:
         DyadicForm(tables, signs_of(kernel, *names), kernel.magnitude_units) for kernel in kernels
     )
     return DyadicGrid((first, second), resolution, tuple(forms))
+
+
+def _factor(number: int, vector: NDArray[Word]) -> NDArray[Word]:
+    """() an integer in the vector's ring."""
+    return word(number).astype(vector.dtype)
 
 
 def _bits(axis: Axis) -> int:
