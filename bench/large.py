@@ -1,4 +1,4 @@
-"""Tables of millions of made-up records as Parquet files, and Kendall's sum of them in the clear."""
+"""Tables of millions of made-up records as Parquet files, and their Kendall sum in the clear."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,16 +128,20 @@ def plan(
     attempt = attempt_over(entries.study("coordinator"), records)
     table = reference_table_of(attempt, like, delimiter, missing, _warn)
     values = _own(attempt, table, network) | _if_honest(entries, attempt, records, table)
+    label, beside = _beside(entries, records, table, network)
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error) if compare else []
     if style == "json":
         compared = _as_json(found, targets) if compare else {}
-        click.echo(json.dumps({**values, **compared}))
+        click.echo(json.dumps({**values, **({label: beside} if label else {}), **compared}))
         return
     over = like.name if like else "uniform records"
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
-    _show(f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}", values, over)
+    if entries.chosen:
+        click.echo(f"chosen: {entries.chosen}", err=True)
+    title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}"
+    _show(title, values, over, label, beside)
     if compare:
         _show_protocols(found, targets, over)
 
@@ -177,6 +182,31 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
         "seconds_online": seconds.online,
         "seconds_total": seconds.total,
     }
+
+
+def _beside(
+    entries: StudyFile, records: str, like: ReferenceTable, network: Network
+) -> tuple[str, Values | None]:
+    """The plan of the same statistic by the grid for a file of pairs, and by pairs for the grid.
+
+    Returns: a label, empty for other protocols; and the values, None where it is not possible.
+    """
+    from umpc.errors import UmpcError
+    from umpc.planning.prediction import attempt_over
+    from umpc.protocols.auto import other_way
+
+    other = other_way(entries.protocol, entries.settings)
+    if other is None:
+        return "", None
+    protocol, settings = other
+    label = f"by {protocol.name}"
+    try:
+        study = entries.turned_to(protocol, settings).study("coordinator")
+        attempt = attempt_over(study, records)
+        return label, _own(attempt, replace(like, study=study), network)
+    except UmpcError as reason:
+        click.echo(f"{label}: not possible: {reason.message}", err=True)
+        return label, None
 
 
 def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: ReferenceTable) -> Values:
@@ -231,16 +261,30 @@ def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dic
     }
 
 
-def _show(title: str, values: Mapping[str, float | None], over: str) -> None:
-    """Print the study's own plan. Args: over: the table that errors of data are computed over."""
+def _show(
+    title: str,
+    values: Mapping[str, float | None],
+    over: str,
+    label: str,
+    beside: Mapping[str, float | None] | None,
+) -> None:
+    """Print the study's own plan.
+
+    Args:
+        over: the table that errors of data are computed over.
+        label, beside: the same statistic by another way, if there is one.
+    """
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
+    if beside:
+        table.add_column(label, justify="right")
     for name, value in values.items():
-        label = name.replace("_", " ")
+        row = name.replace("_", " ")
         if name in OF_DATA:
-            label += f" (over {over})"
-        table.add_row(label, _shown(name, value))
+            row += f" (over {over})"
+        other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
+        table.add_row(row, _shown(name, value), *other)
     Console(width=100).print(table)
 
 

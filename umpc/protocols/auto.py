@@ -19,6 +19,7 @@ from typing import Any
 from umpc.errors import UmpcError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.grid.binding import grid_of, ring_of
+from umpc.protocols.grid.cost import work_seconds
 from umpc.protocols.grid.masked_form import VECTORS_FROM
 from umpc.protocols.grid.settings import BACKEND, EDGES
 from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
@@ -34,8 +35,6 @@ LINE = 12_500_000
 """Bytes a second of each process's line."""
 EDGE_SECONDS = 5e-6
 """Seconds to deal and evaluate an edge. `make bench` prints it for a machine."""
-OPERATION_SECONDS = 5e-9
-"""Seconds of one ring operation on a cell, at the dealer or at a node."""
 TWICE = 2
 """A table is worked on at the dealer, and then at all nodes at once."""
 
@@ -125,6 +124,24 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
+def other_way(
+    protocol: StudyProtocol, entries: Mapping[str, Any]
+) -> tuple[StudyProtocol, dict[str, Any]] | None:
+    """The grid for a file of pairs, and pairs for a file of the grid; None for other protocols.
+
+    Args: entries: the file's settings. Those that the other way lacks are left out.
+    """
+    pairs, grid = _ways()
+    if protocol not in (pairs, grid):
+        return None
+    other = grid if protocol is pairs else pairs
+    known = keys_of(other.settings)
+    rest = {key: value for key, value in entries.items() if key in known}
+    for key in ("backend", "edges", "preprocessing"):
+        rest.pop(key, None)
+    return (other, {**rest, "backend": BACKEND}) if other is grid else (other, rest)
+
+
 def _ways() -> tuple[StudyProtocol, StudyProtocol]:
     """The usual protocol, and the one that a file chooses by backend = "grid"."""
     return find_protocol(USUAL), chosen_protocol(USUAL, {"backend": BACKEND})
@@ -156,5 +173,5 @@ def grid_needs(study: Study, records: int) -> Needs:
     ring = ring_of(_sizes(study, records))
     tables = 2 * len(study.nodes) * grid.cells * ring.bytes
     dealt = grid.cells * ring.bytes * len(study.kernels) * (study.degree >= VECTORS_FROM)
-    work = TWICE * OPERATION_SECONDS * (grid.cells + sum(form.cost for form in grid.forms))
+    work = TWICE * work_seconds(grid)
     return Needs(tables + dealt, (tables + dealt) / LINE + work)

@@ -20,7 +20,7 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described
 from umpc.protocols.grid.coordinator import GridCoordinator
-from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.cost import cost_of, work_seconds
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
@@ -145,6 +145,10 @@ class GridProtocol(UMpc):
 
     def trial(self, study: Study, records: int) -> Trial:
         return Trial(study, min(records, TRIAL_RECORDS), 1.0)
+
+    def table_work(self, attempt: Attempt) -> tuple[float, float] | None:
+        work = work_seconds(require(attempt, GridAttempt).grid)
+        return work, work
 
     def exact_over_edges(self) -> ExactKind:
         return "all"
