@@ -129,19 +129,22 @@ def plan(
     table = reference_table_of(attempt, like, delimiter, missing, _warn)
     values = _own(attempt, table, network) | _if_honest(entries, attempt, records, table)
     label, beside = _beside(entries, records, table, network)
+    other = beside if isinstance(beside, dict) else None
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error) if compare else []
     if style == "json":
         compared = _as_json(found, targets) if compare else {}
-        click.echo(json.dumps({**values, **({label: beside} if label else {}), **compared}))
+        click.echo(json.dumps({**values, **({label: other} if label else {}), **compared}))
         return
     over = like.name if like else "uniform records"
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
-    if entries.chosen:
-        click.echo(f"chosen: {entries.chosen}", err=True)
     title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}"
-    _show(title, values, over, label, beside)
+    _show(title, values, over, label, other)
+    if entries.chosen:
+        click.echo(f"chosen: {entries.chosen}")
+    if isinstance(beside, str) and beside:
+        click.echo(f"{label}: not possible: {beside}")
     if compare:
         _show_protocols(found, targets, over)
 
@@ -186,10 +189,10 @@ def _own(attempt: Attempt, like: ReferenceTable, network: Network) -> Values:
 
 def _beside(
     entries: StudyFile, records: str, like: ReferenceTable, network: Network
-) -> tuple[str, Values | None]:
+) -> tuple[str, Values | str]:
     """The plan of the same statistic by the grid for a file of pairs, and by pairs for the grid.
 
-    Returns: a label, empty for other protocols; and the values, None where it is not possible.
+    Returns: a label, empty for other protocols; and the values, or why it is not possible.
     """
     from umpc.errors import UmpcError
     from umpc.planning.prediction import attempt_over
@@ -197,7 +200,7 @@ def _beside(
 
     other = other_way(entries.protocol, entries.settings)
     if other is None:
-        return "", None
+        return "", ""
     protocol, settings = other
     label = f"by {protocol.name}"
     try:
@@ -205,8 +208,7 @@ def _beside(
         attempt = attempt_over(study, records)
         return label, _own(attempt, replace(like, study=study), network)
     except UmpcError as reason:
-        click.echo(f"{label}: not possible: {reason.message}", err=True)
-        return label, None
+        return label, reason.message
 
 
 def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: ReferenceTable) -> Values:

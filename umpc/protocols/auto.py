@@ -44,7 +44,7 @@ StudyOf = Callable[[StudyProtocol, Mapping[str, Any]], Study]
 
 @dataclass(frozen=True)
 class Needs:
-    """What a way needs, about. seconds: on the line and the machine of this file."""
+    """About how much a way needs. seconds: on the line and the machine of this file."""
 
     bytes: float
     seconds: float
