@@ -9,6 +9,8 @@
 | `garbling.py` | garbled AND gates a second and core |
 | `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
 | `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
+| `grid.py` | all pairs by the grid, beside sampled pairs |
+| `large.py` | tables of millions of records, and their sum in the clear |
 | `million.py` | a million records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |

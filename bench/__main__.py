@@ -24,6 +24,7 @@ PARTS = (
     "scaling",
     "nodes",
     "complete",
+    "grid",
 )
 
 

@@ -24,9 +24,9 @@ def main() -> list[Figure]:
     table, source = bank_table()
     pairs = RECORDS * (RECORDS - 1) // 2
     with site(table, NODES) as here:
-        silent = here.study(edges="all", epsilon="1000000000")
+        silent = here.study(edges="all", backend="shared", epsilon="1000000000")
         exact = silent["estimate"]
-        reports = [here.study(edges="all") for _ in range(RUNS)]
+        reports = [here.study(edges="all", backend="shared") for _ in range(RUNS)]
         memory = max(here.memory().values())
     errors = [(report["estimate"] - exact) ** 2 for report in reports]
     mse, predicted = sum(errors) / RUNS, 32 / RECORDS**2

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench.harness import Site, made_up, site
 from bench.table import Figure, show
@@ -22,6 +23,10 @@ FLAT = (10_000, 10_000_000)
 """Between these sizes of E the cost of an edge should stay the same, within FLAT_BY."""
 FLAT_BY = 0.2
 NODES = (2, 4, 8, 16, 32)
+GRID = {"backend": "grid", "edges": "all"}
+AGES = 69
+"""The ages of a made-up table."""
+BINS_OF_CELLS = (16, 256, 4_096, 65_536)
 RECORDS = (1_000, 10_000, 100_000, 1_000_000)
 Point = dict[str, float]
 """One line of a picture's CSV file: KEYS and their values."""
@@ -68,6 +73,23 @@ def sweep_records() -> list[Point]:
     return found
 
 
+def sweep_records_by_grid() -> list[Point]:
+    """Over all pairs of the tables of `sweep_records`, in 256 bins of balance."""
+    found = []
+    for records in RECORDS:
+        with site(made_up(records), 4) as here:
+            found.append(_point(here, records, {**GRID, "bins": {"balance": 256}}))
+    return found
+
+
+def sweep_cells() -> list[Point]:
+    """Over the number of cells, which is that of bins of balance times 69 ages."""
+    with site(made_up(4521), 4) as here:
+        return [
+            _point(here, AGES * bins, {**GRID, "bins": {"balance": bins}}) for bins in BINS_OF_CELLS
+        ]
+
+
 def flatness(rows: Sequence[Point]) -> Figure:
     """The seconds that one more edge adds, between successive sizes.
 
@@ -87,7 +109,7 @@ def _added(smaller: Point, larger: Point) -> float:
     return seconds / (larger["size"] - smaller["size"])
 
 
-def _point(here: Site, size: int, changes: dict[str, str]) -> Point:
+def _point(here: Site, size: int, changes: dict[str, Any]) -> Point:
     """Medians of the studies of one size."""
     runs = RUNS if size <= 1_000_000 else 1
     reports = [here.study(**changes) for _ in range(runs)]
@@ -133,6 +155,9 @@ def pictures() -> None:
     picture("edges", "Kendall, 2 nodes, 4,521 records", "edges |E|", edges)
     picture("nodes", "Kendall, 100,000 edges, 4,096 records", "nodes", sweep_nodes())
     picture("records", "Kendall, 4 nodes, |E| = 2n", "records", sweep_records())
+    title = "Kendall by the grid, 4 nodes, 256 bins"
+    picture("grid-records", title, "records", sweep_records_by_grid())
+    picture("grid-cells", "Kendall by the grid, 4 nodes", "cells", sweep_cells())
     show("", ("work", "measured", "target"), [flatness(edges)[:3]])
 
 

@@ -31,11 +31,15 @@ COMMON = {
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",
         "`honest`",
     ),
+    "records": ('about how many records there are in all, for `backend = "auto"`', "10,000"),
     "seconds_per_step": ("the time limit of each step", "600"),
     "identity": ("the coordinator's folder with `ca.pem`, `cert.pem` and `key.pem`", ""),
     "nodes": ("`[[nodes]]`: each node's `name` and `address`", ""),
     "fields": ("`[[fields]]`: see the next table", ""),
-    "protocol": ("the protocol; the keys of each are in the last table", "`u-mpc`"),
+    "protocol": (
+        "the protocol; the keys of each are in the last table",
+        "`u-mpc`, or `grid` where `auto` takes it",
+    ),
 }
 """The keys of every study: meaning, and default; empty if a file must have the key."""
 

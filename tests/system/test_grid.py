@@ -297,3 +297,18 @@ def test_all_pairs_with_the_same_job_are_counted_exactly(bank):
     report = grid_demo(bank, "job", statistic="duplicate_pair_ratio")
     same = bank.exact["duplicate_pair_ratio"] * bank.pairs
     assert report["estimate"] * bank.pairs == pytest.approx(round(same), abs=1e-3)
+
+
+@pytest.mark.parametrize("coarse", [{"bins": "balance=1024"}, {"levels": "12"}])
+def test_a_demo_over_coarser_records_is_exact_for_them(bank, coarse):
+    report = grid_demo(bank, "age", "balance", **coarse)
+    assert report["estimate"] == report["quantised"] != report["exact"]
+    assert report["quantised"] == pytest.approx(report["exact"], abs=0.002)
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert "are ties" in report["note"].lower()
+
+
+def test_a_demo_takes_all_pairs_by_the_grid_where_that_is_cheaper(bank):
+    report = result(*bank.options("job"), "--statistic", "duplicate_pair_ratio", "--epsilon", "1e9")
+    assert (report["backend"], report["edges"]) == ("grid", bank.pairs)
+    assert report["estimate"] == report["exact"]

@@ -21,7 +21,7 @@ from umpc.cli.demo_options import (
 from umpc.cli.demo_run import run_demo
 from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
-from umpc.protocols.registry import PROTOCOLS, USUAL
+from umpc.protocols.registry import PROTOCOLS
 from umpc.study.grades import ADVERSARIES, HONEST
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
@@ -94,10 +94,9 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--protocol",
     type=click.Choice(list(PROTOCOLS)),
-    default=USUAL,
-    show_default=True,
     metavar="NAME",
-    help="One of the protocols below. It decides what is released.",
+    help="One of the protocols below. It decides what is released. The default is u-mpc, over "
+    "sampled sets, or over all sets by the grid where that is cheaper.",
 )
 @click.option(
     "--permutations",
@@ -150,7 +149,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --edges all --epsilon 0.5
     umpc demo --csv bank.csv --delimiter ';' --fields age,balance --edges 40000
     umpc demo --nodes 2 --backend garbled --preprocessing none
-    umpc demo --edges all --backend grid
+    umpc demo --backend grid --levels 12
     umpc demo --adversary lying_nodes
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'

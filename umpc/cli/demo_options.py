@@ -15,6 +15,7 @@ import click
 
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError
+from umpc.protocols.auto import AUTO
 from umpc.protocols.registry import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class DemoOptions:
     statistic: str
     parameters: tuple[str, ...]
     nodes: int
-    protocol: str
+    protocol: str | None
     epsilon: str
     max_colluding: int | None
     adversary: str
@@ -118,6 +119,8 @@ def _kind(key: str, settings: Sequence[Setting]) -> dict[str, Any]:
     if key == "bins":
         return {"multiple": True, "metavar": "FIELD=BINS"}
     choices = dict.fromkeys(choice for each in settings for choice in each.choices)
+    if key == "backend":
+        choices[AUTO] = None
     if choices:
         return {"type": click.Choice(list(choices)), "metavar": "NAME"}
     return {"type": int if settings[0].is_number else str}

@@ -15,6 +15,7 @@ import click
 from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
+from umpc.protocols.auto import AUTO, is_open, open_keys
 from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.settings import keys_of
 
@@ -65,8 +66,10 @@ def _write_study(
         _tell(str(each))
     fields = [each.field for each in described]
     settings = _checked_settings(options)
+    left_open = is_open(options.protocol, options.settings)
     entries = {
         "name": "demo",
+        "records": len(table.rows) if left_open else None,
         "protocol": options.protocol,
         "epsilon": options.epsilon,
         "identity": "coordinator",
@@ -78,15 +81,16 @@ def _write_study(
         "fields": [field_entry(field) for field in fields],
         "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
         **settings,
-        **_helpers(options.protocol, settings),
+        **_helpers(options.protocol or USUAL, settings),
     }
     return load_study_file(write_study_file(folder, entries))
 
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:
     """The settings as a study file has them. Raises: StudyError for one of another protocol."""
-    protocol = chosen_protocol(options.protocol, options.settings)
-    known = [each.key for each in settings_of(protocol)]
+    left_open = is_open(options.protocol, options.settings)
+    protocol = chosen_protocol(options.protocol or USUAL, options.settings)
+    known = list(open_keys()) if left_open else [each.key for each in settings_of(protocol)]
     for key in options.settings:
         if key not in known:
             shown = ", ".join(flag_of(each) for each in known if each not in PARTICIPANTS)
@@ -97,6 +101,8 @@ def _checked_settings(options: DemoOptions) -> dict[str, Any]:
     settings = dict(options.settings)
     if protocol.name == USUAL:
         settings.setdefault("edges", DEMO_EDGES)
+    if left_open:
+        settings["backend"] = AUTO
     if "bins" in settings:
         settings["bins"] = dict(map(_bins, settings["bins"]))
     return settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,16 +131,23 @@ def plan(
     machines: dict[tuple[str, str, str], Machine] = {}
     values = _own(attempt, table, network, machines) | _if_honest(entries, attempt, records, table)
     values |= _if_committee(attempt, records, table)
+    label, beside = _beside(entries, records, table, network, machines)
+    other = beside if isinstance(beside, dict) else None
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error, machines) if compare else []
     if style == "json":
         compared = _as_json(found, targets) if compare else {}
-        click.echo(json.dumps({**values, **compared}))
+        click.echo(json.dumps({**values, **({label: other} if label else {}), **compared}))
         return
     over = like.name if like else "uniform records"
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
-    _show(f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}", values, over)
+    title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}"
+    _show(title, values, over, label, other)
+    if entries.chosen:
+        click.echo(f"chosen: {entries.chosen}")
+    if isinstance(beside, str) and beside:
+        click.echo(f"{label}: not possible: {beside}")
     if compare:
         _show_protocols(found, targets, over)
 
@@ -185,6 +193,34 @@ def _own(
         "seconds_online": seconds.online,
         "seconds_total": seconds.total,
     }
+
+
+def _beside(
+    entries: StudyFile,
+    records: str,
+    like: ReferenceTable,
+    network: Network,
+    machines: dict[tuple[str, str, str], Machine],
+) -> tuple[str, Values | str]:
+    """The plan of the same statistic by the grid for a file of pairs, and by pairs for the grid.
+
+    Returns: a label, empty for other protocols; and the values, or why it is not possible.
+    """
+    from umpc.errors import UmpcError
+    from umpc.planning.prediction import attempt_over
+    from umpc.protocols.auto import other_way
+
+    other = other_way(entries.protocol, entries.settings)
+    if other is None:
+        return "", ""
+    protocol, settings = other
+    label = f"by {protocol.name}"
+    try:
+        study = entries.turned_to(protocol, settings).study("coordinator")
+        attempt = attempt_over(study, records)
+        return label, _own(attempt, replace(like, study=study), network, machines)
+    except UmpcError as reason:
+        return label, reason.message
 
 
 def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: ReferenceTable) -> Values:
@@ -262,16 +298,30 @@ def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dic
     }
 
 
-def _show(title: str, values: Mapping[str, float | None], over: str) -> None:
-    """Print the study's own plan. Args: over: the table that errors of data are computed over."""
+def _show(
+    title: str,
+    values: Mapping[str, float | None],
+    over: str,
+    label: str,
+    beside: Mapping[str, float | None] | None,
+) -> None:
+    """Print the study's own plan.
+
+    Args:
+        over: the table that errors of data are computed over.
+        label, beside: the same statistic by another way, if there is one.
+    """
     table = Table(title=title, title_justify="left")
     table.add_column("what")
     table.add_column("predicted", justify="right")
+    if beside:
+        table.add_column(label, justify="right")
     for name, value in values.items():
-        label = name.replace("_", " ")
+        row = name.replace("_", " ")
         if name in OF_DATA:
-            label += f" (over {over})"
-        table.add_row(label, _shown(name, value))
+            row += f" (over {over})"
+        other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
+        table.add_row(row, _shown(name, value), *other)
     Console(width=100).print(table)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from umpc.coordinator.studyfile import StudyFile
     from umpc.study.document import Study
     from umpc.transport.authority import Identity
 
@@ -107,6 +108,7 @@ def run(file: Path, style: str, page: Path | None) -> None:
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
+    _tell_choice(entries)
     with ProgressShow() as show:
         run = run_study(entries.study(identity.name), identity, show.tell, show.expect)
         report = asyncio.run(run)
@@ -146,6 +148,7 @@ def prepare(file: Path, style: str) -> None:
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)
     wanted = entries.study(identity.name)
+    _tell_choice(entries)
     with ProgressShow() as show:
         preparation = asyncio.run(prepare_study(wanted, identity, show.tell, show.expect))
     print_preparation(wanted, preparation, style)
@@ -196,10 +199,18 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     checked = entries.study(identity.name)
     for label, text in _description(checked):
         _echo(label, text)
+    if entries.chosen:
+        _echo("chosen", entries.chosen)
     if records is not None:
         print_prediction(checked, records)
     if contact:
         _contact(checked, identity)
+
+
+def _tell_choice(entries: StudyFile) -> None:
+    """Say on standard error which way was chosen, where the file left it open."""
+    if entries.chosen:
+        click.echo(f"chosen: {entries.chosen}", err=True)
 
 
 def _compare(file: Path, table: Path) -> None:

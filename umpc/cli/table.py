@@ -229,10 +229,12 @@ def exact_values(
         values["exact_over_edges"] = exact_value(study, tables, graph)
     elif kind == "none" and report.edges != report.sets:
         values["exact_over_edges"] = None
-    elif kind == "bins":
+    elif kind in ("bins", "all"):
         ordered, first = by_class(study, _together(tables))
         counted = [_classes(study, table) for table in tables]
-        values["quantised"] = protocol.quantised(study, ordered, first, counted)
+        quantised = protocol.quantised(study, ordered, first, counted)
+        if kind == "bins" or quantised is not None:
+            values["quantised"] = quantised
     return values
 
 

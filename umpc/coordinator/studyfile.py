@@ -19,6 +19,7 @@ import msgspec
 
 from umpc.coordinator.kernelfile import load_kernel
 from umpc.errors import StudyError
+from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
@@ -29,6 +30,8 @@ from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
 Number = int | str
+PLACEHOLDER = "coordinator"
+"""The coordinator's name where only its certificate has it."""
 BARE_KEY = re.compile("[A-Za-z0-9_-]+")
 
 
@@ -130,6 +133,13 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "is less noise wherever each node adds its own."
         ),
     ] = None
+    records: Annotated[
+        int | None,
+        _about(
+            'About how many records all sites have together. Only backend = "auto" asks; the '
+            "default is 10000."
+        ),
+    ] = None
     seconds_per_step: Annotated[
         int, _about("Seconds until a step that has not ended stops the study. The default is 600.")
     ] = 600
@@ -157,6 +167,7 @@ class StudyFile:
     """The content of study.toml, without the coordinator's name, which is in its certificate.
 
     settings: the entries of the study's protocol, as the file has them.
+    chosen: the reason why it is this protocol, where the file left it open; else empty.
     """
 
     path: Path
@@ -164,6 +175,7 @@ class StudyFile:
     entries: _StudyFile
     protocol: StudyProtocol
     settings: Mapping[str, Any]
+    chosen: str = ""
 
     def study(self, coordinator: str) -> Study:
         """The study document, checked. Raises: StudyError and its kinds."""
@@ -245,13 +257,15 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
 def load_study_file(path: Path) -> StudyFile:
     """Read study.toml. Raises: StudyError naming file and key."""
     values = _read_values(path)
+    name = values.pop("protocol", None)
+    left_open = is_open(name, values)
     try:
-        protocol = chosen_protocol(values.pop("protocol", USUAL), values)
+        protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
     common = {field.name for field in msgspec.structs.fields(_StudyFile)}
     settings = {key: value for key, value in values.items() if key not in common}
-    _check_keys(path, settings, protocol)
+    _check_keys(path, settings, protocol, open_keys() if left_open else keys_of(protocol.settings))
     try:
         entries = msgspec.convert(
             {key: value for key, value in values.items() if key in common},
@@ -263,8 +277,23 @@ def load_study_file(path: Path) -> StudyFile:
     _check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
     file = StudyFile(path, identity, entries, protocol, settings)
+    if left_open:
+        file = _decided(file)
     _ = file.read_settings()
     return file
+
+
+def _decided(file: StudyFile) -> StudyFile:
+    """The file with a definite protocol. Raises: StudyError for a number of records below 1."""
+    records = file.entries.records
+    if records is not None and records < 1:
+        raise StudyError(f"{file.path}: `records` is a whole number from 1 on, got {records}")
+
+    def study_of(protocol: StudyProtocol, settings: Mapping[str, Any]) -> Study:
+        return file.turned_to(protocol, settings).study(PLACEHOLDER)
+
+    choice = choose(file.settings, study_of, records)
+    return replace(file.turned_to(choice.protocol, choice.settings), chosen=choice.reason)
 
 
 def _read_values(path: Path) -> dict[str, Any]:
@@ -280,9 +309,13 @@ def _read_values(path: Path) -> dict[str, Any]:
     return values
 
 
-def _check_keys(path: Path, settings: Mapping[str, Any], protocol: StudyProtocol) -> None:
-    """Raises: StudyError naming a key that neither every study nor this protocol has."""
-    known = keys_of(protocol.settings)
+def _check_keys(
+    path: Path, settings: Mapping[str, Any], protocol: StudyProtocol, known: Mapping[str, Any]
+) -> None:
+    """Raises: StudyError naming a key that neither every study nor this protocol has.
+
+    Args: known: the settings that the file may write.
+    """
     for key in settings:
         if key not in known:
             raise StudyError(

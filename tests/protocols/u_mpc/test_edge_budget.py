@@ -30,7 +30,7 @@ def test_the_usual_number_costs_the_budget(kernel, degree):
 
 def test_a_file_without_edges_asks_for_them_and_all_parties_derive_one_number(tmp_path):
     (dealer,) = participants("dealer")
-    path = planned_file(tmp_path, ("north", "south"), dealer=dealer)
+    path = planned_file(tmp_path, ("north", "south"), dealer=dealer, backend="shared")
     study = load_study_file(path).study("coordinator")
     assert study.edges == usual_edges(study) and study.edges.startswith("up to ")
     few, many = Sizes(study, 600), Sizes(study, 60_001)

@@ -268,6 +268,13 @@ class StudyProtocol(ABC):
         """A trial of a study that nodes run alone; None where nodes evaluate edges together."""
         return None
 
+    def table_work(self, attempt: Attempt) -> tuple[float, float] | None:
+        """Seconds of work on tables that pass through the coordinator; None where there are none.
+
+        Returns: before the data at the dealer, and on the data at a node, about.
+        """
+        return None
+
     def trial_over_edges(self, study: Study) -> Study:
         """The study without noise over all sets, to measure the work for one edge."""
         return study.replaced(edges="all", max_colluding=0)

@@ -4,6 +4,7 @@
 |---|---|
 | `protocol.py` | the protocol object; a study chooses it by `backend = "grid"` |
 | `settings.py` | the settings of a study, and their rules |
+| `coarse.py` | bins and levels: rules, words for people, the share of ties |
 | `binding.py` | a study's grid, ring, noise and attempt |
 | `attempt.py` | the facts of one attempt: no edges, one vector of cells |
 | `masked_form.py` | a sum from the total, and what the dealer deals for it |

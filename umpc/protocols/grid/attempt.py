@@ -18,7 +18,7 @@ from umpc.mpc.chunks import Chunk, ChunkPlan
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.grid.masked_form import VECTORS_FROM, factor_of
 from umpc.protocols.grid.masks import MaskLayout
-from umpc.protocols.grid.operators import Grid
+from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.study.document import Study
 from umpc.study.sizes import Member
 from umpc.ustat.hypergraph import Hypergraph
@@ -60,7 +60,7 @@ class GridAttempt(SharedAttempt):
         members: Sequence[Member],
         openings: Sequence[bytes],
         ring: Ring,
-        grid: Grid,
+        grid: Grid | DyadicGrid,
         coins: Sequence[CoinToss] = (),
     ):
         super().__init__(study, members, openings, ring, coins)

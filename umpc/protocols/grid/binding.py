@@ -16,22 +16,59 @@ from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.masked_form import factor_of
-from umpc.protocols.grid.operators import Grid, compile_grid
-from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD
+from umpc.protocols.grid.coarse import cut_points
+from umpc.protocols.grid.masked_form import factor_of, masked_forms
+from umpc.protocols.grid.operators import DyadicGrid, Grid, compile_dyadic, compile_grid
+from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD, USUAL_LEVELS, GridSettings
 from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.clear import Columns
+from umpc.ustat.estimators import estimate
 
 
 @lru_cache(maxsize=16)
-def grid_of(study: Study) -> Grid:
+def grid_of(study: Study) -> Grid | DyadicGrid:
     """The study's operators. Raises: KernelError where a kernel does not factor, RangeError."""
     label = study.label if study.two_sample else ""
+    kernels = study.parsed_kernels
+    levels = study.settings_as(GridSettings).levels
     try:
-        return compile_grid(study.parsed_kernels, study.schema, label=label)
+        if levels:
+            return compile_dyadic(kernels, levels)
+        return compile_grid(kernels, study.schema, label=label, cuts=cut_points(study))
     except (KernelError, RangeError) as error:
-        raise type(error)(f"{error.message} ({PAIRS})") from error
+        raise type(error)(f"{error.message} ({PAIRS}{_or_levels(study)})") from error
+
+
+def _or_levels(study: Study) -> str:
+    """The advice to take levels, where the kernels have them."""
+    if study.settings_as(GridSettings).levels or study.degree != 2 or study.two_sample:
+        return ""
+    try:
+        compile_dyadic(study.parsed_kernels, USUAL_LEVELS)
+    except (KernelError, RangeError):
+        return ""
+    return f", or levels = {USUAL_LEVELS}"
+
+
+def statistic_of_grid(study: Study, columns: Columns, first: int) -> float | None:
+    """The statistic of all sets of these records in the clear, by the study's operators.
+
+    Args: columns: field → (records,) int64. first: the number of records of the first class.
+    """
+    grid = grid_of(study)
+    table = grid.tabulate(columns)
+    factor = factor_of(study.degree)
+    records = len(next(iter(columns.values())))
+    sizes = Sizes(study, records, first)
+    ring = RINGS[-1]
+    means = []
+    for form, kernel in zip(masked_forms(grid), study.parsed_kernels, strict=True):
+        multiplied = ring.decode(ring.encode(form.of_total(table)[0] + form.own(table)))
+        means.append(float(multiplied // factor * kernel.unit / sizes.sets))
+    zeros = [0.0] * len(means)
+    return estimate(study.estimator, means, zeros, zeros, sizes.sets).value
 
 
 def ring_of(sizes: Sizes) -> Ring:

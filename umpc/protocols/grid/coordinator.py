@@ -18,6 +18,7 @@ from umpc.mpc.chunks import require
 from umpc.protocols.base.aggregation import CoordinatorAggregation
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, ring_of
+from umpc.protocols.grid.coarse import limits_of
 from umpc.protocols.grid.cost import cost_of
 from umpc.protocols.grid.masked_form import factor_of
 from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
@@ -26,6 +27,7 @@ from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study.cost import Cost
 from umpc.study.frames import Frame
+from umpc.study.interval import Limits
 from umpc.study.possible import check_sums, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
@@ -103,6 +105,9 @@ class GridCoordinator(UMpcCoordinator):
 
     def _cost(self, attempt: SharedAttempt) -> Cost:
         return cost_of(require(attempt, GridAttempt))
+
+    def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
+        return limits_of(self.study, sums)
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
         """Half of what the shares add up to, or a sixth; it is whole unless somebody deviated.

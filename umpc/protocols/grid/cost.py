@@ -6,8 +6,17 @@ from dataclasses import replace
 
 from umpc.mpc.cost import predict
 from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.protocols.grid.total import HISTOGRAM, TOTAL
 from umpc.study.cost import Cost, sent_by_round
+
+OPERATION_SECONDS = 5e-9
+"""Seconds of one ring operation on a cell, with what moves the cell. `make bench` prints runs."""
+
+
+def work_seconds(grid: Grid | DyadicGrid) -> float:
+    """Seconds in which one process makes the masks of a table and applies its operators, about."""
+    return OPERATION_SECONDS * (grid.cells + sum(form.cost for form in grid.forms))
 
 
 def cost_of(attempt: GridAttempt) -> Cost:

@@ -4,7 +4,7 @@ Shares of a number are uniform words for all nodes but the last one, which gets 
 Shares of a vector are streams of the nodes' seeds, for all nodes but the last one. So the shares of
 any N − 1 nodes are uniform and independent of all masks.
 
-Memory: one vector in the ring, one of 64-bit words, and those of an operator.
+Memory: one vector in the ring (of 64-bit words over triples), and those of an operator.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.ring import Elements
 from umpc.errors import LocalProtocolError
 from umpc.mpc.chunks import Chunk
-from umpc.protocols.arrays import Words
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.masked_form import masked_forms
-from umpc.protocols.grid.masks import mask_stream, vector_stream, widened
+from umpc.protocols.grid.masked_form import masked_forms, working_kind
+from umpc.protocols.grid.masks import mask_stream, vector_stream
 from umpc.study.frames import Frame
 
 
@@ -34,7 +33,7 @@ class GridDealing:
         self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]
         self._dealt = 0
         self._forms = masked_forms(attempt.grid)
-        self._masks: Words | None = None
+        self._masks: Elements | None = None
         self._vector: Elements | None = None
         self._numbers: list[int] = []
 
@@ -60,7 +59,7 @@ class GridDealing:
         else:
             yield from self._deal_numbers(chunk, self._masks)
 
-    def _deal_vector(self, chunk: Chunk, masks: Words) -> Iterator[tuple[int, Frame]]:
+    def _deal_vector(self, chunk: Chunk, masks: Elements) -> Iterator[tuple[int, Frame]]:
         """The last node's share of a part of a vector; the others have a seed for theirs."""
         if chunk.start == 0:
             self._vector = self._missing_vector(chunk.sum, masks)
@@ -70,7 +69,7 @@ class GridDealing:
         if self._vector is not None:
             yield last, self._frame(chunk, self._vector[chunk.start : chunk.stop])
 
-    def _missing_vector(self, number: int, masks: Words) -> Elements:
+    def _missing_vector(self, number: int, masks: Elements) -> Elements:
         """A sum's vector less the shares of all nodes but the last; its number is kept."""
         layout = self.attempt.layout
         vector, value = next(self._forms).dealt(masks)
@@ -84,7 +83,7 @@ class GridDealing:
                 missing[start:stop] -= stream.words(stop - start, layout.ring.dtype)
         return missing
 
-    def _deal_numbers(self, chunk: Chunk, masks: Words) -> Iterator[tuple[int, Frame]]:
+    def _deal_numbers(self, chunk: Chunk, masks: Elements) -> Iterator[tuple[int, Frame]]:
         """Every node's share of a number for each sum."""
         numbers = [*self._numbers, *(form.dealt(masks)[1] for form in self._forms)]
         self._masks = None
@@ -103,12 +102,12 @@ class GridDealing:
         payload = share.astype(ring.dtype.newbyteorder("<"), copy=False).tobytes()
         return Frame("material", chunk.place, chunk.number, chunk.count, ring.bits, payload)
 
-    def _sum_of_masks(self) -> Words:
-        """a = Σ a_u: (cells,) uint64."""
+    def _sum_of_masks(self) -> Elements:
+        """a = Σ a_u: (cells,) in the type on which operators work."""
         layout = self.attempt.layout
         total = np.zeros(layout.cells, dtype=layout.ring.dtype)
         for seed in self._seeds:
             stream = mask_stream(seed, self.attempt.id)
             for start, stop in layout.ranges:
                 total[start:stop] += stream.words(stop - start, layout.ring.dtype)
-        return widened(total)
+        return total.astype(working_kind(layout.ring, self.attempt.study.degree), copy=False)

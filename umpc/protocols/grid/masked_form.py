@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import factorial
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+
+from umpc.crypto.ring import Elements, Ring
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
-from umpc.protocols.grid.masks import inner
-from umpc.protocols.grid.operators import Form, Grid, TripleForm
+from umpc.protocols.grid.masks import inner, widened
+from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
 
 VECTORS_FROM = 3
 """The least degree for which the dealer deals shares of a vector besides those of a number."""
@@ -30,20 +33,25 @@ def factor_of(degree: int) -> int:
     return factorial(degree)
 
 
+def working_kind(ring: Ring, degree: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """The type of vectors on which operators work: the ring's own, or 64 bits over triples."""
+    return np.dtype(np.uint64) if degree >= VECTORS_FROM else ring.dtype
+
+
 class MaskedForm(Protocol):
     """One of a study's sums."""
 
-    def of_total(self, total: Words) -> tuple[int, Words]:
+    def of_total(self, total: Elements) -> tuple[int, Elements]:
         """The part of the sum that everybody knows, and the vector by which masks are multiplied.
 
-        Args: total: (cells,) uint64. Returns: modulo 2^64; (cells,) uint64.
+        Args: total: (cells,) of `working_kind`. Returns: congruent to the part; (cells,).
         """
         ...
 
-    def dealt(self, mask: Words) -> tuple[Words | None, int]:
+    def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
         """The vector, if there is one, and the number of which the dealer deals shares.
 
-        Args: mask: (cells,) uint64, the sum of all masks.
+        Args: mask: (cells,) of `working_kind`, the sum of all masks.
         """
         ...
 
@@ -58,13 +66,13 @@ class PairSum:
 
     form: Form
 
-    def of_total(self, total: Words) -> tuple[int, Words]:
+    def of_total(self, total: Elements) -> tuple[int, Elements]:
         image = self.form.apply(total)
         public = inner(total, image)
         image += image
         return public, image
 
-    def dealt(self, mask: Words) -> tuple[Words | None, int]:
+    def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
         return None, inner(mask, self.form.apply(mask))
 
     def own(self, table: Words) -> int:
@@ -77,17 +85,17 @@ class TripleSum:
 
     form: TripleForm
 
-    def of_total(self, total: Words) -> tuple[int, Words]:
-        return self.form.value(total), self.form.gradient(total)
+    def of_total(self, total: Elements) -> tuple[int, Elements]:
+        return self.form.value(widened(total)), self.form.gradient(widened(total))
 
-    def dealt(self, mask: Words) -> tuple[Words | None, int]:
-        return self.form.dealt(mask)
+    def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
+        return self.form.dealt(widened(mask))
 
     def own(self, table: Words) -> int:
         return inner(self.form.diagonal(), table)
 
 
-def masked_forms(grid: Grid) -> Iterator[MaskedForm]:
+def masked_forms(grid: Grid | DyadicGrid) -> Iterator[MaskedForm]:
     """The sums of a grid. Raises: LocalProtocolError for a sum over single records."""
     for form in grid.forms:
         if isinstance(form, TripleForm):

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.ring import Elements, Ring
+from umpc.crypto.ring import Elements, Ring, Word
 from umpc.errors import EncodingError
 from umpc.protocols.arrays import Words
 from umpc.study.frames import MAX_PAYLOAD, Frame, frame_bytes
@@ -40,10 +41,10 @@ def widened(elements: Elements) -> Words:
     return elements.astype(np.uint64, copy=False)
 
 
-def inner(left: Words, right: Words) -> int:
-    """⟨left, right⟩ modulo 2^64, in pieces that stay in a processor's cache.
+def inner(left: NDArray[Word], right: NDArray[Word]) -> int:
+    """⟨left, right⟩ modulo 2^w, in pieces that stay in a processor's cache.
 
-    Args: both (n,) uint64.
+    Args: both (n,) of one ring, uint32 or uint64. Returns: congruent to it, and below 2^64.
     """
     total = 0
     for start in range(0, len(left), PIECE):

@@ -7,7 +7,8 @@ r, where c_u is its share of aᵀAa (`masked_form.py`). The study's first node a
 *Reveals*: the masked table is uniform to everybody who lacks its seed. Shares leave the node under
 noise and zero shares only (`node.py`).
 
-Memory: the total and A·Ĥ, each one 64-bit word for each cell, and those of an operator. The last
+Memory: the own table, one 64-bit word for each cell. Later the total and A·Ĥ, each one ring
+element for each cell (64 bits over triples), and those of an operator. The last
 node also keeps its shares of vectors, where these are dealt.
 """
 
@@ -24,8 +25,8 @@ from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.masked_form import MaskedForm, masked_forms
-from umpc.protocols.grid.masks import inner, mask_stream, vector_stream, widened
+from umpc.protocols.grid.masked_form import MaskedForm, masked_forms, working_kind
+from umpc.protocols.grid.masks import inner, mask_stream, vector_stream
 from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
 from umpc.study.frames import Frame
 
@@ -54,7 +55,7 @@ class NodeTable:
         self._table: Words | None = None
         self._own_parts: list[int] = []
         self._is_masked = False
-        self._total: Words | None = None
+        self._total: Elements | None = None
         self._came = 0
         self._hash = hashlib.sha256()
         self._shares: list[int] | None = None
@@ -111,7 +112,8 @@ class NodeTable:
                 f"{coordinator}: {error.message}", culprit=coordinator, step=STEP
             ) from error
         if self._total is None:
-            self._total = np.empty(layout.cells, dtype=np.uint64)
+            kind = working_kind(layout.ring, self.attempt.study.degree)
+            self._total = np.empty(layout.cells, dtype=kind)
         self._total[start : start + len(values)] = values
         self._hash.update(frame.payload)
         self._came += 1
@@ -145,7 +147,7 @@ class NodeTable:
         self._vectors.clear()
         self._seed = b""
 
-    def _share(self, total: Words, place: int, form: MaskedForm) -> int:
+    def _share(self, total: Elements, place: int, form: MaskedForm) -> int:
         """The part of a node's share that depends on the total."""
         public, image = form.of_total(total)
         share = -self._with_stream(mask_stream(self._seed, self.attempt.id), image)
@@ -153,19 +155,19 @@ class NodeTable:
             share += self._with_vector(place, total)
         return share + public * (self.node == 0)
 
-    def _with_vector(self, place: int, total: Words) -> int:
-        """⟨g_u, Ĥ⟩ modulo 2^64: the node's share of a sum's vector is dealt, or a stream."""
+    def _with_vector(self, place: int, total: Elements) -> int:
+        """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""
         if place in self._vectors:
-            return inner(widened(self._vectors[place]), total)
+            return inner(self._vectors[place].astype(total.dtype), total)
         return self._with_stream(vector_stream(self._seed, self.attempt.id, place), total)
 
-    def _with_stream(self, stream: Stream, image: Words) -> int:
-        """⟨stream, image⟩ modulo 2^64, with the stream's elements made piece by piece."""
+    def _with_stream(self, stream: Stream, image: Elements) -> int:
+        """⟨stream, image⟩ modulo 2^w, with the stream's elements made piece by piece."""
         layout = self.attempt.layout
         found = 0
         for start, stop in layout.ranges:
-            mask = widened(stream.words(stop - start, layout.ring.dtype))
-            found += inner(mask, image[start:stop])
+            mask: Elements = stream.words(stop - start, layout.ring.dtype)
+            found += inner(mask.astype(image.dtype, copy=False), image[start:stop])
         return found
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -16,12 +17,15 @@ from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.binding import grid_attempt, grid_of
+from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
+from umpc.protocols.grid.coarse import binned_table, check_coarse, described
 from umpc.protocols.grid.coordinator import GridCoordinator
-from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.cost import cost_of, work_seconds
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
+from umpc.protocols.local.protocol import bias_of_bins
+from umpc.protocols.local.settings import read_bins
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
@@ -29,7 +33,8 @@ from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.grades import HONEST
 from umpc.study.settings import Settings
-from umpc.study.sizes import Member
+from umpc.study.sizes import ClassCounts, Member
+from umpc.ustat.clear import Columns
 
 TRIAL_RECORDS = 1000
 """The records of a trial run: its time depends on the number of cells."""
@@ -52,7 +57,7 @@ class GridProtocol(UMpc):
         return len(study.nodes) > 1 and study.coins != "none"
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings({"edges": EDGES, **entries}, nodes, epsilon)
+        return super().read_settings({"edges": EDGES, **read_bins(entries)}, nodes, epsilon)
 
     def complete(self, study: Study) -> Study:
         """A grid is over all sets, so nothing is left open."""
@@ -60,13 +65,17 @@ class GridProtocol(UMpc):
 
     def check(self, study: Study) -> None:
         check_settings(study)
+        check_coarse(study)
         grid_of(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield from super().describe(study)
         grid = grid_of(study)
-        axes = " × ".join(f"{axis.size:,} ({axis.text})" for axis in grid.axes)
-        yield "grid", f"{grid.cells:,} cells: {axes}"
+        yield "grid", f"{grid.cells:,} cells: {grid.text}"
+        yield from described(study)
+
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return "the same value: the grid is over all sets"
 
     def describe_evaluation(self, backend: str) -> str:
         return "all sets at once, from one masked histogram of all records"
@@ -116,10 +125,30 @@ class GridProtocol(UMpc):
         )
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
-        return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
+        error = error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
+        settings = attempt.study.settings_as(GridSettings)
+        if settings.bins:
+            return replace(error, bins=bias_of_bins(binned_table(table).statistic, table))
+        if settings.levels:
+            small = table.small
+            coarse = statistic_of_grid(attempt.study, small.columns, small.first)
+            return replace(error, bins=bias_of_bins(coarse, table))
+        return error
+
+    def quantised(
+        self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
+    ) -> float | None:
+        settings = study.settings_as(GridSettings)
+        if not (settings.bins or settings.levels):
+            return None
+        return statistic_of_grid(study, columns, first)
 
     def trial(self, study: Study, records: int) -> Trial:
         return Trial(study, min(records, TRIAL_RECORDS), 1.0)
+
+    def table_work(self, attempt: Attempt) -> tuple[float, float] | None:
+        work = work_seconds(require(attempt, GridAttempt).grid)
+        return work, work
 
     def exact_over_edges(self) -> ExactKind:
         return "all"

@@ -10,7 +10,7 @@ from umpc.errors import StudyError
 from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, NOISES_WITH_DELTA
 from umpc.study.document import Study
 from umpc.study.grades import HONEST
-from umpc.study.parts import Participant
+from umpc.study.parts import FieldBins, Participant
 from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import Settings, describe
 
@@ -20,6 +20,7 @@ PREPROCESSINGS = ("dealer",)
 EDGES = "all"
 DEGREES = (2, 3)
 """The records of a set. A kernel of three records must compare one of them with both others."""
+USUAL_LEVELS = 17
 PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
 PAIRS_INSTEAD = f"take {PAIRS}"
 
@@ -62,6 +63,20 @@ class GridSettings(
         "dealer"
     )
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
+    bins: Annotated[
+        tuple[FieldBins, ...],
+        describe(
+            "Fields that are coarser than their values: a number of bins of equal width, or cut "
+            "points known beforehand. Values in one bin are ties. The default is none."
+        ),
+    ] = ()
+    levels: Annotated[
+        int,
+        describe(
+            "For two wide columns, such as 17: pairs that agree on more leading bits of both "
+            "columns together are ties. The default is none."
+        ),
+    ] = 0
 
     @property
     def coins(self) -> str:

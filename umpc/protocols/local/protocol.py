@@ -124,8 +124,8 @@ class BellAucProtocol(LocalProtocol):
         return ClassMessages(BellAuc(study.exact_epsilon, study.schema[auc_field(study)], levels))
 
 
-def bias_of_bins(quantised: float, table: ReferenceTable) -> float:
+def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:
     """How far the statistic of cells is from that of the table's records. Raises: StudyError."""
-    if table.statistic is None:
+    if table.statistic is None or quantised is None:
         raise StudyError("the statistic cannot be told from this table")
     return quantised - table.statistic

@@ -24,6 +24,7 @@ from umpc.protocols.u_mpc.noise_binding import (
 from umpc.protocols.u_mpc.sums import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Cost
+from umpc.study.interval import Limits
 from umpc.study.possible import check_sums
 from umpc.study.report import Measured, Report, SumReport, report_of
 from umpc.study.sizes import Member, Sizes
@@ -68,9 +69,14 @@ class UMpcCoordinator(CoordinatorSide):
         """Add up the shares and say what the numbers mean."""
         if isinstance(run, SharedAttempt):
             sums = self._sums(shares, run.sizes)
-            delta = self._delta(run.sizes)
-            return report_of(self.study, sums, run, delta, measured, self._cost(run))
-        return report_of(self.study, self._sums(shares, run), run, self._delta(run), measured)
+            delta, cost = self._delta(run.sizes), self._cost(run)
+            return report_of(self.study, sums, run, delta, measured, cost, self._limits(sums))
+        sums, delta = self._sums(shares, run), self._delta(run)
+        return report_of(self.study, sums, run, delta, measured, limits=self._limits(sums))
+
+    def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
+        """The value that intervals are for, where it is not the value on all sets."""
+        return None
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
         totals = noisy_sums(shares, len(self.study.kernels))

@@ -97,7 +97,8 @@ class UMpcSettings(
         describe(
             "How edges of several owners are evaluated: shared under masks, or garbled between "
             "two owners. Take garbled together with preprocessing none. With grid in its place the "
-            "study is one of protocol grid.",
+            "study is one of protocol grid. With auto, or without protocol, backend and edges, it "
+            "is the cheaper of both.",
             *BACKENDS,
         ),
     ] = "shared"

@@ -138,7 +138,7 @@ def test_other_kernels_are_refused(kernel, words):
 
 
 def test_too_high_a_resolution_is_refused():
-    with pytest.raises(RangeError, match="lower the resolution"):
+    with pytest.raises(RangeError, match="take at most 19 levels"):
         compile_dyadic(kernels_of("kendall_tau", WIDE), 25)
     with pytest.raises(RangeError, match="from 0 on"):
         compile_dyadic(kernels_of("kendall_tau", WIDE), -1)

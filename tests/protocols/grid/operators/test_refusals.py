@@ -78,7 +78,7 @@ def test_too_large_a_table_is_refused_with_the_number_of_values_to_keep():
         compile_grid([kernel], SCHEMA)
     kept = (1 << 26) // 100
     assert f"coarsen wide to at most {kept} values" in caught.value.message
-    assert f"{kept - 1} cut points" in caught.value.message
+    assert f"or {kept} bins)" in caught.value.message
     resolution = caught.value.message.split("a resolution of ")[1].split(" ")[0]
     # the remedy fits
     upper = 99999999 // int(resolution) * int(resolution)
@@ -86,6 +86,11 @@ def test_too_large_a_table_is_refused_with_the_number_of_values_to_keep():
     grid = compile_grid([Kernel(kernel.expression, schema)], schema)
     assert grid.cells <= 1 << 26
     assert compile_grid([kernel], SCHEMA, cuts={"wide": [Fraction(5)]}).cells == 200
+    finest = {"wide": list(map(Fraction, range(1, kept)))}
+    assert compile_grid([kernel], SCHEMA, cuts=finest).cells == 100 * kept
+    finest["wide"].append(Fraction(kept))
+    with pytest.raises(RangeError, match=rf"wide to at most {kept} values \({kept} bins\)"):
+        compile_grid([kernel], SCHEMA, cuts=finest)
 
 
 def test_cut_points_are_no_advice_where_more_than_the_order_counts():

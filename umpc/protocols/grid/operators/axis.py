@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Integers
 from umpc.protocols.grid.operators.splitting import fields_of
 from umpc.ustat.clear import Columns
@@ -58,6 +59,19 @@ class Axis:
     def place_of(self, columns: Columns, count: int) -> Integers:
         """(count,) int64 in [0, size): each record's place, for fields within their bounds."""
         return evaluate_local(self.form, {0: columns}, count) - self.low
+
+    def inside(self, columns: Columns, count: int) -> Integers:
+        """(count,) int64 in [0, size): each record's place.
+
+        Raises: LocalProtocolError where a field is outside its bounds.
+        """
+        place = self.place_of(columns, count)
+        if count and (place.min() < 0 or place.max() >= self.size):
+            raise LocalProtocolError(
+                f"a record's value of {self.text} is outside the bounds; values are clipped "
+                f"before they are tabulated"
+            )
+        return place
 
 
 ONE = Axis(constant(1), 1, 1)

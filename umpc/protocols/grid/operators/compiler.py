@@ -52,6 +52,11 @@ class Grid:
         return tuple(axis for axis in self.layout.axes if axis != ONE)
 
     @property
+    def text(self) -> str:
+        """The axes in words, for people."""
+        return " × ".join(f"{axis.size:,} ({axis.text})" for axis in self.axes)
+
+    @property
     def counts(self) -> bool:
         """Whether the table is a histogram, so that `cell_of` says everything about a record."""
         return self.layout.counts
@@ -95,12 +100,12 @@ def compile_grid(
     try:
         parts = _best([_integral(kernel, label) for kernel in kernels], degree, cut.coarse)
         layout = parts.layout(cut.coarse)
-        require_cells(layout, kernels, MAX_CELLS, "in bounded memory")
+        require_cells(layout, kernels, MAX_CELLS, "in bounded memory", cut.points)
         return Grid(layout, _forms(layout, kernels, parts), cut)
     except (DoesNotFactor, KernelError):
         layout = dense_layout(kernels, label)
         reason = "for a kernel that is no sum of products over axes"
-        require_cells(layout, kernels, MAX_DENSE_CELLS, reason)
+        require_cells(layout, kernels, MAX_DENSE_CELLS, reason, cut.points)
         return Grid(layout, tuple(DenseForm(layout, kernel, label) for kernel in kernels), cut)
 
 
@@ -111,7 +116,7 @@ def _of_triples(kernels: Sequence[Kernel], cut: Cuts) -> Grid:
         bits = [bit for each in sums for bit in each.bits]
         locals_ = [local for each in sums for local in each.locals]
         layout = lay_out(locals_, _compared(bits, cut.coarse), cut.coarse)
-        require_cells(layout, kernels, MAX_CELLS, "in bounded memory")
+        require_cells(layout, kernels, MAX_CELLS, "in bounded memory", cut.points)
         rows = zip(sums, kernels, strict=True)
         forms = [triple_form(layout, each, kernel.magnitude_units) for each, kernel in rows]
     except DoesNotFactor:

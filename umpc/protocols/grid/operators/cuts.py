@@ -60,8 +60,9 @@ class Cuts:
         for name in sorted(self.points):
             if uses_more_than_order(kernel.polynomial, name):
                 raise KernelError(
-                    f"field {name!r} has cut points, so the kernel may only compare it between "
-                    f"records, as in a.{name} < b.{name}; it does more; give no cut points"
+                    f"field {name!r} has bins, so the kernel may only compare it between records, "
+                    f"as in a.{name} < b.{name}; it does more; leave the bins of this field out, "
+                    f"or give the field a coarser resolution"
                 )
         return Kernel(kernel.expression, self.coarse, kernel.degree, kernel.symmetric)
 

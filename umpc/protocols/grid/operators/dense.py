@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import field_axis
@@ -17,8 +19,8 @@ from umpc.ustat.kernel import Kernel
 
 MAX_DENSE_CELLS = 1 << 15
 """The most cells of a table whose matrix is computed entry by entry."""
-BLOCK = 1 << 19
-"""Entries of the matrix that are computed at once; each takes some 8-byte numbers."""
+BLOCK = 1 << 17
+"""Entries of the matrix that are computed at once. Their 1 MiB stays in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,21 @@ class DenseForm:
     def cost(self) -> int:
         return self.layout.cells**2
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         cells = self.layout.cells
-        target = np.empty(cells, dtype=np.uint64)
+        target = np.zeros(cells, dtype=vector.dtype)
         columns = self._columns(0, cells)
-        rows = max(1, BLOCK // cells)
-        for start in range(0, cells, rows):
-            stop = min(start + rows, cells)
-            here = {name: column[:, None] for name, column in self._columns(start, stop).items()}
-            shape = (stop - start, cells)
-            target[start:stop] = to_words(self._entries(here, columns, shape)) @ vector
+        start = 0
+        while start < cells:
+            stop = min(start + max(1, BLOCK // (cells - start)), cells)
+            here = {name: column[start:stop, None] for name, column in columns.items()}
+            rest = {name: column[start:] for name, column in columns.items()}
+            values = to_words(self._entries(here, rest, (stop - start, cells - start)))
+            entries = values.astype(vector.dtype, copy=False)
+            target[start:stop] += entries @ vector[start:]
+            # A is symmetric: the entries to the right of the block are those below it
+            target[stop:] += vector[start:stop] @ entries[:, stop - start :]
+            start = stop
         return target
 
     def diagonal(self) -> Words:
@@ -83,7 +90,7 @@ class DenseForm:
     def _values(self, first: Columns, second: Columns, shape: tuple[int, ...]) -> Integers:
         kernel = self.kernel
         value = evaluate_exact(kernel.expression, kernel.schema, (first, second))
-        units = np.asarray(value.rescaled(kernel.unit)).astype(np.int64)
+        units = np.asarray(value.rescaled(kernel.unit)).astype(np.int64, copy=False)
         return np.ascontiguousarray(np.broadcast_to(units, shape))
 
 

@@ -2,7 +2,7 @@
 
 Two values of w bits first differ after a common prefix of i bits, and two values of the other
 column after j bits. A pair with i + j ≤ L is decided: its value depends on the two columns' signs,
-as always. Other pairs count as ties. L is the *resolution*.
+as always. Other pairs count as ties. L is the *resolution*; a study calls it its `levels`.
 
 Table number p = 1, …, L + 1 has p bits of x and L + 2 − p bits of y. Its pairs of rows that differ
 in the last bit alone have i = p − 1, and its columns order y for every j ≤ L − i. So each decided
@@ -19,7 +19,9 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError, RangeError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Axis, field_axis
@@ -111,6 +113,12 @@ class DyadicGrid:
         """The number of entries of all tables."""
         return self.forms[0].cells
 
+    @property
+    def text(self) -> str:
+        """The tables in words, for people."""
+        names = " and ".join(axis.text for axis in self.axes)
+        return f"{len(self.forms[0].tables)} tables of leading bits of {names}"
+
     @cached_property
     def decided(self) -> DyadicForm:
         """The number of pairs that are decided: both columns differ, with i + j ≤ L."""
@@ -122,7 +130,7 @@ class DyadicGrid:
     def tabulate(self, columns: Columns) -> Words:
         """(cells,) uint64: the tables of these records, whose values are within the bounds."""
         count = max((len(column) for column in columns.values()), default=0)
-        first, second = (axis.place_of(columns, count) for axis in self.axes)
+        first, second = (axis.inside(columns, count) for axis in self.axes)
         whole = np.zeros(self.cells, dtype=np.uint64)
         for table in self.forms[0].tables:
             row = first >> (_bits(self.axes[0]) - table.rows)
@@ -154,7 +162,7 @@ class DyadicForm:
     def cost(self) -> int:
         return 6 * self.cells
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         image = np.zeros_like(vector)
         for table in self.tables:
             source = vector[table.part].reshape(table.shape)
@@ -165,7 +173,9 @@ class DyadicForm:
         self._alone(vector, image, self.tables[0], 0, signs.second - signs.none)
         if signs.none:
             part = self.tables[0].part
-            image[part] += np.add.reduce(vector[part], dtype=np.uint64) * word(signs.none)
+            image[part] += np.add.reduce(vector[part], dtype=vector.dtype) * _factor(
+                signs.none, vector
+            )
         return image
 
     def diagonal(self) -> Words:
@@ -176,7 +186,7 @@ class DyadicForm:
     def linear(self) -> Words:
         raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
 
-    def _interaction(self, source: Words, target: Words) -> None:
+    def _interaction(self, source: NDArray[Word], target: NDArray[Word]) -> None:
         """Rows that differ in the last bit alone, by the order of the second column."""
         above, below = self._orders(source.shape[1])
         # a record in an odd row is above those in the even row before it
@@ -197,7 +207,12 @@ class DyadicForm:
         return above, below
 
     def _alone(
-        self, vector: Words, image: Words, table: _LevelTable, axis: int, factor: int
+        self,
+        vector: NDArray[Word],
+        image: NDArray[Word],
+        table: _LevelTable,
+        axis: int,
+        factor: int,
     ) -> None:
         """Pairs of which one column differs, in all its bits that the table has.
 
@@ -206,9 +221,9 @@ class DyadicForm:
         if not factor:
             return
         source = vector[table.part].reshape(table.shape)
-        sums = np.add.reduce(source, axis=axis, dtype=np.uint64, keepdims=True)
-        others = np.add.reduce(sums, dtype=np.uint64, axis=None) - sums
-        image[table.part].reshape(table.shape)[...] += others * word(factor)
+        sums = np.add.reduce(source, axis=axis, dtype=vector.dtype, keepdims=True)
+        others = np.add.reduce(sums, dtype=vector.dtype, axis=None) - sums
+        image[table.part].reshape(table.shape)[...] += others * _factor(factor, vector)
 
 
 def compile_dyadic(kernels: Sequence[Kernel], resolution: int) -> DyadicGrid:
@@ -220,21 +235,31 @@ def compile_dyadic(kernels: Sequence[Kernel], resolution: int) -> DyadicGrid:
     names = sorted({name for kernel in kernels for name in kernel.fields})
     if len(names) != 2:
         raise KernelError(
-            f"a resolution is for two columns, and the kernels use {len(names)}: "
-            f"{', '.join(names)}; give cut points instead"
+            f"levels are of two columns, and the kernels use {len(names)}: {', '.join(names)}; "
+            f"give bins instead"
         )
     schema = kernels[0].schema
     first, second = (field_axis(name, schema) for name in names)
     tables = _tables(_bits(first), _bits(second), resolution)
     if tables[-1].stop > MAX_CELLS:
+        most = next(
+            lower
+            for lower in reversed(range(min(resolution, MAX_CELLS)))
+            if _tables(_bits(first), _bits(second), lower)[-1].stop <= MAX_CELLS
+        )
         raise RangeError(
-            f"at resolution {resolution} the tables have {tables[-1].stop} cells, and at most "
-            f"{MAX_CELLS} are possible; lower the resolution"
+            f"at {resolution} levels the tables have {tables[-1].stop} cells, and at most "
+            f"{MAX_CELLS} are possible; take at most {most} levels"
         )
     forms = (
-        DyadicForm(tables, _signs_of(kernel, *names), kernel.magnitude_units) for kernel in kernels
+        DyadicForm(tables, signs_of(kernel, *names), kernel.magnitude_units) for kernel in kernels
     )
     return DyadicGrid((first, second), resolution, tuple(forms))
+
+
+def _factor(number: int, vector: NDArray[Word]) -> NDArray[Word]:
+    """() an integer in the vector's ring."""
+    return word(number).astype(vector.dtype)
 
 
 def _bits(axis: Axis) -> int:
@@ -245,7 +270,7 @@ def _bits(axis: Axis) -> int:
 def _tables(first: int, second: int, resolution: int) -> tuple[_LevelTable, ...]:
     """The tables of columns of so many bits."""
     if resolution < 0:
-        raise RangeError(f"a resolution is a number from 0 on, got {resolution}")
+        raise RangeError(f"levels are a number from 0 on, got {resolution}")
     tables: list[_LevelTable] = []
     start = 0
     for rows in range(1, min(first, resolution + 1) + 1):
@@ -254,20 +279,20 @@ def _tables(first: int, second: int, resolution: int) -> tuple[_LevelTable, ...]
     return tuple(tables)
 
 
-def _signs_of(kernel: Kernel, first: str, second: str) -> Signs:
+def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
     """The kernel by signs. Raises: KernelError where it is none, or would leave its range."""
     for name in (first, second):
         if uses_more_than_order(kernel.polynomial, name):
             raise KernelError(
-                f"a resolution is for kernels that compare {first} and {second} between records, "
-                f"as sign(a.{name} - b.{name}) does; this one does more; take pairs"
+                f"levels are for kernels that compare {first} and {second} between records, as "
+                f"sign(a.{name} - b.{name}) does; this one does more; take pairs"
             )
     values = ((1, 1), (1, -1), (1, 0), (0, 1), (0, 0))
     signs = Signs(*(_value(kernel, {first: x, second: y}) for x, y in values))
     listed = (signs.alike, signs.unlike, signs.first, signs.second, signs.none)
     if not min(listed) <= signs.undecided <= max(listed):
         raise KernelError(
-            "at a resolution, this kernel would take values outside its range; take cut points"
+            "at levels, this kernel would take values outside its range; give bins instead"
         )
     return signs
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.layout import Layout
@@ -45,8 +47,8 @@ class Form(Protocol):
         """The ring operations of one `apply`, about."""
         ...
 
-    def apply(self, vector: Words) -> Words:
-        """(cells,) uint64 → (cells,) uint64: A·vector, for any vector; A is symmetric."""
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
+        """(cells,) → (cells,) in the vector's ring: A·vector, for any vector; A is symmetric."""
         ...
 
     def diagonal(self) -> Words:
@@ -101,7 +103,7 @@ class LinearForm:
     def cost(self) -> int:
         return self.own.layout.cells * (1 + len(self.own.terms))
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         raise LocalProtocolError("a sum over single records has no matrix: take linear()")
 
     def diagonal(self) -> Words:
@@ -125,7 +127,7 @@ class PairForm:
     def cost(self) -> int:
         return self.matrix.cost
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         return self.matrix.apply(vector)
 
     def diagonal(self) -> Words:

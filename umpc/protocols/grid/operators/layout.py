@@ -16,7 +16,6 @@ from math import prod
 
 import numpy as np
 
-from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
 from umpc.protocols.grid.operators.splitting import fields_in
@@ -72,14 +71,8 @@ class Layout:
         count = max((len(column) for column in columns.values()), default=0)
         cell = np.zeros(count, dtype=np.int64)
         for axis in self.axes:
-            place = axis.place_of(columns, count)
-            if count and (place.min() < 0 or place.max() >= axis.size):
-                raise LocalProtocolError(
-                    f"a record's value of {axis.text} is outside the bounds; values are clipped "
-                    f"before they are tabulated"
-                )
             cell *= axis.size
-            cell += place
+            cell += axis.inside(columns, count)
         return cell
 
     def tabulate(self, columns: Columns) -> Words:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Elements, Word
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.intervals import Bounds
 
@@ -41,16 +43,25 @@ class _Gather:
     """factor · source[threshold], the source being prefix sums, or the values themselves."""
 
     threshold: Threshold
-    factor: Words
+    factor: Elements
+
+    def of(self, kind: np.dtype[Any]) -> _Gather:
+        """This addend for elements of a ring."""
+        return _Gather(self.threshold, self.factor.astype(kind))
 
 
 @dataclass(frozen=True)
 class _LegGroup:
     """All addends with one inner weight."""
 
-    inner: Words | None
+    inner: Elements | None
     of_values: bool
     gathers: tuple[_Gather, ...]
+
+    def of(self, kind: np.dtype[Any]) -> _LegGroup:
+        """These addends for elements of a ring."""
+        inner = None if self.inner is None else self.inner.astype(kind)
+        return _LegGroup(inner, self.of_values, tuple(each.of(kind) for each in self.gathers))
 
     @property
     def only_total(self) -> bool:
@@ -69,17 +80,18 @@ class Leg:
             key = None if piece.inner is None else piece.inner.tobytes()
             inner.setdefault(key, []).append(piece)
         self.groups = tuple(_group(alike, inputs, outputs) for alike in inner.values())
+        self._groups_of = {np.dtype(np.uint64): self.groups}
 
     @property
     def cost(self) -> int:
         """Ring operations for each cell."""
         return sum(1 + len(group.gathers) for group in self.groups)
 
-    def apply(self, source: Words, target: Words) -> None:
+    def apply(self, source: NDArray[Word], target: NDArray[Word]) -> None:
         """Write A·source to target.
 
-        Args: source: (outer, inputs, inner) uint64. target: (outer, outputs, inner) uint64, which
-        may be the source where both have one shape.
+        Args: source: (outer, inputs, inner) of a ring, uint32 or uint64. target: (outer, outputs,
+        inner) of the same ring. It may be the source where both have one shape.
         """
         outer, _, inner = source.shape
         most = max(self.inputs, self.outputs)
@@ -95,15 +107,21 @@ class Leg:
                 part = slice(start, start + columns)
                 target[row, :, part] = self._block(source[row, :, part], axis=0)
 
-    def _block(self, block: Words, axis: int) -> Words:
+    def _of(self, kind: np.dtype[Any]) -> tuple[_LegGroup, ...]:
+        """The groups for elements of a ring. Narrow rings take less memory, and less time."""
+        if kind not in self._groups_of:
+            self._groups_of[kind] = tuple(group.of(kind) for group in self.groups)
+        return self._groups_of[kind]
+
+    def _block(self, block: Elements, axis: int) -> Elements:
         """The operator along an axis of a block of two axes."""
         shape = list(block.shape)
         shape[axis] = self.outputs
-        total = np.zeros(shape, dtype=np.uint64)
-        for group in self.groups:
+        total = np.zeros(shape, dtype=block.dtype)
+        for group in self._of(block.dtype):
             values = block if group.inner is None else block * _along(group.inner, axis)
             if group.only_total:
-                whole = np.add.reduce(values, axis=axis, dtype=np.uint64, keepdims=True)
+                whole = np.add.reduce(values, axis=axis, dtype=block.dtype, keepdims=True)
                 for gather in group.gathers:
                     _accumulate(total, whole, gather.factor, axis)
                 continue
@@ -162,29 +180,29 @@ def _simplified(places: Integers) -> Threshold:
     return places
 
 
-def _along(vector: Words, axis: int) -> Words:
+def _along(vector: Elements, axis: int) -> Elements:
     return vector[None, :] if axis else vector[:, None]
 
 
-def _prefix_sums(values: Words, axis: int) -> Words:
+def _prefix_sums(values: Elements, axis: int) -> Elements:
     """P with P[t] = Σ_{j < t} values[j] along the axis."""
     shape = list(values.shape)
     shape[axis] += 1
-    sums = np.empty(shape, dtype=np.uint64)
+    sums: Elements = np.empty(shape, dtype=values.dtype)
     if axis:
         sums[:, 0] = 0
-        np.cumsum(values, axis=1, out=sums[:, 1:])
+        np.cumsum(values, axis=1, dtype=values.dtype, out=sums[:, 1:])
         return sums
     sums[0] = 0
     if values.shape[1] < 256:
-        np.cumsum(values, axis=0, out=sums[1:])
+        np.cumsum(values, axis=0, dtype=values.dtype, out=sums[1:])
         return sums
     for place, row in enumerate(values):
         np.add(sums[place], row, out=sums[place + 1])
     return sums
 
 
-def _taken(sums: Words, threshold: Threshold, axis: int) -> Words:
+def _taken(sums: Elements, threshold: Threshold, axis: int) -> Elements:
     if isinstance(threshold, int):
         threshold = slice(threshold, threshold + 1)
     if isinstance(threshold, slice):
@@ -192,13 +210,13 @@ def _taken(sums: Words, threshold: Threshold, axis: int) -> Words:
     return np.take(sums, threshold, axis=axis)
 
 
-def _accumulate(total: Words, value: Words, factor: Words, axis: int) -> None:
+def _accumulate(total: Elements, value: Elements, factor: Elements, axis: int) -> None:
     """total += factor · value, without a product where the factor is 1 or −1."""
     if factor.ndim:
         total += value * _along(factor, axis)
     elif factor == 1:
         total += value
-    elif factor == word(-1):
+    elif factor == word(-1).astype(total.dtype):
         total -= value
     else:
         total += value * factor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from math import ceil, prod
 
 from umpc.errors import RangeError
@@ -15,15 +15,23 @@ MAX_CELLS = 1 << 26
 """The most cells of a table: 512 MiB in the 64-bit ring."""
 
 
-def require_cells(layout: Layout, kernels: Sequence[Kernel], most: int, reason: str) -> None:
+def require_cells(
+    layout: Layout,
+    kernels: Sequence[Kernel],
+    most: int,
+    reason: str,
+    binned: Container[str] = (),
+) -> None:
     """Raises: RangeError where the table has more than `most` cells, with what to coarsen.
 
-    Args: reason: the end of a sentence that begins with "the grid has so many cells".
+    Args:
+        reason: the end of a sentence that begins with "the grid has so many cells".
+        binned: the fields that have bins already.
     """
     if layout.cells <= most:
         return
     advice = " and ".join(
-        f"{axis.text} to at most {kept} values{_ways(axis, kept, kernels)}"
+        f"{axis.text} to at most {kept} values{_ways(axis, kept, kernels, binned)}"
         for axis, kept in _coarser(layout, most)
     )
     instead = f"; coarsen {advice}, or take pairs" if advice else "; take pairs"
@@ -46,8 +54,10 @@ def _coarser(layout: Layout, most: int) -> list[tuple[Axis, int]]:
     return [(a, size) for a, size in zip(layout.axes, sizes, strict=True) if size < a.size]
 
 
-def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel]) -> str:
+def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel], binned: Container[str]) -> str:
     """The ways in which a field's values become fewer."""
+    if axis.field in binned:
+        return f" ({kept} bins)"
     if not axis.field or kernels[0].schema[axis.field].categories:
         return ""
     field = kernels[0].schema[axis.field]
@@ -55,7 +65,7 @@ def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel]) -> str:
     way = f"a resolution of {field.resolution * steps} or more"
     if any(uses_more_than_order(kernel.polynomial, field.name) for kernel in kernels):
         return f" ({way})"
-    return f" ({way}, or {kept - 1} cut points)"
+    return f" ({way}, or {kept} bins)"
 
 
 def _sizes(layout: Layout) -> str:

@@ -8,7 +8,9 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.axis import Axis
 from umpc.protocols.grid.operators.factoring import Combination, grouped
@@ -78,10 +80,10 @@ class Matrix:
         block = prod(self.layout.shape[1:])
         return block * sum(1 + sum(leg.cost for leg in chain.legs) for chain in self.chains)
 
-    def apply(self, vector: Words) -> Words:
-        """(cells,) uint64 → (cells,) uint64: A·v modulo 2^64. The vector is not changed."""
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
+        """(cells,) → (cells,) in the vector's ring: A·v. The vector is not changed."""
         source = vector.reshape(self.layout.shape)
-        blocks: list[Words | None] = [None] * self.layout.shape[0]
+        blocks: list[NDArray[Word] | None] = [None] * self.layout.shape[0]
         for chain in self.chains:
             made = self._chained(chain, source[chain.input])
             known = blocks[chain.output]
@@ -91,7 +93,7 @@ class Matrix:
                 known += made
         if len(blocks) == 1 and blocks[0] is not None:
             return blocks[0].reshape(-1)
-        target = np.zeros(self.layout.shape, dtype=np.uint64)
+        target = np.zeros(self.layout.shape, dtype=vector.dtype)
         for row, block in zip(target, blocks, strict=True):
             if block is not None:
                 row[...] = block
@@ -136,7 +138,7 @@ class Matrix:
     def _weight(self, axis: int, factors: Monomial) -> Words | None:
         return to_words(self.layout.weight(axis, factors)) if factors else None
 
-    def _chained(self, chain: _Chain, block: Words) -> Words:
+    def _chained(self, chain: _Chain, block: NDArray[Word]) -> NDArray[Word]:
         """One product of legs applied to one block, (sizes…) → (sizes…)."""
         current = block
         for place, leg in enumerate(chain.legs):
@@ -144,7 +146,7 @@ class Matrix:
             shape = current.shape
             target_shape = (*shape[:axis], leg.outputs, *shape[axis + 1 :])
             if current is block or target_shape != shape:
-                target = np.empty(target_shape, dtype=np.uint64)
+                target = np.empty(target_shape, dtype=block.dtype)
             else:
                 target = current
             outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])

@@ -18,7 +18,9 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from umpc.crypto.ring import Word
 from umpc.errors import LocalProtocolError
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.operators.factoring import Combination, grouped
@@ -105,7 +107,7 @@ class TripleForm:
     def diagonal(self) -> Words:
         return self.own.vector()
 
-    def apply(self, vector: Words) -> Words:
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         raise LocalProtocolError("a sum over triples has no matrix: take value() and gradient()")
 
     def linear(self) -> Words:

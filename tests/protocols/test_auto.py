@@ -1,0 +1,133 @@
+"""umpc.protocols.auto: a study file that leaves the backend open becomes one definite study."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.studyfiles import participants, planned_file
+from umpc.coordinator.studyfile import StudyFile, load_study_file
+from umpc.errors import StudyError
+from umpc.protocols import auto
+from umpc.protocols.auto import Needs, grid_needs, is_open, pairs_needs
+from umpc.protocols.registry import checked, decode_study, find_protocol
+
+FEW_CELLS = [{"name": name, "lower": 0, "upper": 15, "whole": True} for name in ("age", "balance")]
+WIDE = [{**FEW_CELLS[0], "upper": 2000}, {**FEW_CELLS[1], "upper": 2000}]
+
+
+def loaded(folder, **changes) -> StudyFile:
+    (dealer,) = participants("dealer")
+    entries = {"dealer": dealer, "fields": FEW_CELLS, "epsilon": "1", **changes}
+    if entries.get("preprocessing") == "none":
+        del entries["dealer"]
+    return load_study_file(planned_file(folder, ("north", "south"), **entries))
+
+
+def backend_of(folder, **changes) -> str:
+    return loaded(folder, **changes).study("coordinator").backend
+
+
+@pytest.mark.parametrize(
+    ("changes", "backend"),
+    [
+        ({}, "grid"),
+        ({"edges": "all"}, "grid"),
+        ({"backend": "auto"}, "grid"),
+        ({"backend": "auto", "edges": "2n"}, "grid"),
+        ({"backend": "auto", "edges": "2n", "records": 20}, "shared"),
+        ({"backend": "auto", "edges": "2n", "fields": WIDE}, "shared"),
+        ({"backend": "auto", "edges": "2n", "fields": WIDE, "records": 10_000_000}, "grid"),
+        ({"edges": "2n"}, "shared"),
+        ({"protocol": "u-mpc"}, "shared"),
+        ({"backend": "shared"}, "shared"),
+        ({"coins": "dealt", "noise": "in_mpc"}, "shared"),
+        ({"adversary": "lying_nodes", "max_colluding": 1}, "shared"),
+        ({"preprocessing": "none", "backend": "auto"}, "garbled"),
+        ({"bins": {"age": 4}}, "grid"),
+        ({"levels": 3, "fields": WIDE}, "grid"),
+        ({"fields": [{**WIDE[0], "upper": 10**9}, {**WIDE[1], "upper": 10**9}]}, "shared"),
+        ({"statistic": "mean", "columns": ["age"], "fields": FEW_CELLS[:1]}, "shared"),
+    ],
+    ids=str,
+)
+def test_the_cheaper_way_is_chosen_and_the_document_names_it(tmp_path, changes, backend):
+    study = loaded(tmp_path, **changes).study("coordinator")
+    assert study.backend == backend
+    assert decode_study(study.encode()) == checked(study)
+    assert study.edges == "all" if backend == "grid" else study.edges
+
+
+def test_a_file_that_is_read_again_is_the_same_study(tmp_path):
+    first, again = (loaded(tmp_path).study("coordinator") for _ in range(2))
+    assert first.hash == again.hash
+    assert loaded(tmp_path, records=9_000).study("coordinator").hash == first.hash
+    named = loaded(tmp_path, backend="grid").study("coordinator")
+    assert named.hash == first.hash, "the choice leaves no trace in the document"
+    pairs = loaded(tmp_path, backend="auto", edges="2n", records=20).study("coordinator")
+    assert pairs.hash == loaded(tmp_path, backend="shared", edges="2n").study("coordinator").hash
+
+
+def test_the_reason_has_both_costs(tmp_path):
+    assert loaded(tmp_path, backend="shared").chosen == ""
+    reason = loaded(tmp_path).chosen
+    assert reason.startswith("the grid: over 10,000 records the grid needs about 0.0041 MB")
+    assert "and pairs about" in reason
+    assert loaded(tmp_path, records=20, backend="auto", edges="2n").chosen.startswith(
+        "pairs: over 20"
+    )
+    lying = loaded(tmp_path, adversary="lying_nodes", max_colluding=1)
+    assert "any vector passes for a histogram" in lying.chosen
+    assert "lacks some" in loaded(tmp_path, coins="dealt", noise="in_mpc").chosen
+
+
+def test_both_bytes_and_seconds_must_be_no_more(tmp_path, monkeypatch):
+    for grid, pairs, backend in (
+        (Needs(5, 5), Needs(5, 5), "grid"),
+        (Needs(6, 5), Needs(5, 9), "shared"),
+        (Needs(5, 6), Needs(9, 5), "shared"),
+    ):
+        monkeypatch.setattr(auto, "grid_needs", lambda study, records, needs=grid: needs)
+        monkeypatch.setattr(auto, "pairs_needs", lambda study, records, needs=pairs: needs)
+        assert backend_of(tmp_path) == backend
+
+
+def test_what_is_needed_grows_with_what_it_depends_on(tmp_path):
+    grid = loaded(tmp_path, backend="grid").study("coordinator")
+    wide = loaded(tmp_path, backend="grid", fields=WIDE).study("coordinator")
+    assert grid_needs(grid, 100) == grid_needs(grid, 1_000)
+    assert grid_needs(wide, 100).bytes == 2 * 2 * 2001**2 * 4
+    pairs = loaded(tmp_path, backend="shared", edges="2n").study("coordinator")
+    more, less = pairs_needs(pairs, 2_000), pairs_needs(pairs, 1_000)
+    assert (more.bytes, more.seconds) == (2 * less.bytes, 2 * less.seconds)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"records": 0}, "`records` is a whole number from 1 on, got 0"),
+        ({"records": "many"}, "records"),
+        ({"protocol": "grid", "backend": "auto"}, "must be one of grid, got 'auto'"),
+        ({"levles": 3}, "`levles` is not a key"),
+        ({"protocol": "u-mpc", "levels": 3}, "`levels` is not a key"),
+        ({"bins": {"age": 4}, "edges": "2n", "backend": "shared"}, "`bins` is not a key"),
+        ({"bins": {"shoe": 4}}, "got bins for shoe"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused(tmp_path, changes, message):
+    with pytest.raises(StudyError, match=message):
+        loaded(tmp_path, **changes).study("coordinator")
+
+
+def test_only_a_file_that_names_nothing_is_open():
+    assert is_open(None, {}) and is_open(None, {"edges": "all", "delta": "1e-9"})
+    assert is_open("u-mpc", {"backend": "auto"}) and not is_open("u-mpc", {})
+    assert not is_open("gopa", {"backend": "auto"}) and not is_open(None, {"edges": "2n"})
+    assert not is_open(None, {"preprocessing": "none"})
+
+
+def test_a_definite_document_never_says_auto(tmp_path):
+    study = loaded(tmp_path, backend="shared").study("coordinator")
+    with pytest.raises(StudyError, match="backend must be one of shared, garbled, got 'auto'"):
+        checked(study.replaced(backend="auto"))
+    assert find_protocol("u-mpc").settings().backend == "shared"

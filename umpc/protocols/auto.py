@@ -1,0 +1,177 @@
+"""backend = "auto": all sets by the grid, or some sets by pairs, whichever is cheaper.
+
+The coordinator chooses while it reads a study file, so the document that all sites sign names a
+definite backend. The choice follows from the file alone: from its statistic, fields, nodes and
+edges, and from `records`, about how many there are. No clock and no machine has a part in it,
+because a study that is asked again must be the same study, or it would be charged again.
+
+The grid has no sampling error, and its noise on a mean is that of pairs. So it is taken wherever it
+needs no more bytes and no more seconds than the sets that the file would average over otherwise.
+Seconds are those of a line of 100 megabits a second, and of work at the rates below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from umpc.errors import UmpcError
+from umpc.protocols.base.protocol import StudyProtocol
+from umpc.protocols.grid.binding import grid_of, ring_of
+from umpc.protocols.grid.cost import work_seconds
+from umpc.protocols.grid.masked_form import VECTORS_FROM
+from umpc.protocols.grid.settings import BACKEND, EDGES
+from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
+from umpc.protocols.u_mpc.edge_budget import bits_of_an_edge
+from umpc.study.document import Study
+from umpc.study.settings import keys_of
+from umpc.study.sizes import Sizes
+
+AUTO = "auto"
+USUAL_RECORDS = 10_000
+"""The number of records that is assumed where a file does not say it."""
+LINE = 12_500_000
+"""Bytes a second of each process's line."""
+EDGE_SECONDS = 5e-6
+"""Seconds to deal and evaluate an edge. `make bench` prints it for a machine."""
+TWICE = 2
+"""A table is worked on at the dealer, and then at all nodes at once."""
+
+StudyOf = Callable[[StudyProtocol, Mapping[str, Any]], Study]
+"""The file's study by a protocol with these settings. Raises: UmpcError."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """About how much a way needs. seconds: on the line and the machine of this file."""
+
+    bytes: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"about {_short(self.bytes / 1e6)} MB and {_short(self.seconds)} s"
+
+
+@dataclass(frozen=True)
+class ChosenWay:
+    """A definite protocol. settings: for it. reason: in words, for the person who asked."""
+
+    protocol: StudyProtocol
+    settings: Mapping[str, Any]
+    reason: str
+
+
+def is_open(name: str | None, entries: Mapping[str, Any]) -> bool:
+    """Whether a study file leaves the choice open.
+
+    It does with backend = "auto". It also does if it names no protocol, backend or preprocessing,
+    and no edges but "all".
+
+    Args: name: the protocol, where the file names one. entries: the file's settings.
+    """
+    if entries.get("backend") == AUTO:
+        return name in (None, USUAL)
+    named = [key for key in ("backend", "preprocessing") if key in entries]
+    return name is None and not named and entries.get("edges", EDGES) == EDGES
+
+
+def open_keys() -> dict[str, Any]:
+    """The settings that a file may write where the choice is open."""
+    pairs, grid = _ways()
+    return {**keys_of(pairs.settings), **keys_of(grid.settings)}
+
+
+def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -> ChosenWay:
+    """The cheaper way, with its settings.
+
+    Args:
+        entries: the file's settings. study_of: makes the file's study.
+        records: about how many records all sites have together; None assumes `USUAL_RECORDS`.
+
+    Raises: UmpcError where only the grid has the file's settings, and it refuses the study.
+    """
+    pairs, grid = _ways()
+    rest = {key: value for key, value in entries.items() if key != "backend"}
+    by_pairs = _of_pairs(rest)
+    by_grid = {**rest, "backend": BACKEND, "edges": EDGES}
+    if any(key not in keys_of(pairs.settings) for key in rest):
+        return ChosenWay(grid, by_grid, "the grid, which alone has bins and levels")
+    if any(key not in keys_of(grid.settings) for key in rest) or "backend" in by_pairs:
+        return ChosenWay(
+            pairs, by_pairs, "pairs, because the grid lacks some of the file's settings"
+        )
+    count = USUAL_RECORDS if records is None else records
+    try:
+        of_grid = grid_needs(study_of(grid, by_grid), count)
+    except UmpcError as error:
+        return ChosenWay(
+            pairs, by_pairs, f"pairs, because the grid is not possible: {error.message}"
+        )
+    try:
+        of_pairs = pairs_needs(study_of(pairs, by_pairs), count)
+    except UmpcError:
+        return ChosenWay(pairs, by_pairs, "pairs")  # whoever makes the study is told why not
+    is_cheaper = of_grid.bytes <= of_pairs.bytes and of_grid.seconds <= of_pairs.seconds
+    compared = f"over {count:,} records the grid needs {of_grid}, and pairs {of_pairs}"
+    if is_cheaper:
+        return ChosenWay(grid, by_grid, f"the grid: {compared}")
+    return ChosenWay(pairs, by_pairs, f"pairs: {compared}")
+
+
+def _short(number: float) -> str:
+    """A number with two digits, or all digits of a whole number."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def other_way(
+    protocol: StudyProtocol, entries: Mapping[str, Any]
+) -> tuple[StudyProtocol, dict[str, Any]] | None:
+    """The grid for a file of pairs, and pairs for a file of the grid; None for other protocols.
+
+    Args: entries: the file's settings. Those that the other way lacks are left out.
+    """
+    pairs, grid = _ways()
+    if protocol not in (pairs, grid):
+        return None
+    other = grid if protocol is pairs else pairs
+    known = keys_of(other.settings)
+    rest = {key: value for key, value in entries.items() if key in known}
+    for key in ("backend", "edges", "preprocessing"):
+        rest.pop(key, None)
+    return (other, {**rest, "backend": BACKEND}) if other is grid else (other, rest)
+
+
+def _ways() -> tuple[StudyProtocol, StudyProtocol]:
+    """The usual protocol, and the one that a file chooses by backend = "grid"."""
+    return find_protocol(USUAL), chosen_protocol(USUAL, {"backend": BACKEND})
+
+
+def _of_pairs(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of pairs: without a dealer they are garbled."""
+    if entries.get("preprocessing") == "none":
+        return {**entries, "backend": "garbled"}
+    return dict(entries)
+
+
+def _sizes(study: Study, records: int) -> Sizes:
+    """The sizes of so many records, half of them of either class if there are two."""
+    return Sizes(study, records, records // 2 if study.two_sample else 0, len(study.nodes))
+
+
+def pairs_needs(study: Study, records: int) -> Needs:
+    """The bytes and seconds of sets of several owners. Raises: UmpcError."""
+    nodes = len(study.nodes)
+    shared = _sizes(study, records).edges * (1 - nodes ** (1 - study.degree))
+    moved = shared * bits_of_an_edge(study) / 8
+    return Needs(moved, moved / LINE + shared * EDGE_SECONDS)
+
+
+def grid_needs(study: Study, records: int) -> Needs:
+    """The bytes and seconds of tables, which pass the coordinator's line. Raises: UmpcError."""
+    grid = grid_of(study)
+    ring = ring_of(_sizes(study, records))
+    tables = 2 * len(study.nodes) * grid.cells * ring.bytes
+    dealt = grid.cells * ring.bytes * len(study.kernels) * (study.degree >= VECTORS_FROM)
+    work = TWICE * work_seconds(grid)
+    return Needs(tables + dealt, (tables + dealt) / LINE + work)
