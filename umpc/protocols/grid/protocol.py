@@ -21,6 +21,7 @@ from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cost import cost_of
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
+from umpc.protocols.grid.node_without_dealer import DealerlessNode
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
@@ -49,7 +50,8 @@ class GridProtocol(UMpc):
         return entries
 
     def has_links(self, study: Study) -> bool:
-        return len(study.nodes) > 1 and study.coins != "none"
+        talk = study.coins != "none" or study.preprocessing == "none"
+        return len(study.nodes) > 1 and talk
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"edges": EDGES, **entries}, nodes, epsilon)
@@ -84,7 +86,8 @@ class GridProtocol(UMpc):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return GridNode(own, study, columns, records, entropy)
+        kind = DealerlessNode if study.preprocessing == "none" else GridNode
+        return kind(own, study, columns, records, entropy)
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return GridCoordinator(study, verify)

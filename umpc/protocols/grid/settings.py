@@ -16,10 +16,12 @@ from umpc.study.settings import Settings, describe
 
 BACKEND = "grid"
 BACKENDS = (BACKEND,)
-PREPROCESSINGS = ("dealer",)
+PREPROCESSINGS = ("dealer", "none")
 EDGES = "all"
 DEGREES = (2, 3)
 """The records of a set. A kernel of three records must compare one of them with both others."""
+DEGREE_WITHOUT_DEALER = 2
+"""Cross terms of triples belong to three nodes, and transfers take two."""
 PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
 PAIRS_INSTEAD = f"take {PAIRS}"
 
@@ -58,9 +60,14 @@ class GridSettings(
         ),
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
-    preprocessing: Annotated[str, describe("Who makes the masks: a dealer.", *PREPROCESSINGS)] = (
-        "dealer"
-    )
+    preprocessing: Annotated[
+        str,
+        describe(
+            "Who makes the masks: a dealer. With none there is no dealer: every two nodes have a "
+            "link, and a cell costs transfers.",
+            *PREPROCESSINGS,
+        ),
+    ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
 
     @property
@@ -73,14 +80,8 @@ def check_settings(study: Study) -> None:
     settings = study.settings_as(GridSettings)
     check_choice('backend of "grid"', settings.backend, BACKENDS)
     check_choice('noise of "grid"', settings.noise, NOISES)
-    if settings.preprocessing not in PREPROCESSINGS:
-        raise StudyError(
-            f'backend = "grid" takes its masks from a dealer, got preprocessing = '
-            f'{settings.preprocessing!r}; name a dealer, or take backend = "garbled", which has '
-            f"none"
-        )
-    if settings.dealer is None:
-        raise StudyError('backend = "grid" takes its masks from a dealer; name one')
+    check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
+    _check_dealer(study, settings)
     if settings.edges != EDGES:
         raise StudyError(
             f'backend = "grid" is over all sets, got edges = "{settings.edges}"; say edges = '
@@ -98,6 +99,25 @@ def _instead(degree: int) -> str:
     if degree < min(DEGREES):
         return 'take backend = "shared", where each node adds up its own records'
     return PAIRS_INSTEAD
+
+
+def _check_dealer(study: Study, settings: GridSettings) -> None:
+    if settings.preprocessing == "dealer":
+        if settings.dealer is None:
+            raise StudyError(
+                'backend = "grid" takes its masks from a dealer; name one, or say '
+                'preprocessing = "none"'
+            )
+        return
+    if settings.dealer is not None:
+        raise StudyError(
+            f'preprocessing = "none" has no dealer; leave {settings.dealer.name!r} out'
+        )
+    if study.degree > DEGREE_WITHOUT_DEALER:
+        raise StudyError(
+            f"without a dealer the grid is of pairs, and {study.statistic!r} is over "
+            f"{study.degree} records; name a dealer"
+        )
 
 
 def _check_noise(study: Study, settings: GridSettings) -> None:
