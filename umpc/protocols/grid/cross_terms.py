@@ -42,8 +42,8 @@ from umpc.study.sizes import Member
 from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Polynomial
 
-MAX_TRANSFERS = 1 << 25
-"""The most transfers of one node: about 400 MB and half a minute of both ends together."""
+MAX_TRANSFERS = 1 << 26
+"""The most transfers of one node: half a gigabyte in the ring of 32 bits, twice that in the other."""
 BITS_A_BYTE_ROW = 8
 """The bits of a batch are padded to a multiple of this."""
 EXTENSION_ROW_BYTES = 32
@@ -146,16 +146,21 @@ class CrossPlan:
         return extension_shape(count, self.bits) if chooses else silence(EXTEND, 1)
 
 
+def transfers_of(members: Sequence[Member], ranges: Sequence[EntryRange], width: int) -> list[int]:
+    """Every node's number of transfers, with all other nodes together."""
+    counts = [0] * len(members)
+    for pair in cross_pairs(members):
+        for node in pair.nodes:
+            counts[node] += pair.transfers(ranges, width)
+    return counts
+
+
 def check_transfers(study: Study, members: Sequence[Member], grid: Grid, width: int) -> None:
     """Whether no node has too many transfers. Args: width: of the cross terms.
 
     Raises: RangeError with what to coarsen, or to take instead.
     """
-    ranges = entry_ranges(grid)
-    counts = [0] * len(members)
-    for pair in cross_pairs(members):
-        for node in pair.nodes:
-            counts[node] += pair.transfers(ranges, width)
+    counts = transfers_of(members, entry_ranges(grid), width)
     most = max(counts, default=0)
     if most <= MAX_TRANSFERS:
         return

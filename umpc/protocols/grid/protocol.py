@@ -19,10 +19,12 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.cross_terms import transfers_of
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.node_without_dealer import DealerlessNode
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
+from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
@@ -32,6 +34,8 @@ from umpc.study.grades import HONEST
 from umpc.study.settings import Settings
 from umpc.study.sizes import Member
 
+FEW_RECORDS = 3
+"""The records of a node in a trial without a dealer: its time grows with their number of bits."""
 TRIAL_RECORDS = 1000
 """The records of a trial run: its time depends on the number of cells."""
 
@@ -69,9 +73,11 @@ class GridProtocol(UMpc):
         grid = grid_of(study)
         axes = " × ".join(f"{axis.size:,} ({axis.text})" for axis in grid.axes)
         yield "grid", f"{grid.cells:,} cells: {axes}"
+        if study.preprocessing == "none":
+            yield "cross terms", "by transfers between every two nodes; there is no dealer"
 
     def describe_evaluation(self, backend: str) -> str:
-        return "all sets at once, from one masked histogram of all records"
+        return "all sets at once, from one histogram of all records that nobody sees"
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
@@ -111,7 +117,7 @@ class GridProtocol(UMpc):
                 "noise",
                 f"standard deviation {deviation:.4g} of a mean, in a ring of {ring.bits} bits",
             )
-        yield "rounds", f"{cost.rounds}: masked histograms and their total, and the reveal"
+        yield "rounds", f"{cost.rounds}: {_rounds_in_words(attempt)}, and the reveal"
         yield (
             "bytes",
             f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {cost.bytes_dealt:,} "
@@ -122,6 +128,11 @@ class GridProtocol(UMpc):
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
 
     def trial(self, study: Study, records: int) -> Trial:
+        if study.preprocessing == "none":
+            few = min(records, FEW_RECORDS * len(study.nodes))
+            bits = [count // len(study.nodes) for count in (records, few)]
+            factor = max(1, bits[0].bit_length()) / max(1, bits[1].bit_length())
+            return Trial(study, few, factor)
         return Trial(study, min(records, TRIAL_RECORDS), 1.0)
 
     def exact_over_edges(self) -> ExactKind:
@@ -129,7 +140,18 @@ class GridProtocol(UMpc):
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         yield Variant(self.name, {})
+        yield Variant(f"{self.name}, no dealer", {"preprocessing": "none"})
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        if own and entries.get("preprocessing") == "none":
+            return {"preprocessing": "none"}
         dealer = entries.get("dealer") or {"name": "dealer", "address": ""}
         return {"dealer": dealer}
+
+
+def _rounds_in_words(attempt: Attempt) -> str:
+    """The rounds before the reveal; without a dealer with the transfers of the busiest node."""
+    if not isinstance(attempt, DealerlessAttempt):
+        return "masked histograms and their total"
+    most = max(transfers_of(attempt.members, attempt.ranges, attempt.width))
+    return f"extensions and corrections of at most {most:,} transfers a node"
