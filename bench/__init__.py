@@ -10,6 +10,7 @@
 | `bank.py` | the bank study over real processes: on demand, prepared, and without a dealer |
 | `complete.py` | all pairs of the bank data: the exact sum, and the error at ε = 1 |
 | `million.py` | a million records |
+| `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
