@@ -43,7 +43,7 @@ from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Polynomial
 
 MAX_TRANSFERS = 1 << 26
-"""The most transfers of one node: half a gigabyte in the ring of 32 bits, twice that in the other."""
+"""The most transfers of one node: half a gigabyte in the ring of 32 bits."""
 BITS_A_BYTE_ROW = 8
 """The bits of a batch are padded to a multiple of this."""
 EXTENSION_ROW_BYTES = 32

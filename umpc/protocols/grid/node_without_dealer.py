@@ -29,6 +29,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.ot_inner_products import (
+    End,
     channel_for,
     receive_inner_products,
     send_inner_products,
@@ -137,10 +138,10 @@ class DealerlessNode(UMpcNode):
         own = self._counted
         seat = self._links[peer].seat()
         if self.index == pair.sender:
-            sender = channel_for(seat.senders[1], chunk.number)
+            sender = _of_chunk(seat.senders[1], chunk)
             vectors = [image[cells] for image in own.images]
             return send_inner_products(sender, vectors, plan.bits, plan.width)
-        receiver = channel_for(seat.receivers[0], chunk.number)
+        receiver = _of_chunk(seat.receivers[0], chunk)
         offset = pair.records * attempt.range_of(chunk).low
         entries = own.table[cells] - np.uint64(offset % (1 << 64))
         if plan.bits == plan.width:
@@ -185,6 +186,11 @@ class DealerlessNode(UMpcNode):
         totals = (share + factor * noise + zero for share, noise, zero in parts)
         self._own_table = None
         return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
+
+
+def _of_chunk(channel: End, chunk: Chunk) -> End:
+    """The channel of one chunk: a fork for each but the first."""
+    return channel_for(channel, chunk.number) if chunk.number else channel
 
 
 def _one_after_the_other(cross: Protocol[None], coins: Protocol[None] | None) -> Protocol[None]:
