@@ -125,10 +125,8 @@ def test_many_chunks_and_a_table_that_is_too_large(tables, monkeypatch):
     ("point", "action"),
     [
         ("after-set-up", "kill"),
-        ("after-fields", "kill"),
         ("during-rounds", "kill"),
         ("during-rounds", "stop"),
-        ("before-ready", "kill"),
     ],
 )
 def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):

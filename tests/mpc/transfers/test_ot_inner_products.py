@@ -120,7 +120,7 @@ FACTOR = numbers_of("views factor", CELLS) & WORDS(1)
 
 
 def views(label):
-    """What each end sees of every cell: small categories by name."""
+    """The view of each end, of every cell: small categories by name."""
     channels = sender, _ = ends(label)
     hashed = ot_inner_products.digest(b"umpc inner pads 1", sender.session, b"0")
     _, sent = both([FACTOR], BIT, 1, 63, channels)

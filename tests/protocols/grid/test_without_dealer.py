@@ -146,8 +146,8 @@ def test_noise_is_doubled_and_costs_what_was_predicted(noise, nodes):
 
 
 def test_sums_in_the_wide_ring_with_entries_below_zero_do_not_wrap():
-    study = alone("a.x * b.x", 2, x=("-3000000", "1000"))
-    tables = [{"x": np.full(40, -3_000_000)}, {"x": np.array([-3_000_000, 1000])}]
+    study = alone("a.x * b.x", 2, x=("-60000", "1000")).replaced(epsilon="1e18")
+    tables = [{"x": np.full(40, -60_000)}, {"x": np.array([-60_000, 1000])}]
     run = run_and_check(study, tables, "wide")
     assert run.attempt.ring.bits == 64
 
@@ -192,9 +192,9 @@ def test_entries_have_the_bits_that_records_can_fill():
     (counts,) = entry_ranges(grid_of(alone(x=("0", "3"), y=("0", "3"))))
     assert counts == EntryRange(0, 16, 0, 1)
     assert [counts.bits(n, 31) for n in (0, 1, 3, 4, 1 << 40)] == [0, 1, 2, 3, 31]
-    # 1, x and x²
+    # 1, x, and x·x with the range of any product
     ranges = entry_ranges(grid_of(alone("(a.x - b.x) * (a.x - b.x)", x=("-5", "7"))))
-    assert sorted((each.low, each.high) for each in ranges) == [(-5, 7), (0, 1), (0, 49)]
+    assert sorted((each.low, each.high) for each in ranges) == [(-35, 49), (-5, 7), (0, 1)]
 
 
 @pytest.mark.parametrize("sums", [1, 3, 9])
@@ -304,7 +304,7 @@ KINDS = 8
 
 
 def observe(run: Simulated) -> dict[str, int]:
-    """What others see of node-0: its corrections and its share."""
+    """The others' view of node-0: its corrections and its share."""
     seen = {"share, low": run.transcript.shares[0][0] & 7}
     for sender, receiver, frame in run.transcript.online:
         if sender == "node-0":
