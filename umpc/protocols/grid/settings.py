@@ -38,8 +38,9 @@ class GridSettings(
     """The noisy sum over all pairs or triples of records is released, from one masked histogram.
 
     noise: as in u-mpc. A committee's coins come from transfers between its members.
-    backend, edges, preprocessing: each has one value, so that a study file of u-mpc becomes one of
-    the grid by its backend.
+    backend, edges: each has one value, so that a study file of u-mpc becomes one of the grid by its
+    backend.
+    preprocessing: "dealer"; or "none", and then cross terms of pairs of nodes take transfers.
     """
 
     backend: Annotated[
@@ -54,8 +55,8 @@ class GridSettings(
         str,
         describe(
             "How the noise is drawn. The default is in_mpc for 2 to 64 nodes and an ε of at most "
-            "16, and distributed otherwise. Nodes have links to each other for in_mpc and "
-            "binomial only.",
+            "16, and distributed otherwise. With a dealer, nodes have links to each other for "
+            "in_mpc and binomial only.",
             *NOISES,
         ),
     ] = "distributed"
