@@ -65,9 +65,6 @@ AUDITS = {
     case(160, "distributed, t = 2 of 3", 3, max_colluding=2): {
         mutants.everybody_counts_as_honest: LAW
     },
-    case(110, "no dealer, t = 0 of 2", 2, preprocessing="none", dealer=None): {
-        mutants.no_noise: BOTH
-    },
 }
 
 

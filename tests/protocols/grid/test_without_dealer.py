@@ -32,10 +32,12 @@ from umpc.protocols.grid.cross_terms import (
     CrossPair,
     CrossPlan,
     EntryRange,
+    check_transfers,
     cross_pairs,
     entry_ranges,
 )
 from umpc.protocols.grid.node_without_dealer import DealerlessNode, OwnTable
+from umpc.protocols.grid.operators import compile_dyadic
 from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.registry import checked, find_protocol, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
@@ -195,6 +197,15 @@ def test_entries_have_the_bits_that_records_can_fill():
     # 1, x, and x·x with the range of any product
     ranges = entry_ranges(grid_of(alone("(a.x - b.x) * (a.x - b.x)", x=("-5", "7"))))
     assert sorted((each.low, each.high) for each in ranges) == [(-35, 49), (-5, 7), (0, 1)]
+
+
+def test_tables_of_levels_count_records(monkeypatch):
+    study = alone(x=("0", "255"), y=("0", "255"))
+    levels = compile_dyadic(study.parsed_kernels, 8)
+    assert entry_ranges(levels) == [EntryRange(0, levels.cells, 0, 1)]
+    monkeypatch.setattr(cross_terms, "MAX_TRANSFERS", 100)
+    with pytest.raises(RangeError, match=r"8 levels have .* take fewer levels, or name a dealer"):
+        check_transfers(study, members(3, 4), levels, 31)
 
 
 @pytest.mark.parametrize("sums", [1, 3, 9])

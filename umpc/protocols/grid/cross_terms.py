@@ -34,7 +34,7 @@ from umpc.mpc.transfers.ot_inner_products import (
     extension_shape,
 )
 from umpc.mpc.transfers.ot_products import MULTIPLES
-from umpc.protocols.grid.operators import Grid
+from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.protocols.grid.operators.limits import require_cells
 from umpc.study.document import Study
 from umpc.study.frames import MAX_PAYLOAD
@@ -67,8 +67,10 @@ class EntryRange:
         return min(width, (records * (self.high - self.low)).bit_length())
 
 
-def entry_ranges(grid: Grid) -> list[EntryRange]:
-    """The ranges of a grid's table, one for each feature."""
+def entry_ranges(grid: Grid | DyadicGrid) -> list[EntryRange]:
+    """The ranges of a grid's table, one for each feature; tables of levels count records."""
+    if isinstance(grid, DyadicGrid):
+        return [EntryRange(0, grid.cells, 0, 1)]
     layout = grid.layout
     size = layout.cells // len(layout.features)
     found = []
@@ -155,7 +157,9 @@ def transfers_of(members: Sequence[Member], ranges: Sequence[EntryRange], width:
     return counts
 
 
-def check_transfers(study: Study, members: Sequence[Member], grid: Grid, width: int) -> None:
+def check_transfers(
+    study: Study, members: Sequence[Member], grid: Grid | DyadicGrid, width: int
+) -> None:
     """Whether no node has too many transfers. Args: width: of the cross terms.
 
     Raises: RangeError with what to coarsen, or to take instead.
@@ -170,6 +174,11 @@ def check_transfers(study: Study, members: Sequence[Member], grid: Grid, width: 
         f"nodes, which are {most:,} for {busiest}, and at most {MAX_TRANSFERS:,} are possible"
     )
     cells = grid.cells * MAX_TRANSFERS // most
+    if isinstance(grid, DyadicGrid):
+        raise RangeError(
+            f"the tables of {grid.resolution} levels have {grid.cells} cells, and at most {cells} "
+            f"are possible {reason}; take fewer levels, or name a dealer"
+        )
     try:
         require_cells(grid.layout, study.parsed_kernels, cells, reason)
     except RangeError as error:
