@@ -254,6 +254,10 @@ LONG = {
         "test_every_statistic_is_the_clear_one",
     ),
     "tests/protocols/grid/test_views.py": ("test_power_a_grid_without_a_protection_is_found",),
+    "tests/protocols/grid/test_without_dealer.py": (
+        "test_every_statistic_is_the_clear_one",
+        "test_two_records_of_a_small_domain_at_two_nodes",
+    ),
     "tests/protocols/local/test_bell_auc.py": (
         "test_discarded_nodes_have_the_stated_error",
         "test_the_estimate_has_the_stated_mean_and_variance",

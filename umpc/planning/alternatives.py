@@ -13,9 +13,10 @@ from typing import Any
 
 from umpc.coordinator.studyfile import StudyFile
 from umpc.errors import UmpcError
+from umpc.planning.machine import Machine
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import PredictedError, ReferenceTable
-from umpc.planning.seconds import Machine, Network, Seconds, seconds_of
+from umpc.planning.seconds import Network, Seconds, seconds_of
 from umpc.protocols.base.protocol import StudyProtocol, Variant
 from umpc.protocols.base.trust import GRADES
 from umpc.protocols.registry import PROTOCOLS, checked, delta_of, protocol_of

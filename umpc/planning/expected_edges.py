@@ -49,7 +49,8 @@ def is_expected(sizes: Sizes) -> bool:
     """Whether E is sampled, and too large to be drawn for a plan."""
     if not MOST_DRAWN < sizes.edges < sizes.sets:
         return False
-    return sizes.edges >= LEAST_A_CELL * sizes.holders**sizes.study.degree
+    groups = int(sizes.holders**sizes.study.degree)
+    return sizes.edges >= LEAST_A_CELL * groups
 
 
 def expected_hypergraph(sizes: Sizes, classes: Sequence[ClassCounts]) -> Hypergraph:

@@ -154,7 +154,8 @@ def predict_trial_seconds(
         return _in_all(found.offline, found.online + work, network)
     nodes = len(attempt.study.nodes)
     online = FIXED[2] + network.delay * CALL * (cost.rounds + 1) + work
-    online += _on_line(max(cost.revealed, default=0) * nodes, network)
+    revealed = max(cost.revealed, default=0) * nodes
+    online += _on_line(max(revealed, cost.bytes_online / nodes), network)
     offline = FIXED[1] + network.delay * CALL
     return _in_all(offline, online, network)
 

@@ -144,8 +144,8 @@ class ErrorLaw:
     @property
     def _places(self) -> Floats:
         """The borders between the grid's points: (POINTS + 1,) float64."""
-        places: Floats = (np.arange(POINTS + 1) - POINTS / 2 - 0.5) * self._step
-        return places
+        places = (np.arange(POINTS + 1) - POINTS / 2 - 0.5) * self._step
+        return np.asarray(places, dtype=np.float64)
 
     @property
     def _step(self) -> float:

@@ -50,7 +50,8 @@ REFUSED = [
     ({"delta": "1e-9"}, "delta goes with noise"),
     ({"noise": "skellam", "delta": "2"}, "between 0 and 1"),
     ({"dealer": None}, "name one"),
-    ({"preprocessing": "none", "dealer": None}, 'take backend = "garbled"'),
+    ({"preprocessing": "none"}, "has no dealer; leave 'dealer' out"),
+    ({"preprocessing": "both"}, "preprocessing must be one of dealer, none"),
 ]
 
 

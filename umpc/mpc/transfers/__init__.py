@@ -5,6 +5,7 @@
 | `base_ot.py` | base transfers, from Diffie–Hellman on edwards25519 |
 | `correlated_ot.py` | correlated transfers by the million, from 128 base transfers |
 | `ot_products.py` | chosen transfers, products, triples and conversions |
+| `ot_inner_products.py` | inner products of private vectors, several with one vector |
 | `toss_plan.py` | a committee's coins: shapes of all messages |
 | `coins_from_transfers.py` | a committee's coins: one member's part |
 | `committee_links.py` | a member's channels to all others, for coins alone |

@@ -183,6 +183,7 @@ class Rounds:
         if message.width:
             for _, node in others:
                 await self.links[node].send(frame_of(message, chunk.place, chunk.number))
+            failpoint("during-rounds")
         replies = []
         for party, node in others:
             link = self.links[node]

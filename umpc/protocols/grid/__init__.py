@@ -15,5 +15,8 @@
 | `total.py` | the total, and who signed it |
 | `coordinator.py` | the coordinator's side |
 | `cost.py` | rounds and bytes |
+| `cross_terms.py` | without a dealer: who chooses by how many bits, and in which messages |
+| `without_dealer.py` | without a dealer: the attempt |
+| `node_without_dealer.py` | without a dealer: the node's side |
 | `operators/` | a kernel as operators on a table of cells |
 """

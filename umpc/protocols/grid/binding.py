@@ -17,9 +17,11 @@ from umpc.errors import KernelError, RangeError
 from umpc.mpc.masked.committee_coins import CoinToss
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import cut_points
+from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.grid.masked_form import factor_of, masked_forms
 from umpc.protocols.grid.operators import DyadicGrid, Grid, compile_dyadic, compile_grid
 from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD, USUAL_LEVELS, GridSettings
+from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
@@ -102,4 +104,10 @@ def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[byt
         for law in laws
         if isinstance(law, CommitteeNoise)
     ]
-    return GridAttempt(study, members, openings, ring_of(sizes), grid_of(study), coins)
+    ring = ring_of(sizes)
+    grid = grid_of(study)
+    kind = GridAttempt
+    if study.preprocessing == "none":
+        check_transfers(study, members, grid, ring.bits - 1)
+        kind = DealerlessAttempt
+    return kind(study, members, openings, ring, grid, coins)

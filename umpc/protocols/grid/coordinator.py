@@ -20,6 +20,7 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_attempt, grid_of, ring_of
 from umpc.protocols.grid.coarse import limits_of
 from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.grid.masked_form import factor_of
 from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
@@ -85,7 +86,9 @@ class GridCoordinator(UMpcCoordinator):
     _aggregation: TotalOfTables | None = None
 
     @property
-    def aggregation(self) -> CoordinatorAggregation:
+    def aggregation(self) -> CoordinatorAggregation | None:
+        if self.study.preprocessing == "none":
+            return None
         if self._aggregation is None:
             attempt = require(self.attempt, GridAttempt)
             self._aggregation = TotalOfTables(attempt, self._keys)
@@ -94,8 +97,10 @@ class GridCoordinator(UMpcCoordinator):
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
         _ = sizes.edges
-        ring_of(sizes)
-        grid_of(self.study)
+        ring = ring_of(sizes)
+        grid = grid_of(self.study)
+        if self.study.preprocessing == "none":
+            check_transfers(self.study, members, grid, ring.bits - 1)
 
     def _ring(self, sizes: Sizes) -> Ring:
         return ring_of(sizes)

@@ -21,9 +21,12 @@ from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cost import cost_of, work_seconds
+from umpc.protocols.grid.cross_terms import transfers_of
 from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.node import GridNode
+from umpc.protocols.grid.node_without_dealer import DealerlessNode
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
+from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.local.protocol import bias_of_bins
 from umpc.protocols.local.settings import read_bins
 from umpc.protocols.u_mpc.protocol import UMpc
@@ -36,6 +39,8 @@ from umpc.study.settings import Settings
 from umpc.study.sizes import ClassCounts, Member
 from umpc.ustat.clear import Columns
 
+FEW_RECORDS = 3
+"""The records of a node in a trial without a dealer: its time grows with their number of bits."""
 TRIAL_RECORDS = 1000
 """The records of a trial run: its time depends on the number of cells."""
 
@@ -54,7 +59,8 @@ class GridProtocol(UMpc):
         return entries
 
     def has_links(self, study: Study) -> bool:
-        return len(study.nodes) > 1 and study.coins != "none"
+        talk = study.coins != "none" or study.preprocessing == "none"
+        return len(study.nodes) > 1 and talk
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"edges": EDGES, **read_bins(entries)}, nodes, epsilon)
@@ -73,12 +79,14 @@ class GridProtocol(UMpc):
         grid = grid_of(study)
         yield "grid", f"{grid.cells:,} cells: {grid.text}"
         yield from described(study)
+        if study.preprocessing == "none":
+            yield "cross terms", "by transfers between every two nodes; there is no dealer"
 
     def value_without_noise(self, is_all: bool, sets: str) -> str:
         return "the same value: the grid is over all sets"
 
     def describe_evaluation(self, backend: str) -> str:
-        return "all sets at once, from one masked histogram of all records"
+        return "all sets at once, from one histogram of all records that nobody sees"
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
@@ -93,7 +101,8 @@ class GridProtocol(UMpc):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return GridNode(own, study, columns, records, entropy)
+        kind = DealerlessNode if study.preprocessing == "none" else GridNode
+        return kind(own, study, columns, records, entropy)
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return GridCoordinator(study, verify)
@@ -117,7 +126,7 @@ class GridProtocol(UMpc):
                 "noise",
                 f"standard deviation {deviation:.4g} of a mean, in a ring of {ring.bits} bits",
             )
-        yield "rounds", f"{cost.rounds}: masked histograms and their total, and the reveal"
+        yield "rounds", f"{cost.rounds}: {_rounds_in_words(attempt)}, and the reveal"
         yield (
             "bytes",
             f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {cost.bytes_dealt:,} "
@@ -144,9 +153,16 @@ class GridProtocol(UMpc):
         return statistic_of_grid(study, columns, first)
 
     def trial(self, study: Study, records: int) -> Trial:
+        if study.preprocessing == "none":
+            few = min(records, FEW_RECORDS * len(study.nodes))
+            bits = [count // len(study.nodes) for count in (records, few)]
+            factor = max(1, bits[0].bit_length()) / max(1, bits[1].bit_length())
+            return Trial(study, few, factor)
         return Trial(study, min(records, TRIAL_RECORDS), 1.0)
 
     def table_work(self, attempt: Attempt) -> tuple[float, float] | None:
+        if attempt.study.preprocessing == "none":
+            return None
         work = work_seconds(require(attempt, GridAttempt).grid)
         return work, work
 
@@ -155,7 +171,18 @@ class GridProtocol(UMpc):
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         yield Variant(self.name, {})
+        yield Variant(f"{self.name}, no dealer", {"preprocessing": "none"})
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        if own and entries.get("preprocessing") == "none":
+            return {"preprocessing": "none"}
         dealer = entries.get("dealer") or {"name": "dealer", "address": ""}
         return {"dealer": dealer}
+
+
+def _rounds_in_words(attempt: Attempt) -> str:
+    """The rounds before the reveal; without a dealer with the transfers of the busiest node."""
+    if not isinstance(attempt, DealerlessAttempt):
+        return "masked histograms and their total"
+    most = max(transfers_of(attempt.members, attempt.ranges, attempt.width))
+    return f"extensions and corrections of at most {most:,} transfers a node"

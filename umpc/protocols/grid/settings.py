@@ -16,11 +16,13 @@ from umpc.study.settings import Settings, describe
 
 BACKEND = "grid"
 BACKENDS = (BACKEND,)
-PREPROCESSINGS = ("dealer",)
+PREPROCESSINGS = ("dealer", "none")
 EDGES = "all"
 DEGREES = (2, 3)
 """The records of a set. A kernel of three records must compare one of them with both others."""
 USUAL_LEVELS = 17
+DEGREE_WITHOUT_DEALER = 2
+"""Cross terms of triples belong to three nodes, and transfers take two."""
 PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
 PAIRS_INSTEAD = f"take {PAIRS}"
 
@@ -37,8 +39,9 @@ class GridSettings(
     """The noisy sum over all pairs or triples of records is released, from one masked histogram.
 
     noise: as in u-mpc. A committee's coins come from transfers between its members.
-    backend, edges, preprocessing: each has one value, so that a study file of u-mpc becomes one of
-    the grid by its backend.
+    backend, edges: each has one value, so that a study file of u-mpc becomes one of the grid by its
+    backend.
+    preprocessing: "dealer"; or "none", and then cross terms of pairs of nodes take transfers.
     """
 
     backend: Annotated[
@@ -53,15 +56,20 @@ class GridSettings(
         str,
         describe(
             "How the noise is drawn. The default is in_mpc for 2 to 64 nodes and an ε of at most "
-            "16, and distributed otherwise. Nodes have links to each other for in_mpc and "
-            "binomial only.",
+            "16, and distributed otherwise. With a dealer, nodes have links to each other for "
+            "in_mpc and binomial only.",
             *NOISES,
         ),
     ] = "distributed"
     delta: Annotated[str, describe("δ of skellam or binomial noise, such as 1e-9.")] = ""
-    preprocessing: Annotated[str, describe("Who makes the masks: a dealer.", *PREPROCESSINGS)] = (
-        "dealer"
-    )
+    preprocessing: Annotated[
+        str,
+        describe(
+            "Who makes the masks: a dealer. With none there is no dealer: every two nodes have a "
+            "link, and a cell costs transfers.",
+            *PREPROCESSINGS,
+        ),
+    ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
     bins: Annotated[
         tuple[FieldBins, ...],
@@ -88,14 +96,8 @@ def check_settings(study: Study) -> None:
     settings = study.settings_as(GridSettings)
     check_choice('backend of "grid"', settings.backend, BACKENDS)
     check_choice('noise of "grid"', settings.noise, NOISES)
-    if settings.preprocessing not in PREPROCESSINGS:
-        raise StudyError(
-            f'backend = "grid" takes its masks from a dealer, got preprocessing = '
-            f'{settings.preprocessing!r}; name a dealer, or take backend = "garbled", which has '
-            f"none"
-        )
-    if settings.dealer is None:
-        raise StudyError('backend = "grid" takes its masks from a dealer; name one')
+    check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
+    _check_dealer(study, settings)
     if settings.edges != EDGES:
         raise StudyError(
             f'backend = "grid" is over all sets, got edges = "{settings.edges}"; say edges = '
@@ -113,6 +115,25 @@ def _instead(degree: int) -> str:
     if degree < min(DEGREES):
         return 'take backend = "shared", where each node adds up its own records'
     return PAIRS_INSTEAD
+
+
+def _check_dealer(study: Study, settings: GridSettings) -> None:
+    if settings.preprocessing == "dealer":
+        if settings.dealer is None:
+            raise StudyError(
+                'backend = "grid" takes its masks from a dealer; name one, or say '
+                'preprocessing = "none"'
+            )
+        return
+    if settings.dealer is not None:
+        raise StudyError(
+            f'preprocessing = "none" has no dealer; leave {settings.dealer.name!r} out'
+        )
+    if study.degree > DEGREE_WITHOUT_DEALER:
+        raise StudyError(
+            f"without a dealer the grid is of pairs, and {study.statistic!r} is over "
+            f"{study.degree} records; name a dealer"
+        )
 
 
 def _check_noise(study: Study, settings: GridSettings) -> None:

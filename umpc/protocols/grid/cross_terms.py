@@ -1,0 +1,188 @@
+"""Cross terms of a grid without a dealer: who chooses by how many bits, in which messages.
+
+With h_u the table of node u, A the public matrix of kernel values, and pairs u < v of nodes,
+
+    2·S = Σ_u (h_uᵀA h_u − ⟨diagonal, h_u⟩) + 2·Σ_{u<v} ⟨h_u, A·h_v⟩     modulo 2^w.
+
+A node computes its own addend. A cross term is an inner product of two private vectors, computed by
+transfers (`umpc/mpc/transfers/ot_inner_products.py`) modulo 2^(w − 1), because it counts twice. The
+*chooser* of a pair is the node with fewer records, or the later one of two that have as many. It
+chooses by the bits of its table. The other node is the *sender*, with A·h.
+
+Bits. A record adds to one cell of each feature a number in a public range [low, high], which
+contains 0. So an entry of a table of n records is in [n·low, n·high], and entry − n·low has as many
+bits as n·(high − low). A histogram's range is [0, 1], so its entries have the bits of n. The sender
+adds n·low·Σ (A·h) back, which it can do alone.
+
+Everything here is public: numbers of records, the table's cells, and the ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from umpc.crypto.rounds import Message, silence
+from umpc.errors import RangeError
+from umpc.mpc.transfers.correlated_ot import EXTEND
+from umpc.mpc.transfers.ot_inner_products import (
+    CORRECT,
+    correction_bytes,
+    correction_shape,
+    extension_shape,
+)
+from umpc.mpc.transfers.ot_products import MULTIPLES
+from umpc.protocols.grid.operators import DyadicGrid, Grid
+from umpc.protocols.grid.operators.limits import require_cells
+from umpc.study.document import Study
+from umpc.study.frames import MAX_PAYLOAD
+from umpc.study.sizes import Member
+from umpc.ustat.local import bound
+from umpc.ustat.normal_form import Polynomial
+
+MAX_TRANSFERS = 1 << 26
+"""The most transfers of one node: half a gigabyte in the ring of 32 bits."""
+BITS_A_BYTE_ROW = 8
+"""The bits of a batch are padded to a multiple of this."""
+EXTENSION_ROW_BYTES = 32
+"""Bytes of an extension for so many bits (`correlated_ot.extension_bytes`)."""
+
+
+@dataclass(frozen=True)
+class EntryRange:
+    """The cells start … stop − 1 of a table: what one record adds to one of them.
+
+    low ≤ 0 ≤ high.
+    """
+
+    start: int
+    stop: int
+    low: int
+    high: int
+
+    def bits(self, records: int, width: int) -> int:
+        """The bits of an entry less records·low, modulo 2^width."""
+        return min(width, (records * (self.high - self.low)).bit_length())
+
+
+def entry_ranges(grid: Grid | DyadicGrid) -> list[EntryRange]:
+    """The ranges of a grid's table, one for each feature; tables of levels count records."""
+    if isinstance(grid, DyadicGrid):
+        return [EntryRange(0, grid.cells, 0, 1)]
+    layout = grid.layout
+    size = layout.cells // len(layout.features)
+    found = []
+    for number, feature in enumerate(layout.features):
+        low, high = 1, 1
+        if feature:
+            low, high = bound(Polynomial(((feature, Fraction(1)),)), grid.cuts.coarse)
+        start = number * size
+        found.append(EntryRange(start, start + size, min(low, 0), max(high, 0)))
+    return found
+
+
+@dataclass(frozen=True)
+class CrossPair:
+    """Two nodes with a cross term. Args: records: of the chooser."""
+
+    sender: int
+    chooser: int
+    records: int
+
+    @property
+    def nodes(self) -> tuple[int, int]:
+        """Both nodes, in the study's order."""
+        return min(self.sender, self.chooser), max(self.sender, self.chooser)
+
+    def transfers(self, ranges: Sequence[EntryRange], width: int) -> int:
+        """The number of transfers: one for each bit of each cell."""
+        return sum((part.stop - part.start) * part.bits(self.records, width) for part in ranges)
+
+
+def cross_pairs(members: Sequence[Member]) -> Iterator[CrossPair]:
+    """All pairs of nodes that both have records, in the study's order."""
+    for first, second in combinations(range(len(members)), 2):
+        sender, chooser = first, second
+        if members[first].records < members[second].records:
+            sender, chooser = second, first
+        if members[chooser].records:
+            yield CrossPair(sender, chooser, members[chooser].records)
+
+
+@dataclass(frozen=True)
+class CrossPlan:
+    """The plan of a chunk of cells of one cross term: an extension, then corrections.
+
+    Args: chooser: the chooser's place in the pair. bits: of its entries. width: modulo 2^width.
+    sums: how many sums have a cross term.
+    """
+
+    chooser: int
+    bits: int
+    width: int
+    sums: int
+    parties = 2
+    everybody = (0, 1)
+    rounds = CORRECT
+
+    @property
+    def chunk_edges(self) -> int:
+        """The cells of a full chunk: as many as fit a message of either round."""
+        most = MAX_PAYLOAD // correction_bytes(self.bits, self.width, self.sums)
+        chosen = MAX_PAYLOAD // EXTENSION_ROW_BYTES * BITS_A_BYTE_ROW // self.bits
+        return min(most, chosen)
+
+    def dealt_bits(self, party: int) -> int:
+        """Nothing is dealt."""
+        return 0
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        """A party's message of a round, with zero bytes in place of its content."""
+        chooses = party == self.chooser
+        if round == CORRECT:
+            if chooses:
+                return silence(MULTIPLES, CORRECT)
+            return correction_shape(count, self.bits, self.width, self.sums)
+        return extension_shape(count, self.bits) if chooses else silence(EXTEND, 1)
+
+
+def transfers_of(members: Sequence[Member], ranges: Sequence[EntryRange], width: int) -> list[int]:
+    """Every node's number of transfers, with all other nodes together."""
+    counts = [0] * len(members)
+    for pair in cross_pairs(members):
+        for node in pair.nodes:
+            counts[node] += pair.transfers(ranges, width)
+    return counts
+
+
+def check_transfers(
+    study: Study, members: Sequence[Member], grid: Grid | DyadicGrid, width: int
+) -> None:
+    """Whether no node has too many transfers. Args: width: of the cross terms.
+
+    Raises: RangeError with what to coarsen, or to take instead.
+    """
+    counts = transfers_of(members, entry_ranges(grid), width)
+    most = max(counts, default=0)
+    if most <= MAX_TRANSFERS:
+        return
+    busiest = members[counts.index(most)].name
+    reason = (
+        f"without a dealer: each takes a transfer for each bit of an entry and for each pair of "
+        f"nodes, which are {most:,} for {busiest}, and at most {MAX_TRANSFERS:,} are possible"
+    )
+    cells = grid.cells * MAX_TRANSFERS // most
+    if isinstance(grid, DyadicGrid):
+        raise RangeError(
+            f"the tables of {grid.resolution} levels have {grid.cells} cells, and at most {cells} "
+            f"are possible {reason}; take fewer levels, or name a dealer"
+        )
+    try:
+        require_cells(grid.layout, study.parsed_kernels, cells, reason)
+    except RangeError as error:
+        raise RangeError(
+            f'{error.message} (backend = "shared" or "garbled"), or name a dealer and say '
+            f'preprocessing = "dealer", with which a cell costs two ring elements a node'
+        ) from error
