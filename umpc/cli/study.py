@@ -269,21 +269,14 @@ def print_prediction(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
     from umpc.planning.prediction import attempt_over
     from umpc.protocols.registry import protocol_of
-    from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 
     protocol = protocol_of(study)
     for label, text in protocol.describe_run(attempt_over(study, records)):
         _echo(label, text)
     if (other := protocol.with_less_noise(study)) is None:
         return
-    drawn = attempt_over(other, records)
-    cost = protocol.cost(drawn)
-    stds = ", ".join(
-        f"{law.std * float(kernel.unit) / drawn.sizes.edges:.4g}"
-        for kernel, law in zip(study.parsed_kernels, noise_of_sums(drawn.sizes), strict=True)
-    )
-    total = cost.bytes_online + cost.bytes_offline
-    _echo("less noise", f'{stds} with noise = "{other.noise}", for {total:,} bytes in all')
+    for label, text in protocol.describe_noise_of_run(attempt_over(other, records)):
+        _echo(f"less {label}", text)
 
 
 def _contact(study: Study, identity: Identity) -> None:

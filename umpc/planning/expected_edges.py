@@ -87,7 +87,7 @@ class _Met:
     def first(
         self, records: NDArray[np.int64], slot: int, owner: int, owners: Iterable[int]
     ) -> NDArray[np.int64]:
-        """As many of an owner's records as meet a record of the largest other owner."""
+        """The first of an owner's records, as many as meet a record of the largest other owner."""
         parts = [self._part(slot, peer) for peer in owners if peer != owner]
         missed = (1 - max(parts, default=1.0)) ** self._others(slot)
         return records[: ceil(len(records) * (1 - missed))]

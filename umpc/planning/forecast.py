@@ -1,4 +1,4 @@
-"""What a run that is about to begin will take: seconds, bytes and memory, from the plan's model.
+"""The forecast of a run that is about to begin: seconds, bytes and memory, from the plan's model.
 
 The members' numbers of records and the joint seed are known by then, so bytes are exact. Delays and
 lines are those that `umpc plan` takes when nothing is said about them.

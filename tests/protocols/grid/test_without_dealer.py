@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.protocols.grid.test_grid_run import PAIRS, study_of
+from tests.protocols.grid.test_grid_run import TAKEN, study_of
 from tests.protocols.u_mpc.test_library import TABLES, counts_of, tables_of
 from tests.support.garbled import without_points
 from tests.support.grid import grid_study, silent
@@ -45,6 +45,9 @@ from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.frames import MAX_PAYLOAD
 from umpc.study.sizes import Member
+from umpc.ustat.statistics import LIBRARY
+
+PAIRS = [name for name in TAKEN if LIBRARY[name].degree == 2]
 
 ALONE = {"preprocessing": "none", "dealer": None}
 COUNTS = {2: (5, 1), 3: (4, 0, 3)}

@@ -187,6 +187,10 @@ class StudyProtocol(ABC):
         """The study with less noise for more bytes, where that is not the usual; else None."""
         return None
 
+    def describe_noise_of_run(self, attempt: Attempt) -> Iterator[Line]:
+        """The noise on each mean of a run, and what the run sends, where `with_less_noise` asks."""
+        yield from ()
+
     def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
         """How much less noise the study could have had, for the report; empty where none."""
         return ""

@@ -103,6 +103,15 @@ class UMpc(StudyProtocol):
         """The noise of each sum."""
         return noise_of_sums(sizes)
 
+    def describe_noise_of_run(self, attempt: Attempt) -> Iterator[Line]:
+        study, cost = attempt.study, self.cost(attempt)
+        deviations = ", ".join(
+            f"{law.std * float(kernel.unit) / attempt.sizes.edges:.4g}"
+            for kernel, law in zip(study.parsed_kernels, self.noise(attempt.sizes), strict=True)
+        )
+        total = cost.bytes_online + cost.bytes_offline
+        yield "noise", f'{deviations} with noise = "{study.noise}", for {total:,} bytes in all'
+
     def delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)
 
