@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import rand_score, roc_auc_score
 
-from tests.ustat.tables import HALF, UNIT, columns_of, expressions, means, values
+from tests.ustat.further_oracles import FURTHER
+from tests.ustat.tables import CLASSES, HALF, UNIT, columns_of, expressions, means, values
 from umpc.errors import KernelError
 from umpc.ustat.estimators import estimate
 from umpc.ustat.kernel import Kernel
@@ -143,7 +144,7 @@ def contrastive(p, q) -> Fraction:
     return distance**2 if p[0] == q[0] else max(Fraction(0), 1 - distance) ** 2
 
 
-ORACLES = {
+ORACLES = FURTHER | {
     "mean": lambda rows: [average(row[0] for row in rows) * HALF],
     "gini_mean_difference": gini,
     "variance": lambda rows: covariance(rows, 0, 0),
@@ -176,9 +177,9 @@ def table(name: str, rows: Rows) -> dict[str, list[int]]:
 
 
 def small(name: str, span: int = 6):
-    """A record: numbers in steps of 1/2, labels 0, 1, 2."""
+    """A record: numbers in steps of 1/2, classes 0, 1, 2."""
     return st.tuples(
-        *(st.integers(0, 2) if c == "label" else st.integers(-span, span) for c in columns_of(name))
+        *(st.integers(0, 2) if c in CLASSES else st.integers(-span, span) for c in columns_of(name))
     )
 
 
@@ -219,11 +220,13 @@ def test_random_samples(name, data):
 def test_ties_bounds_and_equal_values(name, pairs):
     columns = columns_of(name)
     rows = [
-        tuple((x % 3, x, y)[-len(columns) :]) if columns[0] == "label" else (x, y)[: len(columns)]
+        tuple((x % 3, x, y)[-len(columns) :])
+        if columns[0] == "label"
+        else (x, y, x + y)[: len(columns)]
         for x, y in pairs
     ]
     rows = [
-        tuple(v % 3 if c == "label" else v for c, v in zip(columns, row, strict=True))
+        tuple(v % 3 if c in CLASSES else v for c, v in zip(columns, row, strict=True))
         for row in rows
     ]
     assert means(name, table(name, rows)) == ORACLES[name](rows)

@@ -61,13 +61,13 @@ def columns_of(name: str) -> list[str]:
 
 
 def fields_of(name: str) -> list[FieldText]:
-    """Numbers in halves; a private label has the values that the statistic knows; public labels are
-    called `label`.
+    """Numbers in halves; private classes have the values that the statistic knows; public labels
+    are called `label`.
     """
-    labels = 1 if name == "auc_private" else 2
+    classes = {"label": "1" if name == "auc_private" else "2", "event": "1", "stratum": "2"}
     fields = [
-        FieldText(c, "0", str(labels), whole=True)
-        if c == "label"
+        FieldText(c, "0", classes[c], whole=True)
+        if c in classes
         else FieldText(c, str(LOW / 2), str(HIGH / 2), "1/2")
         for c in columns_of(name)
     ]
