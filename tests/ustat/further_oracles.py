@@ -130,7 +130,8 @@ def cramer_von_mises(rows: Rows) -> list[Fraction]:
 
     def value(p: list[int], q: list[int]) -> Fraction:
         points = list(permutations(zip((*p, *q), (1, 1, 0, 0), strict=True)))
-        return mean(quadruple(x) * quadruple(y) for x, y in (zip(*o, strict=True) for o in points)) / 2
+        orders = (zip(*order, strict=True) for order in points)
+        return mean(quadruple(x) * quadruple(y) for x, y in orders) / 2
 
     return list(of_halves(rows, value))
 
