@@ -49,7 +49,7 @@ def write_table(path: Path, name: str, count: int, rng: np.random.Generator) -> 
     columns = {}
     for field in fields_of(name):
         values = field.categories or [field.lower, "0", "1", "0.5", field.upper]
-        if field.name == "label" and not field.categories:
+        if field.whole and not field.categories:
             values = [str(value) for value in range(int(field.upper) + 1)]
         columns[field.name] = [values[i] for i in rng.integers(0, len(values), count)]
         columns[field.name][: len(values)] = values[:count]

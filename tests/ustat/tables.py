@@ -15,10 +15,12 @@ from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import LIBRARY
 
 HALF = Fraction(1, 2)
-"""The resolution of all columns but labels."""
+"""The resolution of all columns but classes."""
+CLASSES = ("label", "event", "stratum")
+"""Columns of the numbers 0, 1, 2."""
 SCHEMA = Schema(
-    [FieldSchema(name, Fraction(-3), Fraction(3), HALF) for name in ("x", "y", "score")]
-    + [FieldSchema("label", Fraction(0), Fraction(2), Fraction(1))]
+    [FieldSchema(name, Fraction(-3), Fraction(3), HALF) for name in ("x", "y", "score", "time")]
+    + [FieldSchema(name, Fraction(0), Fraction(2), Fraction(1)) for name in CLASSES]
 )
 UNIT = Fraction(1, 3600)
 """A common unit of all kernels here."""

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import rand_score, roc_auc_score
 
-from tests.ustat.tables import HALF, UNIT, columns_of, expressions, means, values
+from tests.ustat.further_oracles import FURTHER
+from tests.ustat.tables import CLASSES, HALF, UNIT, columns_of, expressions, means, values
 from umpc.errors import KernelError
 from umpc.ustat.estimators import estimate
 from umpc.ustat.kernel import Kernel
@@ -143,7 +144,7 @@ def contrastive(p, q) -> Fraction:
     return distance**2 if p[0] == q[0] else max(Fraction(0), 1 - distance) ** 2
 
 
-ORACLES = {
+ORACLES = FURTHER | {
     "mean": lambda rows: [average(row[0] for row in rows) * HALF],
     "gini_mean_difference": gini,
     "variance": lambda rows: covariance(rows, 0, 0),
@@ -176,9 +177,9 @@ def table(name: str, rows: Rows) -> dict[str, list[int]]:
 
 
 def small(name: str, span: int = 6):
-    """A record: numbers in steps of 1/2, labels 0, 1, 2."""
+    """A record: numbers in steps of 1/2, classes 0, 1, 2."""
     return st.tuples(
-        *(st.integers(0, 2) if c == "label" else st.integers(-span, span) for c in columns_of(name))
+        *(st.integers(0, 2) if c in CLASSES else st.integers(-span, span) for c in columns_of(name))
     )
 
 
@@ -219,11 +220,13 @@ def test_random_samples(name, data):
 def test_ties_bounds_and_equal_values(name, pairs):
     columns = columns_of(name)
     rows = [
-        tuple((x % 3, x, y)[-len(columns) :]) if columns[0] == "label" else (x, y)[: len(columns)]
+        tuple((x % 3, x, y)[-len(columns) :])
+        if columns[0] == "label"
+        else (x, y, x + y)[: len(columns)]
         for x, y in pairs
     ]
     rows = [
-        tuple(v % 3 if c == "label" else v for c, v in zip(columns, row, strict=True))
+        tuple(v % 3 if c in CLASSES else v for c, v in zip(columns, row, strict=True))
         for row in rows
     ]
     assert means(name, table(name, rows)) == ORACLES[name](rows)
@@ -365,23 +368,47 @@ def test_spearman_without_ties_needs_no_correction():
     assert means("spearman_rho_b", table("spearman_rho_b", rows)) == [*spearman(rows), 1, 1]
 
 
-@pytest.mark.parametrize("name", ["auc_private", "vus"])
+WORDS = {
+    "auc_private": {"label": 2},
+    "vus": {"label": 3},
+    "kendall_tau_label": {"label": 2},
+    "phi_coefficient": {"x": 3, "y": 2},
+    "usp_independence": {"x": 3, "y": 2},
+    "clustering_scatter": {"label": 3},
+    "cramer_von_mises": {"label": 2},
+    "energy_distance": {"label": 2},
+    "stratified_kendall_tau": {"stratum": 3},
+    "stratified_superiority": {"label": 2, "stratum": 3},
+    "concordance_index": {"event": 2},
+}
+"""Columns that may have so many categories."""
+
+
+@pytest.mark.parametrize("name", WORDS)
 def test_private_labels_may_be_words(name):
     """Categories count 0, 1, 2 in the order of their list."""
-    count = {"auc_private": 2, "vus": 3}[name]
-    words = FieldSchema(
-        "label", Fraction(0), Fraction(count - 1), Fraction(1), ("low", "middle", "high")[:count]
-    )
-    numbers = replace(words, categories=())
-    score = FieldSchema("score", Fraction(0), Fraction(5), Fraction(1))
+    whole, step = Fraction(0), Fraction(1)
+    given = {
+        each: FieldSchema(each, whole, Fraction(n - 1), step, ("low", "middle", "high")[:n])
+        for each, n in WORDS[name].items()
+    }
+    others = [
+        FieldSchema(each, whole, Fraction(5), step)
+        for each in columns_of(name)
+        if each not in given
+    ]
+    schemas = [
+        Schema([*others, *labels])
+        for labels in (given.values(), [replace(e, categories=()) for e in given.values()])
+    ]
     degree = LIBRARY[name].degree
     rng = np.random.default_rng(4)
     records = [
-        {"score": rng.integers(0, 6, 200), "label": rng.integers(0, count, 200)}
+        {field.name: rng.integers(0, field.upper_units + 1, 200) for field in schemas[0]}
         for _ in range(degree)
     ]
     for expression in expressions(name):
-        kernels = [Kernel(expression, Schema([score, label]), degree) for label in (words, numbers)]
+        kernels = [Kernel(expression, schema, degree) for schema in schemas]
         assert kernels[0].unit == kernels[1].unit and kernels[0].interval == kernels[1].interval
         assert np.array_equal(*(kernel.evaluate(records) for kernel in kernels))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 160
 """Characters of a kernel's text that the list shows."""
 EXAMPLE_UPPER = 127
-"""The list takes fields of whole numbers from 0 to this one, and labels of two or three values."""
+"""The list takes fields of whole numbers from 0 to this one, labels of two or three, ten strata."""
 
 
 @click.group(invoke_without_command=True)
@@ -79,9 +79,12 @@ def _example_kernels(statistic: Statistic) -> list[Kernel]:
 
 def _example(column: str, degree: int) -> str:
     """A field of the list, as `--field` takes it."""
-    if column != "label":
+    if column == "stratum":
+        return "stratum=0:9"
+    if column not in ("label", "event"):
         return f"{column}=0:{EXAMPLE_UPPER}"
-    return "label=0:2" if degree > 2 else "label=0:1"
+    # the volume under the surface has three classes
+    return f"{column}=0:2" if degree == 3 else f"{column}=0:1"
 
 
 @kernels.command()

@@ -51,6 +51,9 @@ def library_kernels(name: str) -> tuple[ex.Expression, ...]:
         "score": ["balance"],
         "label": ["label"],
         "x...": ["age", "balance"],
+        "time": ["age"],
+        "event": ["label"],
+        "stratum": ["label"],
     }
     fields = [field for argument in LIBRARY[name].arguments for field in names[argument]]
     return LIBRARY[name].expressions(fields, PARAMETERS.get(name, {}))

@@ -102,7 +102,9 @@ def test_without_noise_every_statistic_is_the_clear_one_over_the_same_pairs(name
     assert [noise.numbers for noise in run.attempt.pair_noise] == [2] * len(run.report.sums), (
         "one coin of each sign"
     )
-    assert run.report.protocol == "bell-2pc" and run.report.rounds == (4 if nodes > 1 else 1)
+    # random pairings of few records may join no two nodes
+    joins_nodes = any(len(set(owners)) > 1 for owners in run.attempt.hypergraph.cells)
+    assert run.report.protocol == "bell-2pc" and run.report.rounds == (4 if joins_nodes else 1)
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3])

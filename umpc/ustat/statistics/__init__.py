@@ -3,9 +3,11 @@
 | file | what it is |
 |---|---|
 | `statistic.py` | the definition of a statistic: arguments, parameters, sampling, estimator |
-| `spread.py` | one column: mean, variance, Gini, signed rank, collisions; the Rand index |
-| `dependence.py` | two columns: covariance, Kendall, Goodman–Kruskal, Spearman, Bergsma–Dassios |
+| `spread.py` | one column: mean, variance, Gini, symmetry, collisions; the Rand index |
+| `dependence.py` | two columns: covariance, Kendall, Somers, phi, Spearman, Bergsma–Dassios |
 | `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses over pairs |
+| `distances.py` | distances: two samples, distance covariance, scatter within clusters |
+| `strata.py` | pairs that can be compared: inside a stratum, or under censoring |
 
 `umpc/ustat/estimators.py` computes ratios, entropies and totals from the released means.
 """
@@ -15,12 +17,15 @@ from __future__ import annotations
 from umpc.errors import KernelError
 from umpc.ustat.statistics.classes import CLASSES
 from umpc.ustat.statistics.dependence import DEPENDENCE
+from umpc.ustat.statistics.distances import DISTANCES
 from umpc.ustat.statistics.spread import SPREAD
 from umpc.ustat.statistics.statistic import Parameter, Statistic
+from umpc.ustat.statistics.strata import STRATA
 
 __all__ = ["LIBRARY", "Parameter", "Statistic", "find_statistic"]
 
-LIBRARY = {statistic.name: statistic for statistic in (*SPREAD, *DEPENDENCE, *CLASSES)}
+_ALL = (*SPREAD, *DEPENDENCE, *CLASSES, *STRATA, *DISTANCES)
+LIBRARY = {statistic.name: statistic for statistic in _ALL}
 
 
 def find_statistic(name: str) -> Statistic:

@@ -33,6 +33,31 @@ def _goodman_kruskal_gamma(x: str, y: str) -> KernelFunction:
     return lambda a, b: (sign(a[x] - b[x]) * sign(a[y] - b[y]), (a[x] != b[x]) & (a[y] != b[y]))
 
 
+def _somers_d(x: str, y: str) -> KernelFunction:
+    return lambda a, b: (sign(a[x] - b[x]) * sign(a[y] - b[y]), a[x] != b[x])
+
+
+def _kendall_tau_label(x: str, label: str) -> KernelFunction:
+    """The three sums of tau-b. A record of class 1 counts above any other."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        first, second = a[label] == 1, b[label] == 1
+        return sign(a[x] - b[x]) * (first - second), a[x] != b[x], first ^ second
+
+    return kernel
+
+
+def _phi_coefficient(x: str, y: str) -> KernelFunction:
+    """Three sums: twice the covariance of [x = 1] and [y = 1], and twice their variances."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        p, q = a[x] == 1, b[x] == 1
+        r, s = a[y] == 1, b[y] == 1
+        return (p - q) * (r - s), p ^ q, r ^ s
+
+    return kernel
+
+
 def _spearman_rho(x: str, y: str) -> KernelFunction:
     """3·sign(x1 − x2)·sign(y1 − y3), averaged over the six ways to number three records.
 
@@ -89,15 +114,15 @@ def _bergsma_dassios_tau_star(x: str, y: str) -> KernelFunction:
 
     def kernel(a: Any, b: Any, c: Any, d: Any) -> Any:
         splits = ((a, b, c, d), (a, c, b, d), (a, d, b, c))
-        by_x = [_separates(x, *split) for split in splits]
-        by_y = [_separates(y, *split) for split in splits]
+        by_x = [separates(x, *split) for split in splits]
+        by_y = [separates(y, *split) for split in splits]
         same = reduce(add, (p * q for p, q in zip(by_x, by_y, strict=True)))
         return same - reduce(xor, by_x) * reduce(xor, by_y) / 3
 
     return kernel
 
 
-def _separates(x: str, a: Any, b: Any, c: Any, d: Any) -> Any:
+def separates(x: str, a: Any, b: Any, c: Any, d: Any) -> Any:
     """Whether both of a, b are below both of c, d, or above them."""
     below = (a[x] < c[x]) & (a[x] < d[x]) & (b[x] < c[x]) & (b[x] < d[x])
     above = (c[x] < a[x]) & (d[x] < a[x]) & (c[x] < b[x]) & (d[x] < b[x])
@@ -143,6 +168,31 @@ DEPENDENCE = (
         "Goodman & Kruskal 1954",
         _goodman_kruskal_gamma,
         estimator="ratio",
+    ),
+    Statistic(
+        "somers_d",
+        "Somers' D of y given x: concordance / pairs untied in x",
+        ("x", "y"),
+        "Somers 1962",
+        _somers_d,
+        estimator="ratio",
+        null_variance=_kendall_null_variance,
+    ),
+    Statistic(
+        "kendall_tau_label",
+        "Kendall's tau-b of a column and a private label: 1 (the second category) against others",
+        ("x", "label"),
+        "Kendall 1945",
+        _kendall_tau_label,
+        estimator="geometric_ratio",
+    ),
+    Statistic(
+        "phi_coefficient",
+        "Phi of a 2 × 2 table, 1 (the second category) against others: √(Pearson's χ² / n), signed",
+        ("x", "y"),
+        "Pearson 1900; Yule 1912",
+        _phi_coefficient,
+        estimator="geometric_ratio",
     ),
     Statistic(
         "spearman_rho",

@@ -1,4 +1,4 @@
-"""Statistics of one column: its location, its spread, its collisions. Also the Rand index."""
+"""Statistics of one column: location, spread, symmetry, collisions. Also the Rand index."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ def _mean(x: str) -> KernelFunction:
 
 def _gini_mean_difference(x: str) -> KernelFunction:
     return lambda a, b: abs(a[x] - b[x])
+
+
+def _gini_coefficient(x: str) -> KernelFunction:
+    return lambda a, b: (abs(a[x] - b[x]), a[x] + b[x])
+
+
+def _asymmetry(x: str, centre: Fraction) -> KernelFunction:
+    """Two sums: |a + b| − |a − b| and |a + b|, both about the centre."""
+
+    def kernel(a: Any, b: Any) -> Any:
+        both = abs(a[x] + b[x] - 2 * centre if centre else a[x] + b[x])
+        return both - abs(a[x] - b[x]), both
+
+    return kernel
 
 
 def _variance(x: str) -> KernelFunction:
@@ -85,6 +99,23 @@ SPREAD = (
         ("x",),
         "Gini 1912; Sinh & Ramon 2025, A.5.2",
         _gini_mean_difference,
+    ),
+    Statistic(
+        "gini_coefficient",
+        "Gini coefficient of a column of at least 0: mean difference / twice the mean",
+        ("x",),
+        "Gini 1914; Hoeffding 1948, section 9, with the mean over pairs of different records",
+        _gini_coefficient,
+        estimator="ratio",
+    ),
+    Statistic(
+        "asymmetry",
+        "Székely and Móri's asymmetry about a public centre: zero only if symmetric",
+        ("x",),
+        "Székely & Móri 2001: 1 − E|X − X'| / E|X + X'|",
+        _asymmetry,
+        estimator="ratio",
+        parameters=(Parameter("centre", default=0),),
     ),
     Statistic(
         "variance",

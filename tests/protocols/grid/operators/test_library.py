@@ -17,7 +17,11 @@ from umpc.ustat.statistics import LIBRARY
 SCHEMA = make_schema(
     x=("-2", "2"), y=("-1", "1.5", "0.5"), z=("0", "2"), label=("0", "2"), group=("0", "1")
 )
-COLUMNS = {"x": ["x"], "y": ["y"], "score": ["y"], "label": ["label"], "x...": ["x", "z"]}
+COLUMNS = {"x": ["x"], "y": ["y"], "score": ["y"], "label": ["label"], "x...": ["x", "z"]} | {
+    "time": ["x"],
+    "event": ["group"],
+    "stratum": ["z"],
+}
 SMALL = sorted(name for name, statistic in LIBRARY.items() if statistic.degree <= 2)
 
 
