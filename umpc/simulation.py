@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
-from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.rounds import Message, run_in_memory
 from umpc.crypto.signing import MemoryAuthority
 from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import SharedAttempt
@@ -247,15 +248,35 @@ def _run_chunk(
         transcript.offline.append((_dealer_name(attempt), names[node], frame))
     material = {node: dealt[node].payload if dealer else b"" for node in chunk.parties}
     parties = [meshes[node].protocol(chunk, material[node], tree_hash) for node in chunk.parties]
-    results, sent = run_in_memory(parties)
     phase = transcript.offline if chunk.noise else transcript.online
-    for line in sent:
-        sender = chunk.parties[line.party]
-        frame = frame_of(line.message, chunk.place, chunk.number)
-        others = [node for node in chunk.parties if node != sender]
-        phase += [(names[sender], names[other], frame) for other in others]
+    results, sent = _run_parties(parties, attempt.plan(chunk).addressed)
+    for from_party, to_party, message in sent:
+        sender, receiver = chunk.parties[from_party], chunk.parties[to_party]
+        frame = frame_of(message, chunk.place, chunk.number)
+        phase.append((names[sender], names[receiver], frame))
     for node, result in zip(chunk.parties, results, strict=True):
         meshes[node].add(chunk, result)
+
+
+def _run_parties(
+    parties: Sequence[Any], addressed: bool
+) -> tuple[list[Any], list[tuple[int, int, Message]]]:
+    """All parties of a chunk: their results, and (sender, receiver, message) of all that was sent.
+
+    Args: addressed: whether messages differ from peer to peer.
+    """
+    if addressed:
+        results, lines = run_mesh(parties)
+        return results, [(line.sender, line.receiver, line.message) for line in lines]
+    results, said = run_in_memory(parties)
+    everybody = range(len(parties))
+    sent = [
+        (line.party, other, line.message)
+        for line in said
+        for other in everybody
+        if other != line.party
+    ]
+    return results, sent
 
 
 def _set_up(attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript) -> None:
