@@ -165,9 +165,7 @@ def garbled_program(
 
 
 @lru_cache(maxsize=64)
-def circuit_of_kernels(
-    kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...] = ()
-) -> Circuit:
+def circuit_of_kernels(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...] = ()) -> Circuit:
     """The circuit of these kernels of one schema, with noise of each value where there is some.
 
     Raises: KernelError where it is too large.

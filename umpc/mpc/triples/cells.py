@@ -78,21 +78,21 @@ class TriplesCells:
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
         """Raises: EncodingError where a message came."""
         if messages:
-            raise EncodingError(f"edges by triples take no records, {len(messages)} message(s) came")
+            raise EncodingError(
+                f"edges by triples take no records, {len(messages)} message(s) came"
+            )
 
     def is_ready(self, chunk: Chunk) -> bool:
         """Nothing of other nodes is waited for."""
         return True
 
-    def protocol(
-        self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
-    ) -> Mesh[list[int]]:
+    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Mesh[list[int]]:
         """The rounds of a chunk. Raises: EncodingError where material came, which nobody deals."""
         if material:
             raise EncodingError(f"edges by triples take no material, {len(material)} bytes came")
         plan = require(self.attempt.plan(chunk), TriplesPlan)
-        labels = ("chunk", len(chunk.owners), *chunk.owners, chunk.number)
-        seat = self._links.forked(chunk.parties, *labels)
+        place = (len(chunk.owners), *chunk.owners, chunk.number)
+        seat = self._links.forked(chunk.parties, "chunk", *place)
         seed = self.attempt.chunk_seed(self._seed, chunk)
         return evaluate_chunk(ChunkOwner(plan, seat, self._shares(plan, chunk), seed))
 

@@ -33,12 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
 from umpc.crypto.mesh import Incoming, Mesh, Outgoing, side_by_side
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.rounds import Finished, Protocol, Result, resume
+from umpc.crypto.rounds import Finished, Protocol, Result, check_reply, resume
+from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
 from umpc.mpc.transfers.ot_products import (
@@ -74,7 +76,7 @@ class ChunkOwner:
     @property
     def count(self) -> int:
         """The number of edges."""
-        return self.inputs.shape[1]
+        return len(self.inputs.T)
 
     def and_rows(self, peer: int) -> IndexArray:
         """The ANDs that concern this party and a peer."""
@@ -91,7 +93,7 @@ def evaluate_chunk(owner: ChunkOwner) -> Mesh[list[int]]:
     Raises: RemoteProtocolError on a message of another shape.
     """
     plan = owner.plan
-    bits = yield from _in_rounds(owner, _evaluated(owner))
+    bits = yield from evaluate_bits(owner)
     ring = plan.ring
     rows = {wire: row for row, wire in enumerate(plan.outputs)}
     totals = bits.sum(axis=1, dtype=np.uint64)
@@ -104,8 +106,13 @@ def evaluate_chunk(owner: ChunkOwner) -> Mesh[list[int]]:
     return shares
 
 
+def evaluate_bits(owner: ChunkOwner) -> Mesh[WordArray]:
+    """Additive shares of the bits that sums read, edge by edge: (outputs, n) uint64."""
+    return (yield from _in_rounds(owner, _evaluated(owner)))
+
+
 def _evaluated(owner: ChunkOwner) -> Mesh[WordArray]:
-    """Additive shares of the bits that sums read: (outputs, n) uint64."""
+    """The gates level by level, and then the numbers."""
     plan = owner.plan
     wires = np.empty((len(plan.supports), owner.count), dtype=np.uint8)
     wires[: len(owner.inputs)] = owner.inputs
@@ -201,7 +208,8 @@ def _leads(owner: ChunkOwner, level: slice) -> BitArray:
     """1 for each AND of a level of whose parties this one is the first: (ANDs, 1) uint8."""
     wires = owner.plan.ands[level]
     firsts = [min(owner.plan.supports[wire]) for wire in wires]
-    return (np.array(firsts) == owner.seat.number).astype(np.uint8)[:, None]
+    leads: BitArray = (np.array(firsts) == owner.seat.number).astype(np.uint8)[:, None]
+    return leads
 
 
 def as_numbers(owner: ChunkOwner, bits: BitArray) -> Mesh[WordArray]:
@@ -210,7 +218,6 @@ def as_numbers(owner: ChunkOwner, bits: BitArray) -> Mesh[WordArray]:
     Member 0 of a bit's support has its share as a number. The others follow one by one.
     """
     plan = owner.plan
-    seat = owner.seat
     width = plan.ring.bits - 1
     shares = bits.astype(np.uint64)
     if not plan.converts:
@@ -282,20 +289,24 @@ def _in_lockstep(ends: Mapping[int, Protocol[Result]], rounds: int) -> Mesh[dict
 
 
 def _in_rounds(owner: ChunkOwner, mesh: Mesh[Result]) -> Mesh[Result]:
-    """Run a mesh, whose messages leave and come as those of the chunk's rounds."""
+    """Run a mesh, whose messages leave and come as those of the chunk's rounds.
+
+    Raises: RemoteProtocolError on a message of another shape than the plan's.
+    """
+    plan = owner.plan
     own = owner.seat.number
-    due = {
-        peer: owner.plan.own_messages(peer, own, owner.count) for peer in owner.seat.peers
-    }
+    due = {peer: plan.own_messages(peer, own, owner.count) for peer in owner.seat.peers}
     incoming: Incoming | None = None
-    round_number = 0
-    while True:
+    for number in count(1):
         sent: Outgoing | Finished[Result] = resume(mesh, incoming)
         if isinstance(sent, Finished):
             return sent.result
-        round_number += 1
-        came = yield {peer: numbered(said, round_number) for peer, said in sent.items()}
+        came = yield {peer: numbered(said, number) for peer, said in sent.items()}
+        for peer, message in came.items():
+            shape = plan.shape_to(number, peer, own, owner.count)
+            check_reply(message, shape, owner.seat.names[peer])
         incoming = {
-            peer: replace(due[peer][round_number - 1], payload=message.payload)
+            peer: replace(due[peer][number - 1], payload=message.payload)
             for peer, message in came.items()
         }
+    raise LocalProtocolError("a chunk's rounds ended without a result")

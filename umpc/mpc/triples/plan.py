@@ -151,9 +151,7 @@ class TriplesPlan:
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The pairs of parties that exchange messages, the earlier first."""
-        return tuple(
-            pair for pair, (ands, out) in self._pair_rows.items() if len(ands) or len(out)
-        )
+        return tuple(pair for pair, (ands, out) in self._pair_rows.items() if len(ands) or len(out))
 
     @cached_property
     def converts(self) -> bool:
@@ -276,9 +274,7 @@ def triples_program(
 
 
 @lru_cache(maxsize=256)
-def shapes_of(
-    plan: TriplesPlan, sender: int, receiver: int, count: int
-) -> tuple[Message, ...]:
+def shapes_of(plan: TriplesPlan, sender: int, receiver: int, count: int) -> tuple[Message, ...]:
     """One party's messages to another in a chunk, with zero bytes as content."""
     own = plan.own_messages(sender, receiver, count)
     return tuple(numbered(message, round) for round, message in enumerate(own, 1))
