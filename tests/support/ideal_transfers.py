@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from umpc.crypto.prg import Stream, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.mpc.transfers import committee_links
 from umpc.mpc.transfers.base_ot import silence
+from umpc.mpc.transfers.coins_from_transfers import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import Blocks, extend_shape, fresh_delta, set_up_shapes
 
 
@@ -60,15 +62,31 @@ def _rounds(is_sender: bool) -> Iterator[Message]:
 
 
 def _open_sender(seed: bytes, delta: np.ndarray, session: bytes, peer: str) -> Protocol:
-    for message in _rounds(is_sender=True):
-        yield message
+    yield from _rounds(is_sender=True)
     return IdealSender(session, session, peer)
 
 
 def _open_receiver(seed: bytes, session: bytes, peer: str) -> Protocol:
-    for message in _rounds(is_sender=False):
-        yield message
+    yield from _rounds(is_sender=False)
     return IdealReceiver(session, session, peer)
+
+
+def ideal_seats(members: int, label: str) -> list[CommitteeMember]:
+    """The places of members whose channels are ideal."""
+    names = [f"node-{number}" for number in range(members)]
+    ends = {
+        (one, other): (f"{label} {min(one, other)} {max(one, other)}".encode(), names[other])
+        for one, other in permutations(range(members), 2)
+    }
+    return [
+        CommitteeMember(
+            own,
+            names,
+            {o: IdealSender(n, n, peer) for (i, o), (n, peer) in ends.items() if i == own < o},
+            {o: IdealReceiver(n, n, peer) for (i, o), (n, peer) in ends.items() if i == own > o},
+        )
+        for own in range(members)
+    ]
 
 
 @contextmanager

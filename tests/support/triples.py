@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tests.support.ideal_transfers import ideal_seats
 from tests.support.mpc_studies import seed_of
 from tests.support.protocols import with_facts
 from tests.support.studies import make_study
@@ -68,9 +69,16 @@ def plan_of(kernels: Kernel | Sequence[Kernel], pattern: Pattern, ring: Ring = R
 
 
 def owners_of(
-    plan: TriplesPlan, records: Sequence[Mapping[str, np.ndarray]], label: str
+    plan: TriplesPlan,
+    records: Sequence[Mapping[str, np.ndarray]],
+    label: str,
+    *,
+    real: bool = False,
 ) -> list[ChunkOwner]:
-    """The owners of a chunk in which edge j is row j of every slot's table."""
+    """The owners of a chunk in which edge j is row j of every slot's table.
+
+    Args: real: with channels of real transfers, whose messages hide something.
+    """
     bits = input_bits(plan.circuit, records)
     slots = np.array([plan.pattern[bit.record] for bit in plan.circuit.inputs])
     return [
@@ -80,13 +88,17 @@ def owners_of(
             bits * (slots == seat.number)[:, None].astype(np.uint8),
             seed_of(f"{label} {seat.number}"),
         )
-        for seat in seats(plan.parties, label)
+        for seat in (seats if real else ideal_seats)(plan.parties, label)
     ]
 
 
 def run_triples(
-    plan: TriplesPlan, records: Sequence[Mapping[str, np.ndarray]], label: str
+    plan: TriplesPlan,
+    records: Sequence[Mapping[str, np.ndarray]],
+    label: str,
+    *,
+    real: bool = False,
 ) -> TriplesChunk:
-    owners = owners_of(plan, records, label)
+    owners = owners_of(plan, records, label, real=real)
     shares, sent = run_mesh([evaluate_bits(owner) for owner in owners])
     return TriplesChunk(plan, owners, shares, sent)

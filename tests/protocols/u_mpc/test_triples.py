@@ -1,4 +1,4 @@
-"""Whole studies without a dealer over three and more records equal the clear ones, at their cost."""
+"""Whole studies by triples equal the clear ones, without a dealer and at the predicted cost."""
 
 from __future__ import annotations
 

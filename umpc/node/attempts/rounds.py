@@ -207,6 +207,7 @@ class Rounds:
         return {party: reply for party, reply in replies.items() if reply.width}
 
     def _start(self, chunk: Chunk, payload: bytes) -> Step:
+        protocol: Generator[Any, Any, list[int]]
         protocol = self.session.protocol(chunk, payload, self._tree_hash)
         return protocol, *resume(protocol, None)
 
