@@ -69,7 +69,7 @@ def test_settings_that_cannot_be_are_refused_by_both_doors(changes, message):
         {"noise": "binomial", "delta": "1e-9"},
         SINGLE,
         NO_DEALER,
-        NO_DEALER | {"backend": "triples", "degree": 3},
+        NO_DEALER | {"backend": "triples"},
     ],
     ids=str,
 )

@@ -177,10 +177,11 @@ def open_level(
     masked = np.stack([x ^ a, y ^ b])
     opened = masked.copy()
     rows = {peer: _within(owner.and_rows(peer), level) for peer in owner.seat.peers}
+    parts = {peer: masked[:, own].ravel() for peer, own in rows.items()}
     came = yield {
-        peer: open_message(np.packbits(masked[:, own], bitorder="little").tobytes(), _bits(part))
-        for peer, own in rows.items()
-        if (part := masked[:, own]).size
+        peer: open_message(np.packbits(part, bitorder="little").tobytes(), len(part))
+        for peer, part in parts.items()
+        if len(part)
     }
     for peer, message in came.items():
         theirs = np.unpackbits(
@@ -192,10 +193,6 @@ def open_level(
     # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
     product: BitArray = c ^ (d & b) ^ (e & a) ^ (d & e & leads)
     return product
-
-
-def _bits(part: BitArray) -> int:
-    return part.size
 
 
 def _within(rows: IndexArray, level: slice) -> IndexArray:

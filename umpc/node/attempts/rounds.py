@@ -207,9 +207,12 @@ class Rounds:
         return {party: reply for party, reply in replies.items() if reply.width}
 
     def _start(self, chunk: Chunk, payload: bytes) -> Step:
-        protocol: Generator[Any, Any, list[int]]
-        protocol = self.session.protocol(chunk, payload, self._tree_hash)
-        return protocol, *resume(protocol, None)
+        return _begun(self.session.protocol(chunk, payload, self._tree_hash))
+
+
+def _begun(protocol: Generator[Any, Any, list[int]]) -> Step:
+    """The first step of a chunk's rounds."""
+    return protocol, *resume(protocol, None)
 
 
 async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:
