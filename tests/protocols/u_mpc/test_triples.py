@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import comb
 
 import pytest
 
 from tests.protocols.u_mpc.test_library import columns_of, fields_of, tables_of
 from tests.support.ideal_transfers import ideal_transfers
+from tests.support.sessions import Run, first_chunk
 from tests.support.studies import (
     KENDALL,
     LOUD,
@@ -22,12 +24,14 @@ from tests.support.studies import (
     random_tables,
 )
 from tests.support.triples import BY_TRIPLES, triples_study
-from umpc.errors import StudyError
+from umpc.crypto.rounds import Message
+from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.triples import plan as plans
 from umpc.protocols.base.trust import NOBODY
 from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
 from umpc.simulation import Simulated, simulate
+from umpc.study.document import Study
 from umpc.study.parts import exact
 from umpc.ustat.statistics import LIBRARY
 
@@ -57,13 +61,18 @@ def check(study, tables, label: str) -> Simulated:
     return run
 
 
+@cache
+def study_of(name: str) -> Study:
+    nodes = LIBRARY[name].degree
+    changes = {"edges": "all", "max_colluding": nodes - 1, **BY_TRIPLES}
+    return checked(library_study(name, fields_of(name), nodes, columns_of(name), **changes))
+
+
 @pytest.mark.parametrize("kind", ["random", "ties", "bounds"])
 @pytest.mark.parametrize("name", LARGE)
 def test_every_statistic_of_three_and_four_records_equals_the_clear_one(name, kind):
-    nodes = LIBRARY[name].degree
-    changes = {"edges": "all", "max_colluding": nodes - 1, **BY_TRIPLES}
-    study = checked(library_study(name, fields_of(name), nodes, columns_of(name), **changes))
-    counts = [2, 1, 2, 1][:nodes]
+    study = study_of(name)
+    counts = [2, 1, 2, 1][: len(study.nodes)]
     check(study, tables_of(study, kind, counts, f"{name} {kind}"), f"{name} {kind}")
 
 
@@ -126,3 +135,38 @@ def test_the_usual_number_of_edges_costs_about_the_budget():
     study = make_study(SKEWNESS, 3, degree=3, edges="", **BY_TRIPLES)
     complete = protocol_of(study).complete(study)
     assert complete.edges.startswith("up to ") and exact(complete.edges[6:], "edges") > 1000
+
+
+def begun() -> Run:
+    """Three nodes up to their seeds, which they draw themselves."""
+    changes = {"kernels": SKEWNESS, "degree": 3, "epsilon": LOUD, **BY_TRIPLES}
+    run = Run((2, 2, 2), "node by triples", **changes).agree().begin()
+    for number, node in enumerate(run.nodes):
+        node.receive_seed(Entropy(f"seed {number}")(32))
+    return run
+
+
+def test_a_node_refuses_material_records_and_a_second_evaluation_of_a_chunk():
+    run = begun().set_up()
+    (node, *_), tree_hash = run.nodes, run.attempt.tree_hash()
+    chunk = first_chunk(run, 3)
+    with pytest.raises(EncodingError, match="take no material, 1 bytes came"):
+        node.protocol(chunk, b"x", tree_hash)
+    assert node.due_fields(1) == node.fields_for(1) == []
+    with pytest.raises(EncodingError, match="take no records"):
+        node.receive_fields(1, [Message("masked_fields", b"x", 1, 8)])
+    node.protocol(chunk, b"", tree_hash)
+    with pytest.raises(LocalProtocolError, match="once"):
+        node.protocol(chunk, b"", tree_hash)
+
+
+def test_nodes_without_a_common_gate_set_up_no_transfers():
+    study = triples_study("a.x + b.x + c.x", 3, degree=3, epsilon=LOUD)
+    run = check(study, random_tables((2, 2, 2), "sum"), "sum")
+    assert run.transcript.offline == run.transcript.online == []
+    assert all(run.attempt.transfer_peers(node) == () for node in range(3))
+
+
+def test_the_cells_show_no_secret():
+    node = begun().nodes[0]
+    assert repr(node.cells) == "TriplesCells(node-0, <redacted>)"
