@@ -144,9 +144,9 @@ class SharedAttempt(Attempt):
         peers = self.peers(node)
         if self.study.backend == "garbled":
             return peers
-        return tuple(peer for peer in peers if self.transfer(node, peer))
+        return tuple(peer for peer in peers if self.needs_transfers(node, peer))
 
-    def transfer(self, node: int, peer: int) -> bool:
+    def needs_transfers(self, node: int, peer: int) -> bool:
         """Whether two nodes set up transfers for coins, or for edges by triples."""
         return self.tosses(node, peer) or frozenset((node, peer)) in self._joined
 

@@ -52,7 +52,7 @@ class TriplesCells:
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The set-up of two nodes that evaluate gates or toss coins together."""
-        return link_shapes(sender, receiver) if attempt.transfer(sender, receiver) else []
+        return link_shapes(sender, receiver) if attempt.needs_transfers(sender, receiver) else []
 
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
@@ -61,7 +61,7 @@ class TriplesCells:
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of transfers with a peer; None where the two need none."""
-        return self._links.set_up(peer) if self.attempt.transfer(self.node, peer) else None
+        return self._links.set_up(peer) if self.attempt.needs_transfers(self.node, peer) else None
 
     def toss(self) -> Mesh[list[int]] | None:
         """This node's part in the committee's coins; None where it tosses none."""
