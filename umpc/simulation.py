@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from umpc.crypto.mesh import run_mesh
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
-from umpc.crypto.rounds import run_in_memory
+from umpc.crypto.rounds import Message, run_in_memory
 from umpc.crypto.signing import MemoryAuthority
 from umpc.dealer.session import DealerSession
 from umpc.mpc.attempt import SharedAttempt
@@ -92,13 +93,12 @@ class EdgesInMemory:
             self.meshes[node].protocol(chunk, material[node], self.tree_hash)
             for node in chunk.parties
         ]
-        results, sent = run_in_memory(parties)
+        results, sent = _run_parties(parties, self.attempt.plan(chunk).addressed)
         phase = self.transcript.offline if chunk.noise else self.transcript.online
-        for line in sent:
-            sender = chunk.parties[line.party]
-            frame = frame_of(line.message, chunk.place, chunk.number)
-            others = [node for node in chunk.parties if node != sender]
-            phase += [(names[sender], names[other], frame) for other in others]
+        for from_party, to_party, message in sent:
+            sender, receiver = chunk.parties[from_party], chunk.parties[to_party]
+            frame = frame_of(message, chunk.place, chunk.number)
+            phase.append((names[sender], names[receiver], frame))
         for node, result in zip(chunk.parties, results, strict=True):
             self.meshes[node].add(chunk, result)
 
@@ -293,6 +293,27 @@ def _exchange_fields(
             for number, message in enumerate(messages):
                 frame = frame_of(message, link, number)
                 transcript.online.append((names[sender], names[receiver], frame))
+
+
+def _run_parties(
+    parties: Sequence[Any], addressed: bool
+) -> tuple[list[Any], list[tuple[int, int, Message]]]:
+    """All parties of a chunk: their results, and (sender, receiver, message) of all that was sent.
+
+    Args: addressed: whether messages differ from peer to peer.
+    """
+    if addressed:
+        results, lines = run_mesh(parties)
+        return results, [(line.sender, line.receiver, line.message) for line in lines]
+    results, said = run_in_memory(parties)
+    everybody = range(len(parties))
+    sent = [
+        (line.party, other, line.message)
+        for line in said
+        for other in everybody
+        if other != line.party
+    ]
+    return results, sent
 
 
 def _set_up(attempt: SharedAttempt, meshes: Sequence[MeshSide], transcript: Transcript) -> None:

@@ -158,6 +158,16 @@ def test_what_a_garbled_pair_costs_is_said_for_pairs_only(tmp_path, monkeypatch)
         "garbled"
         not in explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output
     )
-    pairs = [statistic for statistic in LIBRARY.values() if statistic.degree == 2]
     output = listed()
-    assert output.count("without a dealer: ") == len(pairs) and "not possible" not in output
+    degrees = [statistic.degree for statistic in LIBRARY.values()]
+    assert output.count(" AND gates and ") == degrees.count(2) and "not possible" not in output
+    assert output.count(" ANDs by triples of ") == sum(degree > 2 for degree in degrees)
+
+
+def test_what_an_edge_by_triples_costs_is_said_for_every_degree(tmp_path, monkeypatch):
+    """A bit of a sum takes one transfer: 4 bytes, and 8 back."""
+    field = ("--field", "a=0:1")
+    output = explain(tmp_path, monkeypatch, "duplicate_pair_ratio", *field).output
+    assert "triples       3 rounds; 0 ANDs by triples of 2 owners and 12 bytes an edge" in output
+    output = explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output
+    assert "triples       15 rounds; 69 ANDs by triples of 3 owners and 2183 bytes" in output

@@ -181,7 +181,7 @@ def test_the_possible_values_are_those_of_all_protocols():
         "gopa",
         *MECHANISMS,
     )
-    assert possible_values("backend") == ("shared", "garbled", "grid", "none")
+    assert possible_values("backend") == ("shared", "garbled", "triples", "grid", "none")
     assert possible_values("preprocessing") == ("dealer", "none")
     assert possible_values("coins") == ("transfers", "dealt", "none")
 

@@ -23,8 +23,8 @@ def cost_lines(found: Sequence[Kernel], program: Program) -> Iterator[str]:
     dealt = sum(map(plan.dealt_bits, plan.everybody)) // 8
     edge = f"an edge: each owner opens {opened} bit(s), the dealer deals {dealt} bytes"
     yield f"{program.rounds + 1} rounds; {edge}"
-    if found[0].degree == 2:
-        yield f"without a dealer: {_garbled(found)}"
+    alone = _garbled(found) if found[0].degree == 2 else _triples(found)
+    yield f"without a dealer: {alone}"
 
 
 def print_cost(found: Sequence[Kernel], program: Program) -> None:
@@ -32,6 +32,7 @@ def print_cost(found: Sequence[Kernel], program: Program) -> None:
 
     if found[0].degree == 2:
         click.echo(f"garbled       {_garbled(found)}, with no dealer")
+    click.echo(f"triples       {_triples(found)}, with no dealer")
     masked = f"{program.wire_bits} bits a record, once, to each node with which it shares an edge"
     click.echo(f"sent masked   {masked}")
     for pattern, plan in program.plans.items():
@@ -75,6 +76,24 @@ def _garbled(found: Sequence[Kernel]) -> str:
     return (
         f"{program.rounds + 1} rounds; {gates} AND gates and {plan.edge_bits // 8} bytes an edge; "
         f"once a record {16 * labels} bytes of labels, or {4 * choices} of choices"
+    )
+
+
+def _triples(found: Sequence[Kernel]) -> str:
+    """The cost of an edge whose records all have different owners, in the 64-bit ring."""
+    from umpc.crypto.ring import RINGS
+    from umpc.errors import KernelError
+    from umpc.mpc.triples.plan import triples_program
+
+    everybody = tuple(range(found[0].degree))
+    try:
+        program = triples_program(found, RINGS[-1], [everybody])
+    except KernelError as error:
+        return f"not possible: {error.message}"
+    plan = program.plans[everybody]
+    return (
+        f"{program.rounds + 1} rounds; {len(plan.ands)} ANDs by triples of "
+        f"{plan.parties} owners and {-(-plan.edge_bits // 8)} bytes an edge"
     )
 
 

@@ -20,6 +20,7 @@ from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.transfers.toss_plan import TossPlan
+from umpc.mpc.triples.plan import TriplesProgram, triples_program
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Member
@@ -72,6 +73,8 @@ class SharedAttempt(Attempt):
         kernels = self.study.parsed_kernels
         if self.study.backend == "garbled":
             return garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)
+        if self.study.backend == "triples":
+            return triples_program(kernels, self._sums_ring, patterns)
         program = compile_program(kernels, self._sums_ring, patterns)
         if program.word_bits > self._sums_ring.bits:
             program = compile_program(kernels, RINGS[-1], patterns)
@@ -141,7 +144,24 @@ class SharedAttempt(Attempt):
         peers = self.peers(node)
         if self.study.backend == "garbled":
             return peers
-        return tuple(peer for peer in peers if self.tosses(node, peer))
+        return tuple(peer for peer in peers if self.needs_transfers(node, peer))
+
+    def needs_transfers(self, node: int, peer: int) -> bool:
+        """Whether two nodes set up transfers for coins, or for edges by triples."""
+        return self.tosses(node, peer) or frozenset((node, peer)) in self._joined
+
+    @cached_property
+    def _joined(self) -> frozenset[frozenset[int]]:
+        """The pairs of nodes that evaluate gates together by triples."""
+        if not isinstance(self.program, TriplesProgram):
+            return frozenset()
+        plans = self.program.plans
+        found = set()
+        for owners in self.hypergraph.shared_cells:
+            parties = sorted(set(owners))
+            for one, other in plans[pattern_of(owners)].pairs:
+                found.add(frozenset((parties[one], parties[other])))
+        return frozenset(found)
 
     @property
     def rounds(self) -> int:

@@ -4,12 +4,12 @@ The statements of a backend's plans about a chunk are public: `attempt.plan(chun
 `chunk_edges`, `rounds`, and `shape(round, party, count)`, a message of a round with zero bytes in
 place of its content. A node's secrets are in its `Cells`.
 
-| step | `shared` backend | `garbled` backend |
-|---|---|---|
-| `set_up`, once per link, before any data | transfers between members | oblivious transfers |
-| `toss`, once: a committee's noise | coins by transfers, or chunks | coins by transfers |
-| `fields_for`, `receive_fields`: round 1, once per link | masked records | labels or choices |
-| `protocol`, the further rounds of a chunk | masked openings | garbled edges |
+| step | `shared` backend | `garbled` backend | `triples` backend |
+|---|---|---|---|
+| `set_up`, once per link | transfers between members | transfers | transfers |
+| `toss`, once: a committee's noise | coins by transfers, or chunks | coins | coins |
+| `fields_for`, `receive_fields`: round 1 | masked records | labels or choices | nothing |
+| `protocol`, the further rounds of a chunk | masked openings | garbled edges | triples, gates |
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkShares
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import SharedCells
+from umpc.mpc.triples.cells import TriplesCells
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 
@@ -89,15 +90,21 @@ class Cells(Protocol):
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
-    ) -> rounds.Protocol[ChunkShares]:
+    ) -> rounds.Protocol[ChunkShares] | Mesh[ChunkShares]:
         """The rounds of a chunk, whose result is this node's share of each sum.
+
+        It is a mesh over the chunk's parties where the plan's messages are `addressed`.
 
         material: the dealer's bytes for this node and chunk.
         """
         ...
 
 
-BACKENDS: dict[str, type[Cells]] = {"shared": SharedCells, "garbled": GarbledCells}
+BACKENDS: dict[str, type[Cells]] = {
+    "shared": SharedCells,
+    "garbled": GarbledCells,
+    "triples": TriplesCells,
+}
 
 
 def backend_of(study: Study) -> type[Cells]:

@@ -85,8 +85,16 @@ class ChunkPlan(Protocol):
         """Bits an edge that the dealer sends to a party."""
         ...
 
-    def shape(self, round: int, party: int, count: int) -> Message:
-        """A party's message of a round, from 1, with zero bytes in place of its content."""
+    @property
+    def addressed(self) -> bool:
+        """Whether a party's messages differ from peer to peer.
+
+        The rounds of a chunk are then a `Mesh` over the parties, and a `Protocol` otherwise.
+        """
+        ...
+
+    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
+        """One party's message to another in a round, from 1, with zero bytes as content."""
         ...
 
 

@@ -6,7 +6,7 @@ Tests hold measured traffic equal to these numbers, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import permutations
+from itertools import permutations, product
 from typing import TypeAlias
 
 from umpc.crypto.prg import SEED_BYTES
@@ -49,9 +49,10 @@ def _openings(plan: ChunkPlan, chunk: Chunk, party: int, sent: list[SentBytes], 
     Args: times: how many such chunks there are.
     """
     offline = 0
-    for number in range(1, plan.rounds + 1):
-        shape = plan.shape(number, party, chunk.count)
-        size = times * (plan.parties - 1) * _bytes(shape, chunk.place, chunk.number)
+    others = (other for other in plan.everybody if other != party)
+    for other, number in product(others, range(1, plan.rounds + 1)):
+        shape = plan.shape_to(number, party, other, chunk.count)
+        size = times * _bytes(shape, chunk.place, chunk.number)
         if chunk.noise:
             offline += size
         else:

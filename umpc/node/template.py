@@ -80,7 +80,7 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # coins = ["transfers", "none"]    # what a committee's noise is made of: "transfers" between
 #                                  # the nodes, "dealt" by the dealer, or "none"
 # backend = ["shared"]             # how edges of several owners may be evaluated: "shared",
-#                                  # "garbled", "grid", "none"
+#                                  # "garbled", "triples", "grid", "none"
 # protocol = ["u-mpc"]             # what may leave: "u-mpc", "grid", "bell-2pc", "bell-ldp",
 #                                  # "bell-auc", "ghazi-ldp", "ghazi-rounds", "ghazi-shuffle",
 #                                  # "gopa", "central"

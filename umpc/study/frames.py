@@ -32,6 +32,7 @@ STEPS = {
     "ot_open_bits": 16,
     "histogram": 17,
     "total": 18,
+    "triples": 19,
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})

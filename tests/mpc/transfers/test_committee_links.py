@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from tests.support.garbled import without_points
@@ -113,3 +114,22 @@ def test_channels_of_other_attempts_or_seeds_have_nothing_in_common():
 def test_nothing_secret_is_shown():
     (member, *_) = links()
     assert "redacted" in repr(member) and seed_of("links north").hex() not in repr(member)
+
+
+@pytest.mark.usefixtures("fast")
+def test_forks_among_some_members_agree_and_have_sessions_of_their_own():
+    """No two forks hash under one key, and a fork leads to the members that it is for."""
+    members = links()
+    set_up(members)
+    sessions = set()
+    for label in (("chunk", 1), ("chunk", 2), ("toss",)):
+        first, last = (members[place].forked((0, 2), *label) for place in (0, 2))
+        assert (first.number, last.number, first.names) == (0, 1, ["north", "west"])
+        sender, receiver = first.senders[1], last.receivers[0]
+        choices = np.array([0, 1, 1, 0], dtype=np.uint8)
+        got, message = receiver.extend(choices)
+        sent = sender.extend(message, 4)
+        assert (got.blocks ^ sent.blocks == choices[:, None] * sender.delta).all()
+        assert sender.session == receiver.session and sender.peer == "west"
+        sessions.add(sender.session)
+    assert len(sessions) == 3 and members[0].seat().senders[2].session not in sessions

@@ -28,8 +28,8 @@ REFUSED = [
     ({"noise": "skellam", "delta": "tiny"}, "delta must be a number"),
     ({"noise": "in_mpc"} | SINGLE, "at least two nodes"),
     ({"noise": "binomial", "delta": "1e-9"} | SINGLE, "at least two nodes"),
-    ({"backend": "clear"}, "backend must be one of shared, garbled, got 'clear'"),
-    ({"backend": "none"}, "backend must be one of shared, garbled, got 'none'"),
+    ({"backend": "clear"}, "backend must be one of shared, garbled, triples, got 'clear'"),
+    ({"backend": "none"}, "backend must be one of shared, garbled, triples, got 'none'"),
     ({"coins": "fair"}, "coins must be one of transfers, dealt, got 'fair'"),
     ({"coins": "dealt"}, "which a committee draws; got noise = 'distributed'"),
     (
@@ -39,7 +39,7 @@ REFUSED = [
     ({"preprocessing": "ot"}, "preprocessing must be one of dealer, none, got 'ot'"),
     (
         {"backend": "garbled"},
-        "go together: garbled edges take nothing.*'garbled' with 'dealer'",
+        "go together: such edges take nothing.*'garbled' with 'dealer'",
     ),
     (
         {"preprocessing": "none"},
@@ -69,6 +69,7 @@ def test_settings_that_cannot_be_are_refused_by_both_doors(changes, message):
         {"noise": "binomial", "delta": "1e-9"},
         SINGLE,
         NO_DEALER,
+        NO_DEALER | {"backend": "triples"},
     ],
     ids=str,
 )

@@ -61,6 +61,7 @@ class GarbledPlan:
     noisy: bool = False
     parties = 2
     everybody = (GARBLER, EVALUATOR)
+    addressed = False
 
     @cached_property
     def edge_bits(self) -> int:
@@ -96,6 +97,10 @@ class GarbledPlan:
         if party == EVALUATOR:
             return silence(GARBLED, self._last)
         return self.garbled(bytes(self.edge_bits // 8 * count), count)
+
+    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
+        """The sender's message of a round; there is one receiver."""
+        return self.shape(round, sender, count)
 
     def coin_count(self, count: int) -> int:
         """Random bits of `count` edges."""
@@ -149,7 +154,7 @@ def garbled_program(
     patterns = sorted(set(patterns))
     if not patterns:
         return GarbledProgram(Circuit((), (), ()), ring, {})
-    plan = GarbledPlan(_circuit(tuple(kernels), tuple(noises)), ring, bool(noises))
+    plan = GarbledPlan(circuit_of_kernels(tuple(kernels), tuple(noises)), ring, bool(noises))
     if plan.edge_bits > 8 * MAX_PAYLOAD:
         raise KernelError(
             f"one garbled edge of this kernel takes {plan.edge_bits // 8} bytes, at most "
@@ -160,7 +165,11 @@ def garbled_program(
 
 
 @lru_cache(maxsize=64)
-def _circuit(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...]) -> Circuit:
+def circuit_of_kernels(kernels: tuple[Kernel, ...], noises: tuple[PairNoise, ...] = ()) -> Circuit:
+    """The circuit of these kernels of one schema, with noise of each value where there is some.
+
+    Raises: KernelError where it is too large.
+    """
     expressions = [kernel.expression for kernel in kernels]
     units = [kernel.unit for kernel in kernels]
     return circuit_of_all(expressions, kernels[0].schema, units, noises)

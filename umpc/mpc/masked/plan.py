@@ -53,6 +53,7 @@ class Plan:
     bits: tuple[Bit, ...]
     layers: tuple[Layer, ...]
     outputs: tuple[SharedPolynomial, ...]
+    addressed = False
 
     @property
     def parties(self) -> int:
@@ -213,6 +214,10 @@ class Plan:
             for number in self.opened_places(layer, party)
         )
         return Message("open", bytes(bits + words), count, self.open_width(layer, party), round)
+
+    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
+        """The sender's message of a round, the same to every receiver."""
+        return self.shape(round, sender, count)
 
     @property
     def needs_dealer(self) -> bool:

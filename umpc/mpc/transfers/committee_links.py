@@ -4,6 +4,8 @@ The shared backend evaluates edges without transfers, so its committee sets up c
 one for every two members, also for two that share no edge. The garbled backend has such channels
 already and forks them (`garbled/cells.py`).
 
+Edges by triples (`umpc/mpc/triples`) take such channels between their owners, too.
+
 Everything here is made of a seed that the member draws itself. The dealer does not know this seed,
 and it sends nothing that the coins depend on. So the coins have their law whatever the dealer does.
 `coins_from_transfers.py` says what the members see of them.
@@ -84,11 +86,36 @@ class CommitteeLinks:
                 raise LocalProtocolError(f"nothing is set up with {name}")
         return CommitteeMember(self._number, self._names, self._senders, self._receivers)
 
+    def forked(self, places: Sequence[int], *labels: str | int) -> CommitteeMember:
+        """This member's place among some of the members, over forks of the channels to them.
+
+        Two members among them without a channel must have nothing to send each other. Each fork has
+        a session of its own, so that no hash is asked for twice under one Δ.
+
+        Args: places: in order. labels: known to all of them, and used once.
+        """
+        senders = {}
+        receivers = {}
+        for number, place in enumerate(places):
+            if place in self._senders:
+                senders[number] = self._senders[place].fork(*labels)
+                senders[number].session = _forked_session(senders[number].session, labels)
+            elif place in self._receivers:
+                receivers[number] = self._receivers[place].fork(*labels)
+                receivers[number].session = _forked_session(receivers[number].session, labels)
+        names = [self._names[place] for place in places]
+        return CommitteeMember(list(places).index(self._number), names, senders, receivers)
+
     def _session(self, peer: int) -> bytes:
         """The name of a channel, the same at both ends."""
         ends = sorted((self._number, peer))
         names = (self._names[end].encode() for end in ends)
         return digest(b"umpc committee link 1", self._attempt, *names)
+
+
+def _forked_session(session: bytes, labels: Sequence[str | int]) -> bytes:
+    """The name of a fork, the same at both ends."""
+    return digest(b"umpc forked channel 1", session, *(str(label).encode() for label in labels))
 
 
 def link_shapes(sender: int, receiver: int) -> list[Message]:

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from umpc.crypto.rounds import Message, Protocol, check_reply
+from umpc.crypto.mesh import Outgoing
+from umpc.crypto.rounds import Message, check_reply
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
@@ -24,7 +25,9 @@ from umpc.transport.structured_concurrency import task_group
 T = TypeVar("T")
 Out = TypeVar("Out")
 In = TypeVar("In")
-Step = tuple[Protocol[list[int]], Message | None, list[int] | None]
+Said = Message | Outgoing
+"""A chunk's message of a round to all its other parties, or one for each of them."""
+Step = tuple[Generator[Any, Any, list[int]], Said | None, list[int] | None]
 """A chunk's protocol after one step: itself, its next message, and its result at the end."""
 
 PROGRESS_EVERY = 64
@@ -152,12 +155,14 @@ class Rounds:
 
         async def finish(
             chunk: Chunk,
-            protocol: Protocol[list[int]],
-            message: Message | None,
+            protocol: Generator[Any, Any, list[int]],
+            message: Said | None,
             result: list[int] | None,
         ) -> None:
+            round_number = 0
             while message is not None:
-                replies = await self._exchange(chunk, message)
+                round_number += 1
+                replies = await self._exchange(chunk, round_number, message)
                 message, result = await self.in_thread(resume, protocol, replies)
             if result is None:
                 raise LocalProtocolError("a chunk's protocol ended without a result")
@@ -174,29 +179,42 @@ class Rounds:
                 if done % PROGRESS_EVERY == PROGRESS_EVERY - 1:
                     await self.tell(done + 1, len(chunks))
 
-    async def _exchange(self, chunk: Chunk, message: Message) -> list[Message]:
-        """Do one round of a chunk and return the messages of its other owners, in party order."""
+    async def _exchange(
+        self, chunk: Chunk, round_number: int, said: Said
+    ) -> list[Message] | dict[int, Message]:
+        """Do one round of a chunk and return the messages of its other owners.
+
+        They are a list in party order, or by party where messages differ from peer to peer.
+        """
         plan = self.session.attempt.plan(chunk)
-        others = [
-            (party, node) for party, node in enumerate(chunk.parties) if node != self.session.index
-        ]
-        if message.width:
-            for _, node in others:
-                await self.links[node].send(frame_of(message, chunk.place, chunk.number))
+        own = chunk.parties.index(self.session.index)
+        others = {party: node for party, node in enumerate(chunk.parties) if party != own}
+        sent = dict.fromkeys(others, said) if isinstance(said, Message) else said
+        for party, message in sent.items():
+            if message.width:
+                frame = frame_of(message, chunk.place, chunk.number)
+                await self.links[others[party]].send(frame)
+        if sent:
             failpoint("during-rounds")
-        replies = []
-        for party, node in others:
+        replies = {}
+        for party, node in others.items():
             link = self.links[node]
-            reply = due = plan.shape(message.round, party, chunk.count)
+            reply = due = plan.shape_to(round_number, party, own, chunk.count)
             if due.width:
                 reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
                 check_reply(reply, due, link.peer)
-            replies.append(reply)
-        return replies
+            replies[party] = reply
+        if isinstance(said, Message):
+            return list(replies.values())
+        return {party: reply for party, reply in replies.items() if reply.width}
 
     def _start(self, chunk: Chunk, payload: bytes) -> Step:
-        protocol = self.session.protocol(chunk, payload, self._tree_hash)
-        return protocol, *resume(protocol, None)
+        return _begun(self.session.protocol(chunk, payload, self._tree_hash))
+
+
+def _begun(protocol: Generator[Any, Any, list[int]]) -> Step:
+    """The first step of a chunk's rounds."""
+    return protocol, *resume(protocol, None)
 
 
 async def _send_all(link: PeerLink, frames: Sequence[Frame]) -> None:

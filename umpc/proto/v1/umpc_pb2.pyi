@@ -28,6 +28,7 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     OT_OPEN_BITS: _ClassVar[Step]
     HISTOGRAM: _ClassVar[Step]
     TOTAL: _ClassVar[Step]
+    TRIPLES: _ClassVar[Step]
 STEP_UNSPECIFIED: Step
 NODE_SEED: Step
 MATERIAL: Step
@@ -47,6 +48,7 @@ OT_MULTIPLES: Step
 OT_OPEN_BITS: Step
 HISTOGRAM: Step
 TOTAL: Step
+TRIPLES: Step
 
 class HelloRequest(_message.Message):
     __slots__ = ()

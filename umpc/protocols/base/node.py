@@ -75,8 +75,13 @@ class MeshSide(Protocol):
         """Round 1 from a peer. Raises: EncodingError, RemoteProtocolError."""
         ...
 
-    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Rounds[Any]:
-        """The further rounds of one chunk, once; the result goes to `add`."""
+    def protocol(
+        self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
+    ) -> Rounds[Any] | Mesh[Any]:
+        """The further rounds of one chunk, once; the result goes to `add`.
+
+        They are a mesh where the plan's messages are `addressed`.
+        """
         ...
 
     def add(self, chunk: Chunk, shares: Any) -> None:

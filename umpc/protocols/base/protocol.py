@@ -44,6 +44,7 @@ from umpc.ustat.clear import Columns
 EVALUATED = {
     "shared": "evaluated under secret sharing",
     "garbled": "garbled between their two owners",
+    "triples": "evaluated by triples that their owners make",
     "none": "the nodes evaluate no set together",
 }
 Line = tuple[str, str]

@@ -35,6 +35,7 @@ class DealtPlan:
     parties: int
     receivers: range
     chunk_edges: int
+    addressed = False
 
     @property
     def everybody(self) -> tuple[int, ...]:
@@ -49,6 +50,9 @@ class DealtPlan:
 
     def shape(self, round: int, party: int, count: int) -> Message:
         return silence("open", round)
+
+    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
+        return self.shape(round, sender, count)
 
 
 class GridAttempt(SharedAttempt):

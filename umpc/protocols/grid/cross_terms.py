@@ -126,6 +126,7 @@ class CrossPlan:
     parties = 2
     everybody = (0, 1)
     rounds = CORRECT
+    addressed = False
 
     @property
     def chunk_edges(self) -> int:
@@ -137,6 +138,10 @@ class CrossPlan:
     def dealt_bits(self, party: int) -> int:
         """Nothing is dealt."""
         return 0
+
+    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
+        """The sender's message of a round; there is one receiver."""
+        return self.shape(round, sender, count)
 
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message of a round, with zero bytes in place of its content."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.plan import garbled_program
 from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.triples.plan import triples_program
 from umpc.study.document import Study
 from umpc.ustat.sampling import UP_TO
 
@@ -37,6 +38,9 @@ def bits_of_an_edge(study: Study) -> int:
     if study.backend == "garbled":
         garbled = garbled_program(study.parsed_kernels, RINGS[-1], [everybody])
         return max(plan.edge_bits for plan in garbled.plans.values())
+    if study.backend == "triples":
+        triples = triples_program(study.parsed_kernels, RINGS[-1], [everybody])
+        return max(1, *(each.edge_bits for each in triples.plans.values()))
     program = compile_program(study.parsed_kernels, RINGS[-1], [everybody])
     (plan,) = program.plans.values()
     dealt = sum(plan.dealt_bits(party) for party in plan.everybody)

@@ -183,7 +183,9 @@ class UMpcNode(NodeSide):
         """
         self.cells.receive_fields(peer, messages)
 
-    def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[Any]:
+    def protocol(
+        self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
+    ) -> Protocol[Any] | Mesh[Any]:
         """The rounds of one chunk, once; the result goes to `add`.
 
         Raises: EncodingError on malformed material.

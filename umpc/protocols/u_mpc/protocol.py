@@ -177,6 +177,7 @@ class UMpc(StudyProtocol):
         if error is not None:
             yield Variant(f"{self.name}, as asked for", {}, partial(edges_for_error, error=error))
         yield Variant(f"{self.name}, no dealer", {"backend": "garbled", "preprocessing": "none"})
+        yield Variant(f"{self.name}, triples", {"backend": "triples", "preprocessing": "none"})
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         found = {"edges": entries["edges"]} if own and "edges" in entries else {}

@@ -20,7 +20,9 @@ COMMITTEE_NOISES = ("in_mpc", "binomial")
 """The kinds of noise that a committee draws under shares."""
 NOISES_WITH_DELTA = ("skellam", "binomial")
 COIN_SOURCES = ("transfers", "dealt")
-BACKENDS = ("shared", "garbled")
+BACKENDS = ("shared", "garbled", "triples")
+DEALERLESS = ("garbled", "triples")
+"""The backends that take nothing from a dealer."""
 PREPROCESSINGS = ("dealer", "none")
 AGAINST_LIARS = f'adversary = "{LYING_NODES}"'
 INSTEAD = (
@@ -31,6 +33,11 @@ INSTEAD = (
     '"ghazi-ldp"'
 )
 """The advice where lying nodes have no bound."""
+LIES = {
+    "garbled": "a node that garbles another circuit",
+    "triples": "a node that tests bits of another node's transfers",
+}
+"""The lies of owners without a dealer."""
 SHOWN = 80
 """Characters of a kernel's text that a refusal shows."""
 USUAL_COMMITTEE = 64
@@ -62,7 +69,7 @@ class UMpcSettings(
         so that no dealer can change or know the noise; or "dealt", from the dealer, which is then
         trusted to deal them as the protocol says.
     backend: how edges of several owners are evaluated: "shared", under masks that a dealer knows,
-        or "garbled", by the two owners alone.
+        or "garbled", by the two owners alone; or "triples", by all owners alone.
     preprocessing: "dealer"; or "none", and then there is no dealer.
     """
 
@@ -95,18 +102,19 @@ class UMpcSettings(
     backend: Annotated[
         str,
         describe(
-            "How edges of several owners are evaluated: shared under masks, or garbled between "
-            "two owners. Take garbled together with preprocessing none. With grid in its place the "
-            "study is one of protocol grid. With auto, or without protocol, backend and edges, it "
-            "is the cheaper of both.",
+            "How edges of several owners are evaluated: shared under masks, garbled between two "
+            "owners, or by triples that all owners of an edge make. Take garbled or triples "
+            "together with preprocessing none. With grid in its place the study is one of "
+            "protocol grid. With auto, or without protocol, backend and edges, it is the cheaper "
+            "of both.",
             *BACKENDS,
         ),
     ] = "shared"
     preprocessing: Annotated[
         str,
         describe(
-            "Who makes correlated randomness. With none there is no dealer, and the statistic is "
-            "over one or two records.",
+            "Who makes correlated randomness. With none there is no dealer; take backend garbled "
+            "for sets of one or two records, and triples for larger ones.",
             *PREPROCESSINGS,
         ),
     ] = "dealer"
@@ -150,11 +158,11 @@ def check_settings(study: Study) -> None:
     check_choice("coins", settings.coins, COIN_SOURCES)
     check_choice("backend", settings.backend, BACKENDS)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
-    if (settings.backend == "garbled") != (settings.preprocessing == "none"):
+    if (settings.backend in DEALERLESS) != (settings.preprocessing == "none"):
         raise StudyError(
-            f'backend = "garbled" and preprocessing = "none" go together: garbled edges take '
-            f"nothing from a dealer, and shared ones cannot do without; got {settings.backend!r} "
-            f"with {settings.preprocessing!r}"
+            f'backend = "garbled" or "triples" and preprocessing = "none" go together: such edges '
+            f"take nothing from a dealer, and shared ones cannot do without; got "
+            f"{settings.backend!r} with {settings.preprocessing!r}"
         )
     _check_dealer(study, settings)
     if study.adversary == LYING_NODES:
@@ -186,11 +194,11 @@ def _check_dealer(study: Study, settings: UMpcSettings) -> None:
         raise StudyError(
             f'preprocessing = "none" has no dealer; leave {settings.dealer.name!r} out'
         )
-    if study.degree > 2:
+    if study.degree > 2 and settings.backend == "garbled":
         raise StudyError(
-            f"without a dealer an edge has one or two owners, and a statistic over "
-            f"{study.degree} records can have edges of three and more; take "
-            f'preprocessing = "dealer"'
+            f"a garbled edge has one or two owners, and a statistic over {study.degree} records "
+            f'can have edges of three and more; take backend = "triples", or '
+            f'preprocessing = "dealer" with backend = "shared"'
         )
 
 
@@ -201,8 +209,8 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
     """
     if settings.backend != "shared":
         raise StudyError(
-            f'{AGAINST_LIARS} takes backend = "shared" with a dealer, got {settings.backend!r}: a '
-            f"node that garbles another circuit would not be noticed"
+            f'{AGAINST_LIARS} takes backend = "shared" with a dealer, got {settings.backend!r}: '
+            f"{LIES[settings.backend]} would not be noticed"
         )
     if settings.noise != "distributed":
         raise StudyError(

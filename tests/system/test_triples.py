@@ -1,0 +1,71 @@
+"""Triples of records without a dealer over real processes: exact sums, bytes, failures, ahead."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.system.test_demo import demo, result
+from tests.system.test_faults import SURVIVE_SECONDS
+from umpc.errors import PeerLost, StudyError
+
+TRIPLES = ("--backend", "triples", "--preprocessing", "none")
+STUDY = {
+    "backend": "triples",
+    "preprocessing": "none",
+    "dealer": None,
+    "statistic": "triples_skewness",
+    "columns": ["age"],
+    "edges": "60",
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--nodes", "3", "--statistic", "triples_skewness", "--fields", "mean radius"),
+        ("--nodes", "4", "--statistic", "bergsma_dassios_tau_star"),
+    ],
+    ids=["3 owners", "4 owners"],
+)
+def test_a_demo_by_triples_is_exact_over_e_at_its_predicted_cost(options, tmp_path):
+    kept = tmp_path / "kept"
+    report = result(*TRIPLES, *options, "--edges", "100", "--epsilon", "1e9", "--keep", str(kept))
+    assert report["estimate"] == report["exact_over_edges"]
+    assert report["bytes_online"] == report["bytes_online_predicted"]
+    assert report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
+    assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
+    assert report["bytes_offline"] == report["bytes_offline_predicted"]
+    assert report["rounds"] == report["rounds_predicted"]
+    assert (report["backend"], report["preprocessing"]) == ("triples", "none")
+    assert not list(kept.glob("dealer*"))
+
+
+def test_a_lying_grade_without_a_dealer_is_refused_before_any_process_starts():
+    ended = demo(*TRIPLES, "--nodes", "3", "--adversary", "lying_nodes")
+    assert ended.returncode == StudyError.exit_code, ended.stderr
+    assert "tests bits of another node's transfers" in ended.stderr.strip().splitlines()[-1]
+    assert "starting" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("node", "point", "action"),
+    [("node-3", "after-set-up", "kill"), ("node-1", "before-ready", "stop")],
+)
+def test_an_owner_that_fails_is_named_and_costs_nothing(lab, node, point, action):
+    here = lab(3, {node: {"UMPC_FAILPOINT": f"{point}:{action}"}}).start(dealer=False)
+    outcome = here.run(**STUDY)
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert node in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
+
+
+def test_prepared_ahead_a_study_by_triples_finishes_later_at_its_predicted_cost(lab):
+    here = lab(3).start(dealer=False)
+    prepared = here.run(command="prepare", name="ahead", **STUDY)
+    assert prepared.code == 0, prepared.error
+    report = here.run(name="ahead", **STUDY).report
+    assert report["prepared"] and report["backend"] == "triples"
+    assert report["bytes_offline"] == report["bytes_offline_predicted"] > 0
+    assert report["bytes_online"] == report["bytes_online_predicted"]
