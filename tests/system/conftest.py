@@ -143,6 +143,8 @@ class Lab:
             "edges": "2n",
             "dealer": ("dealer", address.get("dealer", "127.0.0.1:1")),
         }
+        if not changes.keys() & {"protocol", "backend", "preprocessing"}:
+            settings["backend"] = "shared"  # otherwise the cheaper of pairs and the grid
         known = keys_of(PROTOCOLS[changes.get("protocol") or USUAL].settings)
         values = {
             "name": "lab",

@@ -12,6 +12,7 @@ from umpc.cli.table import exact_over_all
 from umpc.errors import RangeError
 from umpc.protocols.base.one_message import check_size
 from umpc.protocols.base.one_message_coordinator import cost_of_messages
+from umpc.protocols.central import messages
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.central.columns import SEED_BYTES
 from umpc.protocols.central.coordinator import CuratorCoordinator
@@ -93,6 +94,7 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
 
 def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
     """Machines could tune differently: one uniform number under two scales shows the value."""
+    monkeypatch.setattr(messages, "_usual_std", messages._usual_std.__wrapped__)
     of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
     seeds = {of.seed_of(parts, 20)}
     monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)
