@@ -128,6 +128,7 @@ def test_only_a_file_that_names_nothing_is_open():
 
 def test_a_definite_document_never_says_auto(tmp_path):
     study = loaded(tmp_path, backend="shared").study("coordinator")
-    with pytest.raises(StudyError, match="backend must be one of shared, garbled, got 'auto'"):
+    refusal = "backend must be one of shared, garbled, triples, got 'auto'"
+    with pytest.raises(StudyError, match=refusal):
         checked(study.replaced(backend="auto"))
     assert find_protocol("u-mpc").settings().backend == "shared"

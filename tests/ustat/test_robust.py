@@ -17,8 +17,9 @@ from umpc.ustat.robust import MAX_BITS, obstacle
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 
-FIELDS = [*"xyz", "score", "label"]
-SCHEMA = make_schema(**{name: ("0", "1") if name == "label" else ("-9", "9") for name in FIELDS})
+BITS = ("label", "event", "stratum")
+FIELDS = [*"xyz", "score", "time", *BITS]
+SCHEMA = make_schema(**{name: ("0", "1") if name in BITS else ("-9", "9") for name in FIELDS})
 MANY = make_schema(**{f"f{number}": ("0", "9") for number in range(MAX_BITS + 2)})
 
 
@@ -39,6 +40,12 @@ ROBUST = {
     "auc": [Fraction(3, 2)],
     "auc_private": [Fraction(3, 2), 1],
     "mann_whitney_u": [Fraction(3, 2)],
+    "somers_d": [6, 1],
+    "kendall_tau_label": [3, 1, 1],
+    "phi_coefficient": [3, 1, 1],
+    "stratified_kendall_tau": [6, 1],
+    "stratified_superiority": [1, 1],
+    "concordance_index": [1, 1],
 }
 """The robust sensitivity of each sum; other statistics have none."""
 PARAMETERS = {
