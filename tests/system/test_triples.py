@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.system.test_demo import demo, result
+from tests.system.test_demo import demo
 from tests.system.test_faults import SURVIVE_SECONDS
+from umpc.cli.table import exact_over_all, pooled
+from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, StudyError
 
 TRIPLES = ("--backend", "triples", "--preprocessing", "none")
@@ -20,24 +23,34 @@ STUDY = {
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--nodes", "3", "--statistic", "triples_skewness", "--fields", "mean radius"),
-        ("--nodes", "4", "--statistic", "bergsma_dassios_tau_star"),
-    ],
+    ("nodes", "statistic", "columns"),
+    [(3, "triples_skewness", ["age"]), (4, "bergsma_dassios_tau_star", ["age", "balance"])],
     ids=["3 owners", "4 owners"],
 )
-def test_a_demo_by_triples_is_exact_over_e_at_its_predicted_cost(options, tmp_path):
-    kept = tmp_path / "kept"
-    report = result(*TRIPLES, *options, "--edges", "100", "--epsilon", "1e9", "--keep", str(kept))
-    assert report["estimate"] == report["exact_over_edges"]
+def test_a_study_by_triples_is_exact_at_its_predicted_cost(lab, nodes, statistic, columns):
+    here = lab(nodes).start(epsilon="99" + "0" * 14, dealer=False)
+    for number, name in enumerate(here.names):
+        here.table(name).write_text(table(number, 2))
+    changes = {"statistic": statistic, "columns": columns, "edges": "all", "epsilon": "1e12"}
+    outcome = here.run(**(STUDY | changes))
+    assert outcome.code == 0, outcome.error
+    report = outcome.report
+    study = load_study_file(here.folder / "study.toml").study("coordinator")
+    expected = exact_over_all(study, pooled(study, [here.table(name) for name in here.names]))
+    assert report["estimate"] == pytest.approx(expected, abs=1e-12)
     assert report["bytes_online"] == report["bytes_online_predicted"]
     assert report["bytes_online_by_node"] == report["bytes_online_by_node_predicted"]
     assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert report["rounds"] == report["rounds_predicted"]
     assert (report["backend"], report["preprocessing"]) == ("triples", "none")
-    assert not list(kept.glob("dealer*"))
+
+
+def table(node: int, records: int) -> str:
+    """Return a node's table, the same in every run."""
+    rng = np.random.default_rng(node)
+    rows = (f"{rng.integers(0, 50)},{rng.integers(-40, 90) / 2}" for _ in range(records))
+    return "\n".join(["age,balance", *rows]) + "\n"
 
 
 def test_a_lying_grade_without_a_dealer_is_refused_before_any_process_starts():
