@@ -9,9 +9,6 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-# Tests start hundreds of processes. Without byte code on disk, each would compile the project anew.
-test long: export PYTHONDONTWRITEBYTECODE =
-
 .PHONY: help demo test long compose-test audit crash bench pictures figures profile native oracles \
         lint docs architecture settings proto install clean
 

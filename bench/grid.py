@@ -16,7 +16,7 @@ from bench.harness import BANK, Site, bank_table, site
 from bench.jobs import figures_of
 from bench.large import NARROW, WIDE, WIDE_FIELDS, LargeTable, kendall_sum
 from bench.table import Figure, show
-from umpc.coordinator.studyfile import field_entry
+from umpc.coordinator.studyfile_text import field_entry
 from umpc.study.parts import FieldText
 
 NODES = 4

@@ -20,7 +20,7 @@ from typing import Any
 from bench.jobs import JobFailed
 from umpc.cli.deployment import Deployment, Served, ended_with_us
 from umpc.cli.table import DemoTable, read_csv
-from umpc.coordinator.studyfile import field_entry, write_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.study.parts import FieldText
 
 BANK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bank" / "bank.csv"

@@ -187,7 +187,7 @@ def enrol(me: Member) -> Path:
 
 def write_study(servers: list[Member]) -> Path:
     from umpc.cli.table import breast_cancer
-    from umpc.coordinator.studyfile import field_entry, write_study_file
+    from umpc.coordinator.studyfile_text import field_entry, write_study_file
 
     table = breast_cancer(None)
     at = {member.name: f"{member.address}:{PORT}" for member in servers}

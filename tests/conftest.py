@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -11,6 +13,9 @@ from hypothesis import settings
 from tests.support import tables
 from tests.support.long_tests import runs_now
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+"""Otherwise each worker, and each process that a test starts, compiles everything anew."""
 settings.register_profile("umpc", deadline=None)
 settings.load_profile("umpc")
 """No example has a time limit: a busy machine may take any time for one."""

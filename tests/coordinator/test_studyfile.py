@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.protocols import flat_study
 from tests.support.studyfile_text import BALANCE, GOOD, load, participant, replaced, study
-from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
+from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.protocols.registry import decode_study
 from umpc.study.parts import FieldText, Participant

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from tests.support.studyfile_text import bins_of, participant
-from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
+from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.protocols.local.settings import BellAucSettings, CellSettings
 from umpc.protocols.registry import PROTOCOLS

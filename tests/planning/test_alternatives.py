@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from tests.support.protocols import OF_CELLS
 from tests.support.studies import generator
 from umpc.cli.main import umpc
-from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
+from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.mpc.cost import predict
 from umpc.planning import expected_edges, machine, narrowing

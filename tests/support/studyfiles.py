@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umpc.coordinator.studyfile import field_entry, write_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.study.parts import FieldText
 
 ADDRESS = "127.0.0.1:1"

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.support import tables
 from tests.system.forked import Forked
 from umpc.cli.deployment import UMPC, Deployment, Served, stop
-from umpc.coordinator.studyfile import field_entry, write_study_file
+from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
+from umpc.errors import PeerLost
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledger_reading import read_beside
 from umpc.protocols.registry import PROTOCOLS, USUAL
+from umpc.study.document import Study
 from umpc.study.parts import FieldText
+from umpc.study.report import Report
 from umpc.study.settings import keys_of
+from umpc.transport.authority import Identity, load_identity
 from umpc.ustat.statistics import LIBRARY
 
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-"""Otherwise each process of these tests compiles all of umpc, which doubles its start."""
-
+Led = TypeVar("Led")
 FIELDS = (FieldText("age", "0", "127", whole=True), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
 SHUFFLERS = ("shuffler-1", "shuffler-2")
@@ -70,6 +75,25 @@ class Outcome:
     @property
     def last_line(self) -> str:
         return self.error.strip().splitlines()[-1]
+
+
+SURVIVE_SECONDS = 40
+"""A failure ends a study within so many seconds. A step that waits in vain takes 600."""
+
+
+def costs_what_was_predicted(report: Report, rounds: int) -> None:
+    """Check a report's rounds, and its bytes by node and by step."""
+    assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
+    assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
+    assert report.bytes_offline == report.bytes_offline_predicted
+    assert report.rounds == report.rounds_predicted == rounds
+
+
+def names_who_was_lost(outcome: Outcome, node: str) -> None:
+    """Check that a study ended in time with the name of a lost node, without result or charge."""
+    assert outcome.code == PeerLost.exit_code, outcome.error
+    assert node in outcome.last_line and "no epsilon was charged" in outcome.last_line
+    assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
 
 
 def command(*arguments: str, check: bool = False) -> subprocess.CompletedProcess:
@@ -184,6 +208,12 @@ class Lab:
         finally:
             stop([process])
         return Outcome(process.returncode, output, error, time.monotonic() - started)
+
+    def lead(self, job: Callable[[Study, Identity], Coroutine[Any, Any, Led]], **changes) -> Led:
+        """Lead a study with the coordinator in this process: a start takes longer than a study."""
+        entries = load_study_file(self.study_file(**changes))
+        identity = load_identity(entries.identity, "coordinator")
+        return asyncio.run(job(entries.study(identity.name), identity))
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.system.conftest import SURVIVE_SECONDS
 from tests.system.test_demo import demo, result
-from tests.system.test_faults import SURVIVE_SECONDS
 from umpc.errors import PeerLost, StudyError
 
 BELL = ("--protocol", "bell-2pc")

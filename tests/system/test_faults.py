@@ -13,9 +13,9 @@ from contextlib import closing
 
 import pytest
 
+from tests.system.conftest import SURVIVE_SECONDS
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable
 
-SURVIVE_SECONDS = 40  # a step that waits in vain takes 600
 BEFORE_THE_CHARGE = [
     "before-reserve",
     "after-reserve",

@@ -6,7 +6,6 @@ since a start takes longer than a study.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,16 +17,14 @@ import pytest
 
 from tests.protocols.grid.test_grid_run import TAKEN
 from tests.support.node_ledgers import beside, start_again, wait_until
-from tests.system.conftest import Lab
+from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_demo import result
 from umpc.coordinator import client
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.links import NodeLink
-from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, StudyAborted, StudyError, UmpcError
 from umpc.study.report import Report
-from umpc.transport.authority import load_identity
 
 GRID = {"backend": "grid", "edges": "all"}
 SILENT = {**GRID, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
@@ -52,19 +49,14 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def ask(lab: Lab, job: Any, **changes: Any) -> Any:
-    entries = load_study_file(lab.study_file(**{**SILENT, **changes}))
-    identity = load_identity(entries.identity, "coordinator")
-    return asyncio.run(job(entries.study(identity.name), identity))
+    return lab.lead(job, **SILENT | changes)
 
 
 def run(lab: Lab, **changes: Any) -> Report:
     """A run with the coordinator in this process; its costs are those that were predicted."""
     report = ask(lab, run_study, **changes)
     if not report.replayed:
-        assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
-        assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
-        assert report.bytes_offline == report.bytes_offline_predicted
-        assert report.rounds == report.rounds_predicted == 2
+        costs_what_was_predicted(report, rounds=2)
     return report
 
 
@@ -220,7 +212,6 @@ def test_lying_nodes_are_refused_before_anything(tables):
 # --- processes that die or stop -------------------------------------------------------------------
 
 POINTS = ["during-histogram", "after-histogram", "during-total", "after-total"]
-SURVIVE_SECONDS = 40
 
 
 @pytest.mark.parametrize("action", ["kill", "stop"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,16 +9,14 @@ import numpy as np
 import pytest
 
 from tests.support.node_ledgers import beside
-from tests.system.conftest import Lab
+from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_grid import in_the_clear_of
 from umpc.coordinator.client import prepare_study, run_study
-from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import PeerLost, RangeError
 from umpc.protocols.grid import cross_terms
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
-from umpc.transport.authority import load_identity
 
 ALONE = {"backend": "grid", "edges": "all", "preprocessing": "none", "dealer": None}
 SILENT = {**ALONE, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
@@ -29,7 +26,6 @@ RULES = (
 )
 BUDGET = "9" + "0" * 14
 RECORDS = (7, 1, 5)
-SURVIVE_SECONDS = 40
 FAR = 12
 """Standard deviations beyond which noise lies with a probability below 1e-6."""
 WIDE = (FieldText("age", "0", "127", whole=True), FieldText("balance", "0", "609", whole=True))
@@ -47,19 +43,14 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def ask(lab: Lab, job: Any, **changes: Any) -> Any:
-    entries = load_study_file(lab.study_file(**{**SILENT, **changes}))
-    identity = load_identity(entries.identity, "coordinator")
-    return asyncio.run(job(entries.study(identity.name), identity))
+    return lab.lead(job, **SILENT | changes)
 
 
 def run(lab: Lab, **changes: Any) -> Report:
     """A run with the coordinator in this process; its costs are those that were predicted."""
     report = ask(lab, run_study, **changes)
     if not report.replayed:
-        assert report.bytes_online_by_node == report.bytes_online_by_node_predicted
-        assert report.bytes_online_by_step == report.bytes_online_by_step_predicted
-        assert report.bytes_offline == report.bytes_offline_predicted
-        assert report.rounds == report.rounds_predicted == 3
+        costs_what_was_predicted(report, rounds=3)
     return report
 
 

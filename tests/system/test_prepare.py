@@ -7,7 +7,6 @@ a study.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import itertools
 import logging
@@ -25,11 +24,9 @@ from tests.system.conftest import TABLE, Lab
 from umpc.cli.deployment import stop
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
-from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
 from umpc.study.report import Report
 from umpc.transport import stream
-from umpc.transport.authority import load_identity
 
 LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
@@ -39,9 +36,7 @@ WINDOW = 32 << 20
 
 
 def ask(lab: Lab, job, **changes):
-    entries = load_study_file(lab.study_file(**{"epsilon": "0.01", **changes}))
-    identity = load_identity(entries.identity, "coordinator")
-    return asyncio.run(job(entries.study(identity.name), identity))
+    return lab.lead(job, **{"epsilon": "0.01", **changes})
 
 
 def prepare(lab: Lab, **changes) -> Preparation:

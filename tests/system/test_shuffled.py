@@ -12,13 +12,12 @@ import signal
 
 import pytest
 
-from tests.system.conftest import SHUFFLERS, Lab, command
+from tests.system.conftest import SHUFFLERS, SURVIVE_SECONDS, Lab, command
 from tests.system.test_demo import result
 from umpc.errors import PeerLost, PeerUnavailable, RemoteProtocolError, TooFewRecords
 
 FAR = 8
 """Standard deviations of the noise."""
-SURVIVE_SECONDS = 40  # a step that waits in vain takes 600
 RULES = "[policy]\nmin_colluding = 0\n"
 
 

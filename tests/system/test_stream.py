@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from tests.system.conftest import SURVIVE_SECONDS
 from umpc.errors import PeerLost
 
-SURVIVE_SECONDS = 40  # a step that waits in vain takes 600
 ROWS = 1200
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 120},{(13 * i) % 900 - 20.5}\n" for i in range(ROWS))
 

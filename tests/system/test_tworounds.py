@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.node_ledgers import beside, settled, share_of, start_again
-from tests.system.conftest import Lab
+from tests.system.conftest import SURVIVE_SECONDS, Lab
 from tests.system.test_demo import result
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
@@ -22,7 +22,6 @@ from umpc.transport.authority import load_identity
 
 FAR = 6
 """Standard deviations of the randomisation."""
-SURVIVE_SECONDS = 40  # a step that waits in vain takes 600
 STUDY = {
     "protocol": "ghazi-rounds",
     "dealer": None,

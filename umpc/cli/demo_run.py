@@ -59,7 +59,8 @@ def _write_study(
     folder: Path, table: DemoTable, options: DemoOptions, nodes: Sequence[str]
 ) -> StudyFile:
     """study.toml, for processes that are not started yet."""
-    from umpc.coordinator.studyfile import field_entry, load_study_file, write_study_file
+    from umpc.coordinator.studyfile import load_study_file
+    from umpc.coordinator.studyfile_text import field_entry, write_study_file
 
     described = table.describe()
     for each in described:

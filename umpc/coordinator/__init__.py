@@ -8,5 +8,6 @@
 | `links.py` | the stream to one node, and one step with all nodes |
 | `shufflers.py` | the stream from one shuffler |
 | `studyfile.py` | a study as people write it: study.toml |
+| `studyfile_text.py` | write a study.toml |
 | `kernelfile.py` | a user's own kernel: a Python file and function |
 """

@@ -14,12 +14,8 @@ import numpy as np
 
 from bench.harness import BANK, made_up
 from umpc.cli.table import DemoTable, pooled, read_csv
-from umpc.coordinator.studyfile import (
-    StudyFile,
-    field_entry,
-    load_study_file,
-    write_study_file,
-)
+from umpc.coordinator.studyfile import StudyFile, load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.planning.alternatives import turned
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import ReferenceTable
