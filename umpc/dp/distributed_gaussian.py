@@ -34,7 +34,7 @@ from functools import lru_cache
 from umpc.dp.checks import check_delta, check_epsilon, check_nodes
 from umpc.dp.gaussian import DiscreteGaussian
 from umpc.dp.random_bits import RandomBits
-from umpc.dp.renyi import gaussian_curve, least_scale, satisfies
+from umpc.dp.renyi import gaussian_curve, least_scale, renyi_epsilon, satisfies
 from umpc.errors import StudyError
 
 LEAST_SHARE = 16
@@ -121,6 +121,23 @@ def joint_gaussian(
         check_epsilon(epsilon), check_delta(delta), len(scales), square, honest, releases
     )
     return tuple(GaussianShare(_parameter(k, scale, honest), nodes, honest) for scale in scales)
+
+
+def epsilon_after(
+    done: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    sums: int,
+    square: int,
+    honest: int,
+    releases: int,
+) -> Fraction:
+    """The epsilon that the first `done` releases alone have with this delta, rounded up.
+
+    Args: the others as of `joint_gaussian`; sums: how many a release has.
+    """
+    k = _parameter_per_square(epsilon, delta, sums, square, honest, releases)
+    return renyi_epsilon(gaussian_curve(rho_of(k, sums, square, honest, done)), delta)
 
 
 def rho_of(k: Fraction, sums: int, square: int, honest: int, releases: int) -> Fraction:

@@ -137,7 +137,8 @@ class StudyRun(CoordinatorStream):
         failpoint("before-reserve")
         # Before the table is read: nothing about it is told without budget.
         # Not in a thread: no cancellation may come in between.
-        ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
+        course = protocol.course(study)
+        ledger.reserve(study.hash, study.exact_epsilon, name=study.name, course=course)
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)

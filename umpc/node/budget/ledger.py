@@ -14,6 +14,10 @@ has its own total.
     reserve ──► reserve_delta ──► hold ──► charge ──► released (any number of times: these bytes)
        └──────────────┴► cancel    └─► drop  └► answer, once, where the protocol asks
 
+A study may be a step of a course (`umpc/study/course.py`). Its first charged step pays for all of
+them, and each number of a step is released once. A step that is reserved before the course is paid
+reserves the whole, so two steps at once can cost twice and never too little.
+
 The charge has already paid for an answer. The answer is stored with its question's digest before it
 leaves, and there is never another one.
 
@@ -59,13 +63,18 @@ from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
-from umpc.node.budget.budget_account import Balance, BudgetCost, Row
+from umpc.node.budget.budget_account import (
+    ATTEMPT_BYTES,
+    Balance,
+    BudgetCost,
+    Row,
+    course_in,
+)
 from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
 from umpc.node.budget.held_attempts import MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_store import LedgerStore
+from umpc.study.course import Course
 
-ATTEMPT_BYTES = 32
-"""Length of an attempt's id, with which the attempt of a charge begins."""
 QUESTION_BYTES = 32
 """Length of a question's digest, with which the row of its answer begins."""
 
@@ -109,13 +118,20 @@ class Ledger(LedgerStore):
             return self._account.delta()
 
     def reserve(
-        self, study: bytes, epsilon: Fraction, delta: Fraction | None = None, *, name: str = ""
+        self,
+        study: bytes,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+        *,
+        name: str = "",
+        course: Course | None = None,
     ) -> None:
         """Reserve ε for the study, in memory.
 
         Args:
             delta: None if it is not yet known.
             name: the study's name, for the history.
+            course: the course that the study is a step of. A paid course costs nothing more.
 
         Raises: InsufficientBudget (with spent, reserved, left and asked), InvalidEpsilon,
             AlreadyReleased (`released` has the share, at no cost), LedgerError (the study has an
@@ -139,9 +155,11 @@ class Ledger(LedgerStore):
                     f"{self._study(study)}: at most {MOST_HELD} studies at once were expected, and "
                     "as many have reserved. Try again when one of them has ended"
                 )
+            if course is not None and self._is_paid(study, course):
+                epsilon, delta = Fraction(0), Fraction(0)
             if epsilon > self._account.epsilon().left:
                 raise insufficient(self._dataset, "epsilon", self._account.epsilon(), epsilon)
-            if delta is not None:
+            if delta:
                 self._check_left(delta)
             self._account.open[study] = BudgetCost(epsilon, delta)
             self._names[study] = name
@@ -150,6 +168,8 @@ class Ledger(LedgerStore):
         """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`."""
         with self._alone():
             reserved = self._account.open.get(study)
+            if reserved == BudgetCost(Fraction(0), Fraction(0)):
+                return  # a step of a course that is paid
             if reserved is None or reserved.delta is not None:
                 found = "there is none" if reserved is None else "it has one"
                 raise LedgerError(
@@ -244,7 +264,7 @@ class Ledger(LedgerStore):
                     "up, or it was given up. Do not release the share; run the study anew"
                 )
             self._append(
-                "charge",
+                self._kind_of(held),
                 study,
                 held.epsilon,
                 held.delta,
@@ -340,6 +360,25 @@ class Ledger(LedgerStore):
         for attempt, share in rows:
             return attempt, share
         raise self._place.damaged(f"row {seq}, {kind}, was expected, and it is gone")
+
+    def _is_paid(self, study: bytes, course: Course) -> bool:
+        """Whether a step's course is paid. Raises: AlreadyReleased where this step was released."""
+        steps = self._account.courses.get(course.id)
+        if steps is not None and course.step in steps:
+            raise AlreadyReleased(
+                f"{self._study(study)}: step {course.step} of its course was expected to be new, "
+                f"and another study was released as this step. Give the training a new name to "
+                f"run it anew"
+            )
+        return steps is not None
+
+    def _kind_of(self, held: HeldAttempt) -> str:
+        """The kind of the row that releases a held attempt. Raises: AlreadyReleased."""
+        course = course_in(held.attempt)
+        if course is None:
+            return "charge"
+        self._is_paid(held.study, course)
+        return "course" if held.epsilon else "step"
 
     def _check_left(self, delta: Fraction) -> None:
         check_delta(delta)

@@ -96,6 +96,13 @@ class VectorSettings(
         int, describe("The number of steps that epsilon and delta are for, all together.")
     ] = 1
 
+    def computed(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
+        """The loss with everything but the weights, which differ from step to step."""
+        if not self.loss:
+            return kernels
+        facts = (self.coordinates, self.margin, self.centres, self.scales, self.clip)
+        return (self.loss, *map(repr, facts))
+
 
 def loss_of(study: Study) -> Loss | None:
     """The loss of a study, if its kernels are the gradient of one."""
