@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from dataclasses import asdict
@@ -46,10 +45,10 @@ DEMO_ONLY = ("csv_file", "fields", "label", "keep")
 @click.option("--loss", type=click.Choice(LOSSES), default=LOSSES[0], show_default=True)
 @click.option("--epsilon", default="3", show_default=True, help="Privacy of all steps together.")
 @click.option("--delta", default="1e-6", show_default=True, help="δ of all steps together.")
-@click.option("--steps", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--steps", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--rate", default="0.3", show_default=True, help="The length of the first step.")
 @click.option("--margin", default="1", show_default=True, help="The margin of the loss.")
-@click.option("--clip", default="1", show_default=True, help="The length of clipped records.")
+@click.option("--clip", default="3", show_default=True, help="The length of clipped records.")
 @click.option(
     "--patience",
     type=click.IntRange(min=0),
@@ -66,7 +65,9 @@ DEMO_ONLY = ("csv_file", "fields", "label", "keep")
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep the demo's files.")
+@click.option(
+    "--keep", type=click.Path(file_okay=False, path_type=Path), help="Keep the demo's files."
+)
 def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
     """Train a linear model on pairs of records of several sites.
 
@@ -91,7 +92,9 @@ def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
         raise ConfigError(f"{model} exists already; give --model the name of a new file")
     if file is None:
         if given["evaluate"] is not None:
-            raise ConfigError("--evaluate goes with FILE; the demo keeps rows of its own table back")
+            raise ConfigError(
+                "--evaluate goes with FILE; the demo keeps rows of its own table back"
+            )
         from umpc.cli.train_demo import run_demo
 
         trained, reference = run_demo(given, lambda step: _tell(step, given["steps"], style))
@@ -103,6 +106,7 @@ def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
 
 def _consortium(file: Path, given: dict[str, Any], style: str) -> Model:
     """The training of a file, against its nodes."""
+    from umpc.cli.train_run import lead
     from umpc.coordinator.trainfile import load_train_file
 
     for key in DEMO_ONLY:
@@ -113,53 +117,27 @@ def _consortium(file: Path, given: dict[str, Any], style: str) -> Model:
     return lead(entries, lambda step: _tell(step, entries.entries.steps, style), public)
 
 
-def lead(file: TrainFile, told: Any, public: PublicTable | None) -> Model:
-    """Run a training as its coordinator."""
-    from umpc.coordinator import training
-    from umpc.coordinator.client import run_study
-    from umpc.transport.authority import load_identity
-
-    identity = load_identity(file.identity, "coordinator")
-
-    async def run(study: Any) -> Any:
-        return await run_study(study, identity)
-
-    return asyncio.run(training.train(file, identity.name, run, told, public))
-
-
 def _public_table(file: TrainFile, path: Path | None, delimiter: str) -> PublicTable | None:
     if path is None:
         return None
     from umpc.cli.table import read_csv
+    from umpc.cli.train_run import public_table
 
     label = file.label
     names = [each.name for each in file.entries.fields]
     return public_table(read_csv(path, delimiter, names), label.name, (label.categories or [""])[0])
 
 
-def public_table(table: Any, label: str, first: str) -> PublicTable:
-    """A table's rows as numbers, with the label apart. Raises: ConfigError."""
-    import numpy as np
-
-    from umpc.coordinator.training import PublicTable
-
-    columns = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
-    is_first = np.array([value.strip() == first for value in columns.pop(label)])
-    if is_first.all() or not is_first.any():
-        raise ConfigError(
-            f"the public table has records of one class of {label!r} only, and an AUC compares "
-            f"two; give it records of both"
-        )
-    numbers = {name: np.array([float(value) for value in row]) for name, row in columns.items()}
-    return PublicTable(numbers, is_first)
-
-
 def _tell(result: StepResult, steps: int, style: str) -> None:
     """One line for a step."""
     auc = "" if result.auc is None else f"AUC {result.auc:.4f}, "
     agrees = "as predicted" if result.bytes == result.bytes_predicted else "not as predicted"
-    traffic = "stored, nothing charged" if result.replayed else (
-        f"{result.pairs:,} pairs, {result.bytes / 1e6:.2f} MB {agrees}, {result.seconds:.1f} s"
+    traffic = (
+        "stored, nothing charged"
+        if result.replayed
+        else (
+            f"{result.pairs:,} pairs, {result.bytes / 1e6:.2f} MB {agrees}, {result.seconds:.1f} s"
+        )
     )
     click.echo(
         f"step {result.step} of {steps}: {auc}gradient {result.gradient:.3f} with noise of "

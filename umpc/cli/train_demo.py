@@ -19,7 +19,7 @@ from umpc.cli.demo_options import named_value
 from umpc.cli.deployment import Deployment, ended_with_us, rules_for
 from umpc.cli.fork_server import fork_server
 from umpc.cli.table import DemoTable, read_csv
-from umpc.cli.train import lead, public_table
+from umpc.cli.train_run import lead, public_table
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.coordinator.trainfile import TrainFile, load_train_file
 from umpc.coordinator.training import PublicTable, points_of
@@ -42,8 +42,9 @@ CARRIED = ("loss", "epsilon", "delta", "steps", "rate", "margin", "clip", "patie
 def run_demo(
     given: Mapping[str, Any], told: Callable[[StepResult], None]
 ) -> tuple[Model, float | None]:
-    """Train over real processes. Returns: the model, and the AUC of the pooled fit, if there is one.
+    """Train over real processes.
 
+    Returns: the model, and the AUC of the pooled fit without privacy, where there is one.
     Raises: ConfigError, StudyError, DataError.
     """
     table, label = _table(given)

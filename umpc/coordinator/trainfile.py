@@ -24,6 +24,7 @@ from umpc.protocols.vector.settings import (
 from umpc.study.document import Study
 from umpc.study.parts import Participant, exact
 from umpc.study.settings import describe
+from umpc.ustat.estimators import VECTOR
 
 Number = int | str
 
@@ -56,7 +57,7 @@ class TrainEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     loss: Annotated[str, describe("auc_hinge or contrastive.")] = AUC_HINGE
     rate: Annotated[Number, describe("The length of the first step, in gradients.")] = "0.3"
     margin: Annotated[Number, describe("The margin of the loss.")] = 1
-    clip: Annotated[Number, describe("The length to which records are shortened.")] = 1
+    clip: Annotated[Number, describe("The length to which records are shortened.")] = 3
     patience: Annotated[
         int, describe("Stop after so many gradients in a row that noise hides; 0 never stops.")
     ] = 3
@@ -123,7 +124,7 @@ class TrainFile:
             coordinator=coordinator,
             nodes=nodes,
             settings=self._settings(weights, step),
-            estimator="vector",
+            estimator=VECTOR,
             sampling=LOSSES[entries.loss].sampling,
             seconds_per_step=entries.seconds_per_step,
         )

@@ -88,7 +88,9 @@ class Model:
         try:
             path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"{path}: a file that can be written was expected: {error}") from error
+            raise ConfigError(
+                f"{path}: a file that can be written was expected: {error}"
+            ) from error
 
 
 Run = Callable[[Study], Awaitable[Report]]
@@ -146,9 +148,7 @@ def units_of(study: Study, coordinates: tuple[Coordinate, ...]) -> Floats:
     )
 
 
-def points_of(
-    public: PublicTable, study: Study, coordinates: tuple[Coordinate, ...]
-) -> Floats:
+def points_of(public: PublicTable, study: Study, coordinates: tuple[Coordinate, ...]) -> Floats:
     """(records, coordinates): values inside the bounds, from the centre, per scale."""
     rows = []
     for each, unit in zip(coordinates, units_of(study, coordinates), strict=True):

@@ -160,8 +160,6 @@ def _parameter_per_square(
     """k, remembered: a study asks for it often."""
 
     def holds(k: Fraction) -> bool:
-        return satisfies(
-            gaussian_curve(rho_of(k, sums, square, honest, releases)), epsilon, delta
-        )
+        return satisfies(gaussian_curve(rho_of(k, sums, square, honest, releases)), epsilon, delta)
 
     return least_scale(holds, Fraction(square * releases))

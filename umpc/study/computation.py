@@ -27,7 +27,8 @@ class Computation:
     study, and `hash` covers every attribute.
 
     kernels: their canonical texts, in the study's order; of a loss its name and parameters, without
-        the weights, so that all steps of a training are one computation. fields: with bounds and public labels.
+        the weights, so that all steps of a training are one computation.
+    fields: with bounds and public labels.
     """
 
     protocol: str

@@ -16,7 +16,7 @@ never added up:
 | ratio | s0 / s1 | numerator, denominator |
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
 | collision_entropy | −log2 s0 | pairs that collide |
-| vector | none: the means themselves | any number of kernels |
+| means | no single number: the means themselves | any number of kernels |
 
 `sets` is the number of possible edges. A value is withheld where its denominator cannot be told
 from zero at 95 %: then no bounded interval holds the ratio.
@@ -44,7 +44,7 @@ deviation of four units on. It may be 83 % below one unit, where noise is no con
 """
 
 
-VECTOR = "vector"
+VECTOR = "means"
 """The estimator whose result are the means themselves."""
 ANY = 0
 """Any number of sums."""

@@ -159,7 +159,7 @@ class Ledger(LedgerStore):
                 epsilon, delta = Fraction(0), Fraction(0)
             if epsilon > self._account.epsilon().left:
                 raise insufficient(self._dataset, "epsilon", self._account.epsilon(), epsilon)
-            if delta:
+            if delta is not None:
                 self._check_left(delta)
             self._account.open[study] = BudgetCost(epsilon, delta)
             self._names[study] = name

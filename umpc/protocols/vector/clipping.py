@@ -37,7 +37,9 @@ class Coordinate:
     scale: Fraction
 
 
-def coordinate_of(field: FieldSchema, centre: Fraction | None, scale: Fraction | None) -> Coordinate:
+def coordinate_of(
+    field: FieldSchema, centre: Fraction | None, scale: Fraction | None
+) -> Coordinate:
     """The coordinate of a field.
 
     Args: centre, scale: in the field's unit; None takes the middle of the bounds, and half their

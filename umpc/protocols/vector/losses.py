@@ -11,8 +11,8 @@ the labels. All coordinates share the gate, so an edge has one comparison, whate
 
 For `contrastive` the gate is sign(d) in a pair of one class, and −sign(d)·[abs(d) < m] otherwise.
 
-*Sensitivity.* Every record x lies in a ball of radius C around the public centre (`clipping.py`), in
-the norm of the public scales. Replace x in one edge with y. Then g·(x − y) moves
+*Sensitivity.* Every record x lies in a ball of radius C around the public centre (`clipping.py`),
+in the norm of the public scales. Replace x in one edge with y. Then g·(x − y) moves
 
 - within the hull of 0 and the ball x − y, if g has one sign. The distance of two of its points is
   at most 2C: that is the ball's diameter, and no x − y is longer.
@@ -106,9 +106,7 @@ def _contrast(score: ex.Expression | None, margin: Fraction, label: str) -> ex.E
     """sign(d)·(same − different·[|d| < m])."""
     same = ex.Equal(ex.Field(0, label), ex.Field(1, label))
     value = ex.Constant(Fraction(0)) if score is None else score
-    near = ex.And(
-        ex.Less(value, ex.Constant(margin)), ex.Less(ex.Constant(-margin), value)
-    )
+    near = ex.And(ex.Less(value, ex.Constant(margin)), ex.Less(ex.Constant(-margin), value))
     apart = ex.Subtract(ex.Constant(Fraction(0)), near)
     one = ex.Constant(Fraction(1))
     return ex.Multiply(ex.Sign(value), ex.Select(same, one, apart))

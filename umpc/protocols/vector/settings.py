@@ -17,6 +17,7 @@ from umpc.study.document import Study
 from umpc.study.parts import Participant, exact
 from umpc.study.rules import NAME, check_between_0_and_1, check_choice
 from umpc.study.settings import Settings, describe, without_addresses
+from umpc.ustat.estimators import VECTOR
 
 NOISES = ("gaussian", "laplace")
 BACKENDS = ("shared", "triples")
@@ -59,7 +60,9 @@ class VectorSettings(
     ] = "shared"
     preprocessing: Annotated[
         str,
-        describe("Who makes correlated randomness: dealer, or none with triples.", "dealer", "none"),
+        describe(
+            "Who makes correlated randomness: dealer, or none with triples.", "dealer", "none"
+        ),
     ] = "dealer"
     dealer: Annotated[Participant | None, describe("Name and address of the dealer.")] = None
     loss: Annotated[
@@ -125,12 +128,17 @@ def coordinates_of(study: Study) -> tuple[Coordinate, ...]:
     for what, given in (("centres", settings.centres), ("scales", settings.scales)):
         if given and len(given) != count:
             raise StudyError(f"{what} takes one number for each of {count} coordinates")
-    centres = [exact(text, "centres") for text in settings.centres] or [None] * count
-    scales = [exact(text, "scales") for text in settings.scales] or [None] * count
+    centres = _numbers("centres", settings.centres, count)
+    scales = _numbers("scales", settings.scales, count)
     return tuple(
         coordinate_of(study.schema[name], centre, scale)
         for name, centre, scale in zip(settings.coordinates, centres, scales, strict=True)
     )
+
+
+def _numbers(key: str, texts: tuple[str, ...], count: int) -> list[Fraction | None]:
+    """A number for each coordinate, or None for each where the study gives none."""
+    return [exact(text, key) for text in texts] if texts else [None] * count
 
 
 def course_of(study: Study) -> Course | None:
@@ -142,9 +150,7 @@ def course_of(study: Study) -> Course | None:
     settings = study.settings_as(VectorSettings)
     if not settings.course:
         return None
-    common = msgspec.structs.replace(
-        without_addresses(settings), step=1, weights=()
-    )
+    common = msgspec.structs.replace(without_addresses(settings), step=1, weights=())
     nodes = tuple(Participant(node.name, "") for node in study.nodes)
     first = msgspec.structs.replace(
         study, name=settings.course, kernels=(), nodes=nodes, settings=common
@@ -157,9 +163,9 @@ def check_settings(study: Study) -> None:
     settings = study.settings_as(VectorSettings)
     check_choice('noise of "vector"', settings.noise, NOISES)
     check_choice("backend", settings.backend, BACKENDS)
-    if study.estimator != "vector":
+    if study.estimator != VECTOR:
         raise StudyError(
-            f'protocol = "vector" releases means as they are, so it takes estimator = "vector", '
+            f'protocol = "vector" releases means as they are, so it takes estimator = "{VECTOR}", '
             f"got {study.estimator!r}"
         )
     if (settings.noise == "gaussian") != bool(settings.delta):
@@ -203,7 +209,9 @@ def _check_course(settings: VectorSettings) -> None:
 def _check_loss(study: Study, settings: VectorSettings) -> None:
     """Whether the kernels are exactly the gradient that the settings name."""
     if not settings.loss:
-        given = [key for key in ("coordinates", "weights", "centres", "scales") if getattr(settings, key)]
+        given = [
+            key for key in ("coordinates", "weights", "centres", "scales") if getattr(settings, key)
+        ]
         if given:
             raise StudyError(f"{', '.join(given)} goes with a loss, and the study names none")
         return
