@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.studies import generator
 from umpc.errors import StudyError
-from umpc.protocols.vector.clipping import Coordinate, clip_columns, coordinate_of
+from umpc.protocols.vector.clipping import ALLOWED, Coordinate, clip_columns, coordinate_of
 from umpc.protocols.vector.losses import LOSSES, gradient_kernels
 from umpc.ustat.schema import FieldSchema
 
@@ -25,9 +25,10 @@ def test_a_clipped_record_is_inside_the_ball_and_a_short_one_stays():
             ((int(a) - 7) / Fraction(50)) ** 2 + ((int(b) - 30) / Fraction(7, 2)) ** 2
             for a, b in zip(clipped["a"], clipped["b"], strict=True)
         ]
-        assert max(lengths) <= most**2  # exactly, in fractions
+        assert max(lengths) <= (most * ALLOWED) ** 2  # exactly, in fractions
+        assert max(lengths) > (min(most, 15) * Fraction(9, 10)) ** 2
         before = ((columns["a"] - 7) / 50) ** 2 + ((columns["b"] - 30) / 3.5) ** 2
-        short = before < float(most) ** 2 * (1 - 1e-6)
+        short = before <= float(most) ** 2
         assert (clipped["a"][short] == columns["a"][short]).all()
         assert (clipped["b"][short] == columns["b"][short]).all()
         assert clipped["c"] is columns["c"]

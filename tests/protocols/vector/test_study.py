@@ -12,6 +12,7 @@ from tests.support.vector import plain_study, sums_by_numpy, vector_study, vecto
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.vector import node as node_side
+from umpc.protocols.vector.clipping import ALLOWED
 from umpc.protocols.vector.noise_binding import epsilon_of_steps, noise_of_vector, scales_of
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash
@@ -80,7 +81,7 @@ def test_a_loss_has_one_joint_sensitivity_in_the_norm_of_its_scales():
     for loss, change in (("auc_hinge", 2), ("contrastive", 4)):
         study = vector_study(loss, scales=("5", "1/2"), clip="3/2")
         sizes = Sizes(study, **SIZES)
-        most = sizes.max_degree * change * Fraction(3, 2)
+        most = sizes.max_degree * change * Fraction(3, 2) * ALLOWED
         assert scales_of(sizes) == (5 * most, most)  # b has steps of 1/2
         assert delta_of(sizes) == Fraction(1, 10**6)
 

@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from umpc.errors import StudyError
 from umpc.ustat.schema import FieldSchema
 
-SAFETY = 1 - 1e-9
-"""Records are moved a little further than C, so that no rounding of floats leaves one outside."""
+ALLOWED = 1 + Fraction(1, 1 << 26)
+"""No clipped record is longer than C by more than this factor, which sensitivities count in."""
+ROUNDING = 1e-9
+"""Records that are longer than C by less stay, because lengths are computed in floats."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,10 @@ def clip_columns(
     away = np.stack([columns[each.name] - each.centre for each in coordinates])
     scales = np.array([[float(each.scale)] for each in coordinates])
     lengths = np.sqrt(((away / scales) ** 2).sum(axis=0))
-    limit = float(most) * SAFETY
-    factors = limit / np.maximum(lengths, limit)
-    moved = np.trunc(away * np.where(factors < 1, factors * SAFETY, 1.0)).astype(np.int64)
+    limit = float(most)
+    is_outside = lengths > limit * (1 + ROUNDING)
+    factors = np.where(is_outside, limit / np.maximum(lengths, limit), 1.0)
+    moved = np.trunc(away * factors).astype(np.int64)
     found = dict(columns)
     for row, each in zip(moved, coordinates, strict=True):
         found[each.name] = row + each.centre

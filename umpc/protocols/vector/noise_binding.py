@@ -6,7 +6,7 @@ The scale S_i of sum i says how far one record moves it, so that Σ (change_i/S_
 - *without a loss* S_i is δ_max times the width of the kernel's traced range, and every sum may move
   as far as it can: the square is the number of sums m.
 - *with a loss* all coordinates of an edge move by at most `change`·C together (`losses.py`), in the
-  norm of the scales s_i. So S_i = δ_max·change·C·s_i, and the square is 1.
+  norm of the scales s_i. So S_i = δ_max·change·C·s_i, and the square is 1. `ALLOWED` covers the floats of clipping.
 
 For Laplace noise Σ |change_i|/S_i is at most m, or √m with a loss (Cauchy, Schwarz).
 """
@@ -21,6 +21,7 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, epsilon_after, joint_gaussian
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
+from umpc.protocols.vector.clipping import ALLOWED
 from umpc.protocols.vector.settings import VectorSettings, clip_of, coordinates_of, loss_of
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
@@ -36,7 +37,7 @@ def scales_of(sizes: Sizes) -> tuple[Fraction, ...]:
     loss = loss_of(study)
     if loss is None:
         return tuple(map(Fraction, sizes.sensitivities))
-    most = sizes.max_degree * loss.change * clip_of(study)
+    most = sizes.max_degree * loss.change * clip_of(study) * ALLOWED
     return tuple(
         most * each.scale * study.schema[each.name].resolution / kernel.unit
         for each, kernel in zip(coordinates_of(study), study.parsed_kernels, strict=True)
