@@ -1,7 +1,7 @@
 """`vector`: what a coalition of the coordinator and two nodes can prove about a record.
 
 The worst case: one record moves from one end of its ball to the other, in all its edges. The nodes
-take off their own noise. What is left is the sums and one node's discrete Gaussian, whose
+take off their own noise, and the sums with one discrete Gaussian are left, whose
 parameter is large.
 """
 

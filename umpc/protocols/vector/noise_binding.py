@@ -6,7 +6,8 @@ The scale S_i of sum i says how far one record moves it, so that Σ (change_i/S_
 - *without a loss* S_i is δ_max times the width of the kernel's traced range, and every sum may move
   as far as it can: the square is the number of sums m.
 - *with a loss* all coordinates of an edge move by at most `change`·C together (`losses.py`), in the
-  norm of the scales s_i. So S_i = δ_max·change·C·s_i, and the square is 1. `ALLOWED` covers the floats of clipping.
+  norm of the scales s_i. So S_i = δ_max·change·C·s_i, and the square is 1.
+  `ALLOWED` covers the floats of clipping.
 
 For Laplace noise Σ |change_i|/S_i is at most m, or √m with a loss (Cauchy, Schwarz).
 """
