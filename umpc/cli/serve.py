@@ -90,12 +90,14 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import load_node_config
     from umpc.node.server import ALLOWED, NodeServer
+    from umpc.node.table.columns import open_engine
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
     _few_arenas()
     _log_to_stderr()
     loaded = load_node_config(config)
+    open_engine()
     identity = load_identity(loaded.identity, "node")
     if identity.name != loaded.name:
         raise CertificateError(

@@ -17,6 +17,7 @@ protocol that lets a study choose one of them has a field of that name instead.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -98,6 +99,12 @@ def name_of(kind: type[Settings]) -> str:
 
 def keys_of(kind: type[Settings]) -> dict[str, msgspec.Meta]:
     """The settings that a study of this protocol may write, with their descriptions."""
+    return dict(_keys_of(kind))
+
+
+@cache
+def _keys_of(kind: type[Settings]) -> dict[str, msgspec.Meta]:
+    """Kept, because a node asks at every proposal, and annotations take milliseconds to read."""
     found = {}
     for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]  # all kinds are Structs
         described = [part for part in get_args(field.type) if isinstance(part, msgspec.Meta)]

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -74,7 +75,7 @@ def open_table(
     try:
         if source.is_csv:
             names, delimiter = _csv_header(source, site)
-            with TextPipe(source.path, source.encoding) as pipe, _connect() as connection:
+            with TextPipe(source.path, source.encoding) as pipe, _cursor() as connection:
                 try:
                     yield connection, _csv_table(names, delimiter, pipe.path, source.numbers)
                 except duckdb.Error:
@@ -83,16 +84,30 @@ def open_table(
             if pipe.failure is not None:
                 raise site.unreadable(f"{pipe.failure}; encoding {source.encoding!r}")
         else:
-            with _connect() as connection:
+            with _cursor() as connection:
                 yield connection, _parquet_table(connection, source, site)
     except duckdb.Error as error:
+        if isinstance(error, duckdb.FatalException | duckdb.InternalException):
+            _connect.cache_clear()  # this engine may answer nothing more
         raise site.unreadable(str(error)) from None
 
 
+def open_engine() -> None:
+    """Open DuckDB, if this process has not. A process that will read tables does so beforehand."""
+    _connect()
+
+
+def _cursor() -> duckdb.DuckDBPyConnection:
+    """One query's own connection to the process's DuckDB, which holds no table and no file."""
+    return _connect().cursor()
+
+
+@cache
 def _connect() -> duckdb.DuckDBPyConnection:
     """Open DuckDB in memory, without extensions from the network and without files on disk.
 
-    It keeps the order of the rows.
+    It keeps the order of the rows. To open it takes longer than to read a small table, so each
+    process opens it once.
     """
     return duckdb.connect(
         ":memory:",

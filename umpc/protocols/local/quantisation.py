@@ -66,10 +66,11 @@ class Bins:
     @classmethod
     def equal(cls, field: FieldSchema, bins: int) -> Bins:
         """Bins of equal width, up to rounding."""
-        span = field.upper_units - field.lower_units + 1
+        low = field.lower_units
+        span = field.upper_units - low + 1
         if not 1 <= bins <= span:
             raise StudyError(f"field {field.name!r} has {span} values and cannot have {bins} bins")
-        cuts = (field.lower_units + number * span // bins for number in range(1, bins))
+        cuts = (low + number * span // bins for number in range(1, bins))
         return cls(field, tuple(cuts))
 
     @property
