@@ -12,7 +12,8 @@ it ends, so a job that fails loses its own figures only.
 
 *In all* is the time of a study from its first connection to its report, without the start of its
 processes. *After reading* is the part of it after all nodes have read their tables: dealing, masked
-tables, noise and release. The servers of a site run on from study to study.
+tables, noise and release. The servers of a site run on from study to study. Each node adds its own part
+of the noise; one row shows what a committee's noise takes besides, which is no step of the grid.
 """
 
 from __future__ import annotations
@@ -44,7 +45,13 @@ FIELDS = (
     FieldText("balance", "-10000", "110000", whole=True),
 )
 """Bounds that are agreed on without a look at the data: 128 × 120,001 values."""
-GRID = {"backend": "grid", "edges": "all", "fields": [field_entry(each) for each in FIELDS]}
+GRID = {
+    "backend": "grid",
+    "edges": "all",
+    "fields": [field_entry(each) for each in FIELDS],
+    "noise": "distributed",
+}
+COMMITTEE = {"noise": "in_mpc"}
 PAIRS = {"backend": "shared", "edges": "2n", "fields": GRID["fields"]}
 SILENT = {"epsilon": "1000000000"}
 Row = tuple[str, ...]
@@ -71,7 +78,9 @@ def bank() -> list[Figure]:
         binned, in_bins = _runs(here, "all pairs, 1,024 bins", {**GRID, "bins": BINS})
         full, whole = _runs(here, "all pairs, full resolution", GRID)
         memory = max(size for name, size in here.memory().items() if name != "dealer")
-    show(f"{source}: Kendall, {NODES} nodes and a dealer", COLUMNS, [pairs, binned, full])
+        drawn, _ = _runs(here, "the same, a committee's noise", {**GRID, "bins": BINS, **COMMITTEE})
+    title = f"{source}: Kendall, {NODES} nodes and a dealer"
+    show(title, COLUMNS, [pairs, binned, drawn, full])
     sent = max(in_bins["bytes_online_by_node"]) // 2
     total = round(exact["estimate"] * exact["edges"])
     found = [

@@ -20,6 +20,12 @@ from umpc.node.table.source import DELIMITERS, TableSite, TableSource, check_fil
 Schema = Sequence[tuple[str, int | None]]
 """The nodes of a Parquet file's schema: a name, and its number of children; the root is first."""
 
+WHOLE_KINDS = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+)
+"""DuckDB's types of whole numbers of up to 64 bits."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -27,11 +33,13 @@ class Column:
 
     text: str
     numbers: NumberFormat
+    whole: str = ""
+    """The column itself where its type is of whole numbers, whose text need not be parsed."""
 
     @property
     def number(self) -> str:
         """The expression of the column's number, DOUBLE or NULL."""
-        return self.numbers.sql(self.text)
+        return f"CAST({self.whole} AS DOUBLE)" if self.whole else self.numbers.sql(self.text)
 
 
 @dataclass(frozen=True)
@@ -106,14 +114,15 @@ def _cursor() -> duckdb.DuckDBPyConnection:
 def _connect() -> duckdb.DuckDBPyConnection:
     """Open DuckDB in memory, without extensions from the network and without files on disk.
 
-    It keeps the order of the rows. To open it takes longer than to read a small table, so each
-    process opens it once.
+    It keeps the order of the rows, and nothing of a file after its query. To open it takes longer
+    than to read a small table, so each process opens it once.
     """
     return duckdb.connect(
         ":memory:",
         config={
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "enable_external_file_cache": False,
             "preserve_insertion_order": True,
             "temp_directory": "",
             "threads": 2,
@@ -207,7 +216,8 @@ def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
     text = f"CAST({reference} AS VARCHAR)"
     if kind in ("FLOAT", "DOUBLE"):
         text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
-    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN)
+    whole = reference if kind in WHOLE_KINDS else ""
+    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN, whole)
 
 
 def _literal(path: Path) -> str:
