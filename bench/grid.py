@@ -12,8 +12,8 @@ it ends, so a job that fails loses its own figures only.
 
 *In all* is the time of a study from its first connection to its report, without the start of its
 processes. *After reading* is the part of it after all nodes have read their tables: dealing, masked
-tables, noise and release. The servers of a site run on from study to study. Each node adds its own part
-of the noise; one row shows what a committee's noise takes besides, which is no step of the grid.
+tables, noise and release. The servers of a site run on from study to study. Each node adds its own
+part of the noise. One row shows what a committee's noise takes, which is no step of the grid.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def main(names: list[str] | None = None) -> list[Figure]:
     for name in names or jobs:
         figures = figures_of(f"the grid, job {name}", jobs[name])
         for each in figures:
-            print(f"{each.verdict}: {each.work}: {each.measured} ({each.target})", flush=True)
+            found_out = each.failure or f"{each.measured} ({each.target})"
+            print(f"{each.verdict}: {each.work}: {found_out}", flush=True)
         found += figures
     return found
 

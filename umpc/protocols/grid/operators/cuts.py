@@ -81,7 +81,15 @@ class Cuts:
         step = self.schema[name].resolution
         points = self.points[name]
         steps = np.array([_steps(point, step) for point in points], dtype=np.int64)
-        return np.searchsorted(steps, column, side="right").astype(np.int64)
+        field = self.schema[name]
+        low, high = field.lower_units, field.upper_units
+        inside = len(column) > high - low and column.min() >= low and column.max() <= high
+        if not inside:
+            return np.searchsorted(steps, column, side="right").astype(np.int64)
+        # more records than values: find each value's number once, and look it up
+        values = np.arange(low, high + 1, dtype=np.int64)
+        numbers = np.searchsorted(steps, values, side="right").astype(np.int64)
+        return numbers[column - low]
 
 
 def _steps(point: Fraction | int, resolution: Fraction) -> int:
