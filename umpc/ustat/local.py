@@ -75,7 +75,7 @@ def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
         ends = _times(ends, (whole, whole))
         low += ends[0]
         high += ends[1]
-        if max(abs(end) for end in (low, high, *ends)) >= _LIMIT:
+        if any(abs(end) >= _LIMIT for end in (low, high, *ends)):
             fields = sorted({name for factor, _ in monomial for name in _names(factor)})
             raise RangeError(
                 f"a value computed from {', '.join(fields) or 'constants'} may need more than "
