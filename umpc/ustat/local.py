@@ -75,13 +75,17 @@ def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
         ends = _times(ends, (whole, whole))
         low += ends[0]
         high += ends[1]
-        if any(abs(end) >= _LIMIT for end in (low, high, *ends)):
+        if not (_fits(ends) and _fits((low, high))):
             fields = sorted({name for factor, _ in monomial for name in _names(factor)})
             raise RangeError(
                 f"a value computed from {', '.join(fields) or 'constants'} may need more than "
                 f"62 bits; narrow the bounds or take a coarser resolution"
             )
     return int(low), int(high)
+
+
+def _fits(ends: Ends) -> bool:
+    return -_LIMIT < ends[0] and ends[1] < _LIMIT
 
 
 def _times(left: Ends, right: Ends) -> Ends:
