@@ -19,6 +19,8 @@ from umpc.study.parts import FieldText
 from umpc.study.report import Report
 
 ALONE = {"backend": "grid", "edges": "all", "preprocessing": "none", "dealer": None}
+SMALL = (FieldText("age", "0", "15", whole=True), FieldText("balance", "0", "31", whole=True))
+"""Fields of 512 cells."""
 SILENT = {**ALONE, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
 RULES = (
     '[policy]\nmin_colluding = 0\npublic_labels = ["label"]\nbackend = ["grid"]\n'
@@ -122,7 +124,7 @@ def test_many_chunks_and_a_table_that_is_too_large(tables, monkeypatch):
 )
 def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):
     here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start(dealer=False)
-    outcome = here.run(**ALONE, noise="distributed")
+    outcome = here.run(**ALONE, noise="distributed", fields=SMALL)
     assert outcome.code == PeerLost.exit_code, outcome.error
     assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
     assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS
