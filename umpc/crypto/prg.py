@@ -35,7 +35,7 @@ def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
 
 
 def derive_each(seeds: Iterable[bytes], *labels: str | int | bytes) -> list[bytes]:
-    """`derive` of every seed, by the same labels."""
+    """Derive a seed of every seed, by the same labels, as `derive` does."""
     parts = bytearray()
     for label in labels:
         kind, body = _encode(label)

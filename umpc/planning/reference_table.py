@@ -108,7 +108,7 @@ class ReferenceTable:
         return cls(study, {name: column[rows] for name, column in columns.items()}, wanted[0])
 
     def turned_to(self, study: Study) -> ReferenceTable:
-        """The table for a study of another protocol. What is known of the same kernels is kept."""
+        """The table for a study of another protocol. It keeps all results of equal kernels."""
         other = replace(self, study=study)
         own = self.study
         if (own.kernels, own.estimator, own.fields) == (

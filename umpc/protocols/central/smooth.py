@@ -110,7 +110,7 @@ def _with_peaks(
     q: Number,
     p: Number,
 ) -> Number:
-    """`q bound(L)`, of which peak(T) + peak(T + d) is given."""
+    """Return q bound(L), of which peak(T) + peak(T + d) is given."""
     d = (q + p) * c
     near = concentration + d * level
     fade = d / slope
@@ -230,7 +230,7 @@ def _smooth(bound: LocalBound, beta: Fraction, records: int, level: int, within:
 
 @dataclass(frozen=True)
 class WholeBound:
-    """`LocalBound.at` in whole numbers of 1/under, for many levels.
+    """A local bound in whole numbers of 1/under, for many levels.
 
     It is a quadratic in L below `edge`, and another one above. At `edge` alone T is below s, and
     T + d is not.
@@ -273,7 +273,7 @@ class WholeBound:
 
 
 def _quadratic(bound: LocalBound, peak: Callable[[Fraction], Fraction]) -> tuple[Fraction, ...]:
-    """(e, b, a) of `q bound(L)` with this form of `_peak`, from its values at three levels."""
+    """Return (e, b, a) of q bound(L) with this form of `_peak`, from its values at three levels."""
     numbers = (bound.width, bound.concentration, bound.slope, bound.share, bound.together)
     values = [
         _with_peaks(
