@@ -233,10 +233,11 @@ class Quantiser:
         return rows, weights
 
     def limits(self) -> Limits | None:
-        """The value that an interval covers; None if each value of each field has its own bin."""
-        return limits_of_bins(
-            (axis.field, axis.size) for axis in self.axes if not isinstance(axis, Points)
-        )
+        """The value that an interval covers; None if each value of each field has its own bin.
+
+        Randomised rounding is right on average for one value, but not for a comparison of two.
+        """
+        return limits_of_bins((axis.field, axis.size) for axis in self.axes)
 
     def quantised(self, columns: Columns) -> float:
         """The U-statistic of the quantised records, averaged over their rounding.
