@@ -85,7 +85,7 @@ def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
 
 
 def _fits(ends: Ends) -> bool:
-    return -_LIMIT < ends[0] and ends[1] < _LIMIT
+    return ends[0] > -_LIMIT and ends[1] < _LIMIT
 
 
 def _times(left: Ends, right: Ends) -> Ends:
