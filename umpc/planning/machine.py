@@ -29,15 +29,6 @@ FEWEST_EDGES = 16
 LONG_ENOUGH = 0.03
 """By so many seconds a chunk takes longer than the first one before both tell of an edge."""
 GROWTH = 8
-BYTE_SECONDS = {
-    ("u-mpc", "garbled"): 18e-9,
-    ("u-mpc", "triples"): 110e-9,
-    ("bell-2pc", "garbled"): 100e-9,
-}
-"""Seconds of all owners for a byte of their edges' messages on data, by protocol and backend.
-
-Kernels differ by half of it each way. They were measured on one machine, as a trial measures it:
-Kendall's tau over narrow and wide fields, a covariance, and Spearman's rho."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +64,11 @@ def measure_machine(study: Study) -> Machine:
 
 
 def machine_of_bytes(study: Study, bytes_online: int, edges: int) -> Machine | None:
-    """The speed of a machine like that of BYTE_SECONDS; None for other backends. No trial runs.
+    """The speed of a usual machine, where bytes tell it (`Protocol.byte_seconds`). No trial runs.
 
     Args: bytes_online: of the study's edges in all. edges: those with several owners.
     """
-    seconds = BYTE_SECONDS.get((study.protocol, study.backend))
+    seconds = protocol_of(study).byte_seconds(study)
     return None if seconds is None else Machine(0.0, seconds * bytes_online / max(1, edges))
 
 
