@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from umpc.crypto.ring import Ring
@@ -29,7 +30,9 @@ class VectorCoordinator(UMpcCoordinator):
         totals = noisy_sums(shares, len(self.study.kernels))
         laws = noise_of_vector(sizes)
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
-        return sum_reports(sizes, totals, laws)
+        epsilon = float(self.study.exact_epsilon)
+        # the sums share all of ε: none of them has a part of its own
+        return [replace(entry, epsilon=epsilon) for entry in sum_reports(sizes, totals, laws)]
 
     def _delta(self, sizes: Sizes) -> Fraction:
         return sizes.study.exact_delta
