@@ -7,7 +7,7 @@ site's ε. Theorems for parameters that were fixed beforehand do not cover this.
 | composition | the studies together are | paper |
 |---|---|---|
 | basic | (Σ ε, Σ δ)-DP | Rogers, Roth, Ullman, Vadhan 2016, section 3 |
-| advanced | (ρ + 2√(ρ ln 1/δ'), Σ δ + δ')-DP with ρ = Σ ε tanh(ε/2) | Whitehouse, Ramdas, Rogers, Wu 2023 |
+| advanced | (ρ + 2√(ρ ln 1/δ'), Σ δ + δ')-DP with ρ = Σ ε tanh(ε/2) | Whitehouse et al. 2023 |
 | zcdp | (ε(ρ, δ'), Σ δ + δ')-DP with ρ = Σ of the events' ρ | the same; Feldman, Zrnic 2021 |
 
 δ' is the composition's own, which the site states. ε(ρ, δ') is the least that a Rényi order proves
@@ -128,7 +128,7 @@ class Composition:
 
     def epsilon(self, weight: Weight) -> Fraction:
         """The ε of all releases of this weight together."""
-        if self.name == BASIC or not weight.rho and weight.plain:
+        if self.name == BASIC or (not weight.rho and weight.plain):
             return weight.epsilon
         formula = advanced_epsilon if self.name == ADVANCED else concentrated_epsilon
         composed = formula(weight.rho, self.delta)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 from umpc.dp.events import (
     ApproximateEvent,
@@ -31,7 +32,7 @@ from umpc.dp.events import (
 )
 from umpc.errors import EncodingError
 
-LAWS: dict[str, type[Event]] = {
+LAWS: dict[str, type[Any]] = {
     "pure": PureEvent,
     "approximate": ApproximateEvent,
     "failure": FailureEvent,

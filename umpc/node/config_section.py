@@ -226,9 +226,7 @@ class Section:
             if "composition_delta" in self.values:
                 self._refuse_composition_delta()
             return Composition()
-        if "composition_delta" not in self.values or not (
-            delta := self.delta("composition_delta")
-        ):
+        if "composition_delta" not in self.values or not (delta := self.delta("composition_delta")):
             raise ConfigError(
                 f"{self.file}: key {self._key('composition_delta')!r} is missing or 0, and "
                 f'composition = "{name}" needs it: the delta above 0 that the composition itself '

@@ -7,8 +7,8 @@ key.
 
 The table is outside the chain of rows, so every ledger of an earlier version is whole without it,
 and earlier versions read a ledger that has it. A charge without an entry is counted by its ε and δ
-alone, which is never less. So an entry that was removed, or one that belongs to another attempt,
-cannot lower what is counted, and an entry that was edited is ignored with a warning.
+alone, which are true of it too. So nobody gains by removing an entry, or by moving it to another
+attempt, and an entry that was edited is ignored with a warning.
 """
 
 from __future__ import annotations

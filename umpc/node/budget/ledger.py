@@ -152,9 +152,7 @@ class Ledger(LedgerStore):
             self._account.open[study] = cost
             self._names[study] = name
 
-    def reserve_delta(
-        self, study: bytes, delta: Fraction, events: tuple[Event, ...] = ()
-    ) -> None:
+    def reserve_delta(self, study: bytes, delta: Fraction, events: tuple[Event, ...] = ()) -> None:
         """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`.
 
         Args: events: the mechanism of the release; empty if nothing but ε and δ is known.
