@@ -35,5 +35,7 @@ class CuratorCoordinator(OneMessageCoordinator):
     ) -> Report:
         estimate = self._messages.aggregate([answer.share for answer in answers], counts)
         one = sum_report(self.study, estimate, estimate.sampling)
-        report = report_of(self.study, [one], run, self.study.exact_delta, measured, cost)
+        limits = self._messages.limits()
+        delta = self.study.exact_delta
+        report = report_of(self.study, [one], run, delta, measured, cost, limits)
         return replace(report, edges=estimate.sets, max_degree=estimate.most)

@@ -3,6 +3,9 @@
 `noise` names the curator's mechanism (`central_mechanisms.py`). All of them average one symmetric
 kernel. Those of `SUBSAMPLED` average over `edges` independent sets, the others over sets that their
 definition fixes, which is `edges = "all"`.
+
+`concentration` (ξ) and `spread` (τ) say that the coordinator knows more about the records than
+their bounds. They decide the size of the noise. Every mechanism is ε-DP whether they hold or not.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import msgspec
 
 from umpc.errors import StudyError
 from umpc.study.document import Study
+from umpc.study.parts import exact
 from umpc.study.rules import check_choice
 from umpc.study.settings import Settings, describe
 from umpc.ustat.sampling import read_rule
@@ -28,6 +32,10 @@ MECHANISMS = (
     "hajek_subsampled",
     "hajek_split",
 )
+WITH_CONCENTRATION = ("hajek", "hajek_subsampled")
+WITH_SPREAD = ("coinpress_naive", "coinpress_all", "coinpress_subsampled", "hajek_split")
+DEGENERATE = "degenerate"
+"""The `concentration` of corollary 2: ξ follows from range, degree and number of records."""
 
 
 class CentralSettings(
@@ -49,6 +57,26 @@ class CentralSettings(
             "Other mechanisms take all."
         ),
     ] = "all"
+    concentration: Annotated[
+        str,
+        describe(
+            "ξ of a Hájek mechanism, in the kernel's values: the largest distance of a record's mean "
+            'from the mean of all. Or "degenerate", where only chance sets them apart. Default: the '
+            "kernel's range, which always holds."
+        ),
+    ] = ""
+    spread: Annotated[
+        str,
+        describe(
+            "τ of a CoinPress mechanism or of hajek_split, in the kernel's values: the sub-Gaussian "
+            "parameter of the kernel's values. Default: half the kernel's range, which always "
+            "holds."
+        ),
+    ] = ""
+
+    def knows_more(self) -> bool:
+        """Whether the noise rests on more than the range of the kernel."""
+        return bool(self.concentration or self.spread)
 
 
 def usual_settings(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +90,7 @@ def check_settings(study: Study) -> None:
     settings = study.settings_as(CentralSettings)
     check_choice('noise of "central"', settings.noise, MECHANISMS)
     _check_edges(settings)
+    _check_knowledge(settings)
     if (study.sampling, study.estimator, len(study.kernels)) != ("balanced", "mean", 1):
         raise StudyError(
             f'"central" estimates the mean of one symmetric kernel, without classes; got '
@@ -72,6 +101,22 @@ def check_settings(study: Study) -> None:
         raise StudyError(
             '"central" sends the fields of the kernel to the coordinator, and this kernel has none'
         )
+
+
+def _check_knowledge(settings: CentralSettings) -> None:
+    """ξ and τ go with mechanisms that use them, and are exact numbers above 0."""
+    for key, written, mechanisms in (
+        ("concentration", settings.concentration, WITH_CONCENTRATION),
+        ("spread", settings.spread, WITH_SPREAD),
+    ):
+        if written and settings.noise not in mechanisms:
+            raise StudyError(
+                f"{key} goes with noise = {' or '.join(map(repr, mechanisms))}; got noise = "
+                f"{settings.noise!r}. Remove {key}, or take one of these"
+            )
+        is_number = written and (key, written) != ("concentration", DEGENERATE)
+        if is_number and exact(written, key) <= 0:
+            raise StudyError(f'{key} must be a number above 0, such as "0.05"; got {written!r}')
 
 
 def _check_edges(settings: CentralSettings) -> None:
