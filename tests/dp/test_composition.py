@@ -49,7 +49,7 @@ def composition(name: str, delta: Fraction) -> Composition:
     return Composition(name, Fraction(0) if name == BASIC else delta)
 
 
-# --- the truth of releases whose parameters are fixed -----------------------------------------------
+# --- the truth of releases whose parameters are fixed ---------------------------------------------
 
 
 def losses(event: Event) -> np.ndarray:
@@ -124,7 +124,7 @@ def test_the_oracle_finds_a_promise_that_is_too_small():
         assert true_delta(events, float(epsilon) * 2 / 3) > float(promised)
 
 
-# --- releases that are chosen by what was seen -------------------------------------------------------
+# --- releases that are chosen by what was seen ----------------------------------------------------
 
 
 def worst_delta(choices: tuple[int, ...], allowed, epsilon: float) -> float:
@@ -173,7 +173,7 @@ def test_who_chooses_the_next_release_late_gains_nothing(name):
     assert worst_delta(choices, filter_at(limit * 2), float(limit)) > float(rule.delta)
 
 
-# --- the parts ----------------------------------------------------------------------------------
+# --- the parts ------------------------------------------------------------------------------------
 
 
 def test_rho_of_a_pure_release_bounds_all_orders_and_no_less_does():

@@ -51,7 +51,7 @@ def test_the_concentration_of_a_degenerate_kernel_is_corollary_2s():
 
 
 def test_where_corollary_2_gains_over_laplace():
-    """With all constants, local Hájek projections need some records; `umpc study check` says where."""
+    """With all constants, local Hájek projections need some records, which the plan knows."""
     laplace = central_study("laplace", kernels=EQUAL)
     hajek = central_study("hajek", kernels=EQUAL, concentration="degenerate")
     assert noise_of(hajek, 60) > noise_of(laplace, 60)

@@ -34,6 +34,7 @@ from umpc.protocols.central.columns import (
 )
 from umpc.protocols.central.hajek import bernstein_concentration
 from umpc.protocols.central.settings import DEGENERATE, SUBSAMPLED, CentralSettings
+from umpc.protocols.central.uniformity import UniformityTest, uniformity_test
 from umpc.study.document import Study
 from umpc.study.interval import Limits, covers_all_sets
 from umpc.study.parts import exact
@@ -93,6 +94,9 @@ class CuratorMessages(OneMessage):
         `bernstein_concentration` and the variance C²/4 of Popoviciu.
         """
         study = self.study
+        test = self.test(records)
+        if test is not None:
+            return test.concentration
         written = study.settings_as(CentralSettings).concentration
         if written != DEGENERATE:
             return exact(written, "concentration") if written else None
@@ -100,6 +104,19 @@ class CuratorMessages(OneMessage):
         if not width or records < study.degree:
             return None
         return bernstein_concentration(records, study.degree, width, width**2 / 4, FAILURE)
+
+    def test(self, records: int) -> UniformityTest | None:
+        """The test of uniformity, where the study asks for one. Raises: TooFewRecords."""
+        study = self.study
+        distance = study.settings_as(CentralSettings).distance
+        if not distance:
+            return None
+        kernel = study.parsed_kernels[0]
+        return uniformity_test(kernel, exact(distance, "distance"), records, study.exact_epsilon)
+
+    def fixed_noise(self, records: int) -> float | None:
+        """The noise's standard deviation where no table changes it; None for the Hájek one."""
+        return self.usual_std(records) if self.study.noise == "laplace" else None
 
     def limits(self) -> Limits | None:
         """What the interval rests on, where the study states more than the range."""

@@ -24,6 +24,7 @@ from umpc.protocols.central.settings import (
 )
 from umpc.protocols.central.terms import CompleteFamily
 from umpc.protocols.central.theory import error_of_curator
+from umpc.protocols.central.uniformity import describe_errors
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.settings import Settings
@@ -99,6 +100,10 @@ class CentralProtocol(OneMessageProtocol):
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
         yield from super().describe_run(attempt)
         study, records = attempt.study, attempt.sizes.records
+        messages = self.messages(study)
+        test = messages.test(records)
+        if test is not None:
+            yield "test", describe_errors(test, messages.fixed_noise(records))
         if study.noise == "laplace":
             return
         own = self._noise_beforehand(attempt)

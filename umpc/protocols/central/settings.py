@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import msgspec
 
 from umpc.errors import StudyError
+from umpc.protocols.central.uniformity import LEAST_RECORDS, uniformity_test
 from umpc.study.document import Study
 from umpc.study.parts import exact
 from umpc.study.rules import check_choice
@@ -34,6 +35,8 @@ MECHANISMS = (
 )
 WITH_CONCENTRATION = ("hajek", "hajek_subsampled")
 WITH_SPREAD = ("coinpress_naive", "coinpress_all", "coinpress_subsampled", "hajek_split")
+TESTED = ("laplace", "hajek")
+"""Mechanisms with which a study may test uniformity."""
 DEGENERATE = "degenerate"
 """The `concentration` of corollary 2: ξ follows from range, degree and number of records."""
 
@@ -60,17 +63,25 @@ class CentralSettings(
     concentration: Annotated[
         str,
         describe(
-            "ξ of a Hájek mechanism, in the kernel's values: the largest distance of a record's mean "
-            'from the mean of all. Or "degenerate", where only chance sets them apart. Default: the '
-            "kernel's range, which always holds."
+            "ξ of a Hájek mechanism, in the kernel's values: how far a record's mean is from the "
+            'mean of all, at most. Or "degenerate", where only chance sets them apart. Default: '
+            "the kernel's range, which always holds."
         ),
     ] = ""
     spread: Annotated[
         str,
         describe(
-            "τ of a CoinPress mechanism or of hajek_split, in the kernel's values: the sub-Gaussian "
-            "parameter of the kernel's values. Default: half the kernel's range, which always "
-            "holds."
+            "τ of a CoinPress mechanism or of hajek_split: the sub-Gaussian parameter of the "
+            "kernel's values. Default: half the kernel's range, which always holds."
+        ),
+    ] = ""
+
+    distance: Annotated[
+        str,
+        describe(
+            "D of a test of uniformity, above 0 and at most 1: a study of the statistic "
+            "uniformity then also accepts or rejects, with bounds of its errors. For the "
+            "mechanisms laplace and hajek."
         ),
     ] = ""
 
@@ -91,6 +102,8 @@ def check_settings(study: Study) -> None:
     check_choice('noise of "central"', settings.noise, MECHANISMS)
     _check_edges(settings)
     _check_knowledge(settings)
+    if settings.distance:
+        _check_distance(study, settings)
     if (study.sampling, study.estimator, len(study.kernels)) != ("balanced", "mean", 1):
         raise StudyError(
             f'"central" estimates the mean of one symmetric kernel, without classes; got '
@@ -117,6 +130,20 @@ def _check_knowledge(settings: CentralSettings) -> None:
         is_number = written and (key, written) != ("concentration", DEGENERATE)
         if is_number and exact(written, key) <= 0:
             raise StudyError(f'{key} must be a number above 0, such as "0.05"; got {written!r}')
+
+
+def _check_distance(study: Study, settings: CentralSettings) -> None:
+    """A test of uniformity needs its statistic, and noise whose size is known."""
+    if settings.noise not in TESTED or settings.knows_more():
+        raise StudyError(
+            f"distance goes with noise = {' or '.join(map(repr, TESTED))}, without concentration "
+            f"or spread; got noise = {settings.noise!r}. Remove distance, or the others"
+        )
+    distance = exact(settings.distance, "distance")
+    if not 0 < distance <= 1:
+        raise StudyError(f'distance must be above 0 and at most 1; got "{settings.distance}"')
+    if len(study.kernels) == 1:
+        uniformity_test(study.parsed_kernels[0], distance, LEAST_RECORDS, study.exact_epsilon)
 
 
 def _check_edges(settings: CentralSettings) -> None:
