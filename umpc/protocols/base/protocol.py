@@ -193,6 +193,10 @@ class StudyProtocol(ABC):
         """The noise on each mean of a run, and what the run sends, where `with_less_noise` asks."""
         yield from ()
 
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
+        """The noise of a run beside that of a plainer mechanism; nothing where there is none."""
+        yield from ()
+
     def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
         """How much less noise the study could have had, for the report; empty where none."""
         return ""

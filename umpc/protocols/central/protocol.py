@@ -99,6 +99,9 @@ class CentralProtocol(OneMessageProtocol):
 
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
         yield from super().describe_run(attempt)
+        yield from self.compare_noise(attempt)
+
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
         study, records = attempt.study, attempt.sizes.records
         messages = self.messages(study)
         test = messages.test(records)
