@@ -5,6 +5,7 @@
 | `main.py` | the root command: one line and an exit code for each failure |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |

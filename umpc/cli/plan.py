@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,7 +220,7 @@ def _beside(
     try:
         study = entries.turned_to(protocol, settings).study("coordinator")
         attempt = attempt_over(study, records)
-        return label, _own(attempt, replace(like, study=study), network, machines)
+        return label, _own(attempt, like.turned_to(study), network, machines)
     except UmpcError as reason:
         return label, reason.message
 
