@@ -46,3 +46,5 @@ def test_nodes_charge_the_mechanisms_and_not_the_sum_of_epsilons(lab):
         rho = sum(rule.weigh(Fraction(1), Fraction(0), events).rho for events in mechanisms)
         assert Fraction(shown["epsilon"]["spent"]) == concentrated_epsilon(rho, DELTA)
         assert Fraction(shown["delta"]["spent"]) == 0
+        laws = sorted(study["mechanism"].split()[0] for study in shown["studies"])
+        assert laws == ["laplace", "zcdp", "zcdp"]

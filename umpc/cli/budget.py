@@ -208,8 +208,15 @@ def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
 
 
 def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
-    """The ledger as JSON. Amounts are exact: texts such as "1/3"."""
+    """The ledger as JSON. Amounts are exact: texts such as "1/3".
+
+    A study's mechanism is text as in `umpc/dp/event_text.py`, and empty where none is known.
+    """
+    from umpc.dp.event_text import encode_events
+
     account = snapshot.account
+    known = account.mechanisms.items()
+    mechanisms = {study.hex(): encode_events(events) for (study, _), events in known}
     return {
         "dataset": account.dataset,
         "ledger": str(place.ledger),
@@ -222,7 +229,10 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
         "composition": account.composition.name,
         "composition_delta": str(account.composition.delta),
         "largest_next_epsilon": str(account.largest_epsilon()),
-        "studies": [_exact(study) for study in studies(snapshot.rows, snapshot.held)],
+        "studies": [
+            {**_exact(study), "mechanism": mechanisms.get(study["hash"], "")}
+            for study in studies(snapshot.rows, snapshot.held)
+        ],
     }
 
 
