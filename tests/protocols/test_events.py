@@ -1,4 +1,4 @@
-"""What a protocol says of its mechanism agrees with the study's ε and δ."""
+"""A protocol's words of its mechanism agree with the study's ε and δ."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ def _sums(account: Account) -> Table:
 
 
 def _composed(account: Account) -> str:
-    """What the amounts mean where they are not sums, in words; empty for basic composition."""
+    """The meaning of amounts that are no sums, in words; empty for basic composition."""
     from umpc.dp.composition import BASIC
 
     composition = account.composition

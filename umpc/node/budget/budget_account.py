@@ -97,7 +97,7 @@ class Account:
         self.mechanisms = dict(mechanisms or {})
         self.dataset = ""
         self.total_note = ""
-        """What the last total's row says of the composition at that time."""
+        """The words of the last total's row, which name the composition at that time."""
         self.open: dict[bytes, BudgetCost] = {}
         """Cost of each study that is reserved and neither charged nor cancelled.
 

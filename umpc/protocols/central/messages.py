@@ -119,7 +119,7 @@ class CuratorMessages(OneMessage):
         return self.usual_std(records) if self.study.noise == "laplace" else None
 
     def limits(self) -> Limits | None:
-        """What the interval rests on, where the study states more than the range."""
+        """The statement that the interval rests on, where a study states more than the range."""
         settings = self.study.settings_as(CentralSettings)
         if not settings.knows_more():
             return None
