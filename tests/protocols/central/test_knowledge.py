@@ -65,13 +65,13 @@ def test_a_wrong_statement_keeps_epsilon_and_the_report_names_it():
     found = []
     for value in (3, 0):
         entropy = Entropy(f"knowledge {value}")
-        runs = [simulate(study, [full, table([value], [0])], entropy).report for _ in range(60)]
+        runs = [simulate(study, [full, table([value], [0])], entropy).report for _ in range(30)]
         found.append(np.array([report.estimate for report in runs]))
         assert "concentration = '0.01'" in runs[0].interval_covers
         assert "epsilon holds in any case" in runs[0].note
     for threshold in (4.5, 6.75, 9.0):
         first, second = (max(1, np.sum(values > threshold)) for values in found)
-        # e for ε = 1, times four standard errors of two counts of at least 1 in 60
+        # e for ε = 1, times four standard errors of two counts of at least 1 in 30
         assert first / second < np.e * 6 and second / first < np.e * 6
     lines = dict(protocol_of(study).describe(study))
     assert "rest on concentration" in lines["assumed"]
