@@ -59,7 +59,10 @@ import hmac
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from umpc.dp.event_text import encode_events
+from umpc.dp.events import Event
 from umpc.errors import AlreadyReleased, LedgerError
+from umpc.node.budget import charge_events
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
@@ -75,6 +78,8 @@ from umpc.node.budget.held_attempts import MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_store import LedgerStore
 from umpc.study.course import Course
 
+NOTHING = BudgetCost(Fraction(0), Fraction(0))
+"""The cost of a step of a course that is paid."""
 QUESTION_BYTES = 32
 """Length of a question's digest, with which the row of its answer begins."""
 
@@ -124,6 +129,7 @@ class Ledger(LedgerStore):
         delta: Fraction | None = None,
         *,
         name: str = "",
+        events: tuple[Event, ...] = (),
         course: Course | None = None,
     ) -> None:
         """Reserve ε for the study, in memory.
@@ -131,6 +137,7 @@ class Ledger(LedgerStore):
         Args:
             delta: None if it is not yet known.
             name: the study's name, for the history.
+            events: its mechanism, as far as it is known; empty if nothing but ε is.
             course: the course that the study is a step of. A paid course costs nothing more.
 
         Raises: InsufficientBudget (with spent, reserved, left and asked), InvalidEpsilon,
@@ -155,20 +162,22 @@ class Ledger(LedgerStore):
                     f"{self._study(study)}: at most {MOST_HELD} studies at once were expected, and "
                     "as many have reserved. Try again when one of them has ended"
                 )
+            cost = BudgetCost(epsilon, delta, events)
             if course is not None and self._is_paid(study, course):
-                epsilon, delta = Fraction(0), Fraction(0)
-            if epsilon > self._account.epsilon().left:
-                raise insufficient(self._dataset, "epsilon", self._account.epsilon(), epsilon)
-            if delta is not None:
-                self._check_left(delta)
-            self._account.open[study] = BudgetCost(epsilon, delta)
+                cost = NOTHING
+            else:
+                self._check_left(cost)
+            self._account.open[study] = cost
             self._names[study] = name
 
-    def reserve_delta(self, study: bytes, delta: Fraction) -> None:
-        """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`."""
+    def reserve_delta(self, study: bytes, delta: Fraction, events: tuple[Event, ...] = ()) -> None:
+        """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`.
+
+        Args: events: the mechanism of the release; empty if nothing but ε and δ is known.
+        """
         with self._alone():
             reserved = self._account.open.get(study)
-            if reserved == BudgetCost(Fraction(0), Fraction(0)):
+            if reserved == NOTHING:
                 return  # a step of a course that is paid
             if reserved is None or reserved.delta is not None:
                 found = "there is none" if reserved is None else "it has one"
@@ -176,8 +185,9 @@ class Ledger(LedgerStore):
                     f"{self._study(study)}: an open reservation without delta was expected, and "
                     f"{found}. Run the study anew"
                 )
-            self._check_left(delta)
-            self._account.open[study] = BudgetCost(reserved.epsilon, delta)
+            cost = BudgetCost(reserved.epsilon, delta, events)
+            self._check_left(cost, study)
+            self._account.open[study] = cost
 
     def cancel(self, study: bytes) -> None:
         """Give the study's reservation back. Do nothing if it is held or charged, or was none."""
@@ -209,7 +219,12 @@ class Ledger(LedgerStore):
             amounts = (cost.epsilon, cost.delta)
             name = self._names.get(study, "")
             held = HeldAttempt(study, name, *amounts, bytes(attempt + table), bytes(share), until)
-            self._change("hold", holds.INSERT, held.sealed(self._key))
+            changes = [(holds.INSERT, held.sealed(self._key))]
+            if text := encode_events(cost.events):
+                entry = charge_events.sealed_events(self._key, held, text)
+                changes.append((charge_events.INSERT, entry))
+            self._change("hold", *changes)
+            self._account.mechanisms[study, attempt[:ATTEMPT_BYTES]] = cost.events
             self._until[study] = until
             return held
 
@@ -330,7 +345,7 @@ class Ledger(LedgerStore):
         Raises: LedgerError, which names the first wrong row.
         """
         with self._alone():
-            content = reading.replay(self._db, self._place, self._key)
+            content = reading.replay(self._db, self._place, self._key, self.composition)
             if content.head != self._head:
                 raise self._place.damaged(
                     f"row {self._head.seq} of this run was expected to be the last, and another "
@@ -380,10 +395,19 @@ class Ledger(LedgerStore):
         self._is_paid(held.study, course)
         return "course" if held.epsilon else "step"
 
-    def _check_left(self, delta: Fraction) -> None:
-        check_delta(delta)
-        if delta > self._account.delta().left:
-            raise insufficient(self._dataset, "delta", self._account.delta(), delta)
+    def _check_left(self, cost: BudgetCost, study: bytes = b"") -> None:
+        """Check that the cost fits. Args: study: one whose reservation it replaces."""
+        if cost.delta is not None:
+            check_delta(cost.delta)
+        account = self._account
+        lacking = account.lacks(cost, study)
+        if lacking == "epsilon":
+            raise insufficient(
+                self._dataset, lacking, account.epsilon(), cost.epsilon, str(self.composition)
+            )
+        if lacking:
+            asked = cost.delta or Fraction(0)
+            raise insufficient(self._dataset, lacking, account.delta(), asked)
 
     def _study(self, study: bytes) -> str:
         return f"ledger of data set {self._dataset!r}, study {study.hex()[:16]}"

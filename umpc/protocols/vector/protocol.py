@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.events import Event
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Line, Variant
@@ -84,6 +85,13 @@ class VectorProtocol(UMpc):
 
     def delta(self, sizes: Sizes) -> Fraction:
         return sizes.study.exact_delta
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        """None: the whole course counts with its ε and δ, in every composition."""
+        return ()
+
+    def known_events(self, study: Study) -> tuple[Event, ...]:
+        return ()
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
