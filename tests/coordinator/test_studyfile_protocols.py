@@ -103,7 +103,7 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
         (
             {"protocol": "ghazi-sum"},
-            "protocol must be one of u-mpc, grid, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, "
+            "protocol must be one of u-mpc, grid, vector, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, "
             r"ghazi-rounds, ghazi-shuffle, gopa, central, got 'ghazi-sum'\. Correct the key "
             "`protocol`",
         ),
@@ -137,6 +137,19 @@ VALUES = {
     "bins": {"age": 4},
     "rounding": "simple",
     "levels": 3,
+    "concentration": "0.5",
+    "spread": "0.25",
+    "distance": "0.1",
+    "loss": "auc_hinge",
+    "coordinates": ["x"],
+    "weights": ["1"],
+    "margin": "2",
+    "centres": ["1"],
+    "scales": ["1"],
+    "clip": "2",
+    "course": "train",
+    "step": 2,
+    "steps": 2,
     "shufflers": [{"name": "a", "address": "a:1"}, {"name": "b", "address": "b:1"}],
 }
 FOREIGN = [

@@ -84,6 +84,9 @@ SETTINGS = {
     "step": 2,
     "steps": 2,
     "levels": 5,
+    "concentration": "0.5",
+    "spread": "0.25",
+    "distance": "0.1",
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
 }
 """Another value for every setting of every protocol."""

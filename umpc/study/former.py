@@ -12,6 +12,8 @@ second time.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from umpc.crypto.prg import digest
@@ -77,7 +79,7 @@ class _SecondStudy(msgspec.Struct, frozen=True, kw_only=True):
     max_colluding: int
     coordinator: str
     nodes: tuple[Participant, ...]
-    settings: Settings
+    settings: dict[str, Any]
     degree: int
     estimator: str
     split: tuple[str, ...]
@@ -101,10 +103,18 @@ def second_hash(study: Study) -> bytes:
     facts |= {
         "fields": tuple(map(_former_field, study.fields)),
         "nodes": tuple(map(_without_address, study.nodes)),
-        "settings": without_addresses(study.settings),
+        "settings": _second_settings(study.settings),
         "version": SECOND_VERSION,
     }
     return digest(SECOND_TAG, msgspec.json.encode(_SecondStudy(**facts)))
+
+
+def _second_settings(settings: Settings) -> dict[str, Any]:
+    """The settings in their order, without those that came later and are not used."""
+    found: dict[str, Any] = msgspec.to_builtins(without_addresses(settings))
+    usual = type(settings)()
+    unused = [key for key in settings.newer if getattr(settings, key) == getattr(usual, key)]
+    return {key: value for key, value in found.items() if key not in unused}
 
 
 def former_hash(study: Study) -> bytes:

@@ -35,6 +35,11 @@ class Settings:
     __slots__ = ()
 
     @property
+    def newer(self) -> tuple[str, ...]:
+        """Settings that studies under tag 2 did not have. Their defaults are what was done then."""
+        return ()
+
+    @property
     def protocol(self) -> str:
         """The protocol's name, which is the tag of the struct."""
         return name_of(type(self))

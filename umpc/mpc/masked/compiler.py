@@ -43,7 +43,7 @@ from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial
 MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""
 EXPANSIONS_OF_A_SUM = 8
-"""The same for each sum of a vector: a product of two or three factors."""
+"""The products of masks for each sum of a vector: those of two or three factors."""
 LONGEST = 8
 """The most literals of a conjunction. A longer one is made of conjunctions, in one more round."""
 

@@ -85,6 +85,10 @@ class CentralSettings(
         ),
     ] = ""
 
+    @property
+    def newer(self) -> tuple[str, ...]:
+        return ("concentration", "spread", "distance")
+
     def knows_more(self) -> bool:
         """Whether the noise rests on more than the range of the kernel."""
         return bool(self.concentration or self.spread)
