@@ -7,13 +7,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from umpc.cli.page import page
 
 from tests.cli.test_approve import Site, digits
 from tests.support.central import MECHANISMS, central_study, central_tables
 from tests.support.studies import Entropy
 from tests.support.studyfiles import planned_file
 from umpc.cli.main import umpc
-from umpc.cli.page import page
 from umpc.cli.show import print_report
 from umpc.cli.study import print_prediction
 from umpc.coordinator.client import prepare_study
