@@ -37,7 +37,7 @@ def describe_study(study: Study) -> Iterator[Line]:
 
 
 def describe_prediction(study: Study, records: str) -> Iterator[Line]:
-    """What a run over these numbers of records costs, with an E drawn for the purpose.
+    """Lines about what a run over these numbers of records costs, with an E drawn for the purpose.
 
     Args: records: each node's, as 300,300,200. Raises: StudyError.
     """

@@ -157,7 +157,7 @@ class ProposedStudy:
         return plan_study(self.file, _counts(records), network, file, tell=tell)
 
     def check(self, records: Sequence[int] | str | None = None) -> list[Line]:
-        """What the study computes, in lines of a label and a text. No site is asked.
+        """Describe the study in lines of a label and a text. No site is asked.
 
         Args: records: each node's number of records, to predict what a run costs as well.
         """

@@ -1,4 +1,4 @@
-"""What each statistic of the library tests, and its law if that is true.
+"""The hypothesis that each statistic of the library tests, and its law if that is true.
 
 A law holds for continuous columns. With ties it is *bounded*: break all ties at random, and the
 law holds exactly for the statistic that comes out. For Kendall's tau, the AUC, Wilcoxon's signed
@@ -32,7 +32,7 @@ from umpc.ustat.statistics import find_statistic
 EXACT_RECORDS = 120
 """Up to so many records, laws of counts are exact; a normal law of the exact variance beyond."""
 EXACT_PAIRS = 3_600
-"""The same for pairs across two classes."""
+"""Up to so many pairs across two classes, too."""
 TWO_SIDED, GREATER, LESS = "two-sided", "greater", "less"
 ALTERNATIVES = (TWO_SIDED, GREATER, LESS)
 
@@ -58,7 +58,7 @@ class DrawnRecords:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What a statistic tests.
+    """The hypothesis of a statistic.
 
     Args:
         text: the hypothesis in words.
@@ -189,4 +189,4 @@ HYPOTHESES = {
         "the column is uniform over the cells", 0.0, (1,), 0.0, uniformity_law, GREATER
     ),
 }
-"""Statistic → what it tests."""
+"""Statistic → its hypothesis."""

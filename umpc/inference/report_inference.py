@@ -151,7 +151,7 @@ class Inference:
 
     @property
     def hypothesis(self) -> Hypothesis | None:
-        """What the statistic tests; None where the library knows nothing."""
+        """The statistic's own hypothesis; None where the library knows none."""
         return HYPOTHESES.get(self.report.statistic)
 
     def test(self, alternative: str | None = None, null: float | None = None) -> NullTest:

@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from umpc.inference.report_inference import ErrorSource, Inference, NullTest, ReportInterval
-from umpc.reporting.words import intervals_of, usual_test_of
+from umpc.inference.report_inference import ErrorSource, NullTest, ReportInterval
+from umpc.reporting.words import errors_of, intervals_of, usual_test_of
 from umpc.study.report import Report
 
 VERSION = "umpc-report-1"
@@ -31,7 +31,7 @@ Extra = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class InferenceDocument:
-    """What follows from the report at no further epsilon.
+    """Inference from the report at no further epsilon.
 
     intervals: 95 %, of each kind that has ends: noise, records, population, hoeffding.
     test: of the statistic's own hypothesis; null where its law is not known.
@@ -69,10 +69,8 @@ def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
 
 
 def inference_of(report: Report) -> InferenceDocument:
-    """What follows from a report; empty where it has no value."""
-    has_value = report.estimate is not None
-    errors = Inference(report).errors() if has_value else []
-    return InferenceDocument(intervals_of(report), usual_test_of(report), errors)
+    """Inference from a report; empty where it has no value."""
+    return InferenceDocument(intervals_of(report), usual_test_of(report), errors_of(report))
 
 
 def check_document(values: Mapping[str, Any]) -> None:
@@ -93,10 +91,13 @@ def make_schema() -> str:
     _describe({"root": root}, "root", Report)
     _describe({"root": root}, "root", _ReportDocument)
     _forget_modules(definitions)
+    for key in ("title", "description"):
+        root.pop(key, None)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:umpc:{VERSION}",
         "title": "A report of umpc",
+        "description": "Written by `umpc study run --format json` and `Result.to_dict()`.",
     }
     return json.dumps({**head, **root, "$defs": definitions}, indent=2, ensure_ascii=False) + "\n"
 

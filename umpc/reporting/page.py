@@ -11,7 +11,6 @@ from html import escape
 from pathlib import Path
 
 from umpc.errors import ConfigError
-from umpc.inference.report_inference import Inference
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.page_style import STYLE
 from umpc.reporting.picture import picture
@@ -19,6 +18,7 @@ from umpc.reporting.words import (
     KIND_WORDS,
     describe_fields,
     describe_test,
+    errors_of,
     evaluated,
     intervals_of,
     promises,
@@ -121,11 +121,11 @@ def _estimate(report: Report) -> list[str]:
 
 def _errors(report: Report) -> list[str]:
     """The four sources of error, each with its standard deviation."""
-    if report.estimate is None:
+    if not (sources := errors_of(report)):
         return []
     noise = find_protocol(report.protocol).describe_noise(report.noise)
     rows = []
-    for source in Inference(report).errors():
+    for source in sources:
         size = "not bounded by public numbers" if source.std is None else f"{source.std:.3g}"
         rows.append((source.name, f"{size}; {source.about}"))
     return ["<p>Standard deviations:</p>", _table([*rows, ("law of the noise", noise)])]

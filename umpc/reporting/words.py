@@ -12,6 +12,7 @@ from umpc.inference.report_inference import (
     NOISE,
     POPULATION,
     RECORDS,
+    ErrorSource,
     Inference,
     NullTest,
     ReportInterval,
@@ -63,6 +64,14 @@ def usual_test_of(report: Report) -> NullTest | None:
         return None
 
 
+def errors_of(report: Report) -> list[ErrorSource]:
+    """The four sources of error; none where the report has no value."""
+    try:
+        return Inference(report).errors()
+    except UmpcError:
+        return []
+
+
 def describe_test(test: NullTest) -> str:
     """A p-value in one sentence."""
     size = f"p = {test.p_value:.3g}" if test.p_value >= 1e-4 else f"p = {test.p_value:.1e}"
@@ -73,7 +82,7 @@ def describe_test(test: NullTest) -> str:
 
 
 def promises(report: Report) -> tuple[str, str, str]:
-    """What was promised to whom, in three sentences: to persons, to sites, and to the reader."""
+    """The promises in three sentences: to persons, to sites, and to the reader."""
     protocol = find_protocol(report.protocol)
     shown = "its number of complete records"
     if report.first_class_by_node and any(report.first_class_by_node):
