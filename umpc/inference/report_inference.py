@@ -40,6 +40,8 @@ from umpc.ustat.schema import Schema
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals, each inside the next."""
+SLACK = 1.5
+"""Times the slack of quantiles: an atom of the noise that is smeared over the grid counts whole."""
 LEAST = 1e-12
 """With noise, p-values below this are not told apart."""
 
@@ -179,16 +181,20 @@ class Inference:
         return self._test_value(null, alternative or TWO_SIDED)
 
     def _test_hypothesis(self, hypothesis: Hypothesis, alternative: str) -> NullTest:
-        law = hypothesis.law(self._drawn)
-        weights, constant = list(hypothesis.weights), hypothesis.constant
-        errors = self._statistic(RECORDS).law(weights, constant)
+        law, errors = self.null_law(hypothesis)
         means = [entry.mean for entry in self.report.sums]
-        seen = float(np.dot(weights, means)) - constant
+        seen = float(np.dot(hypothesis.weights, means)) - hypothesis.constant
         value = hypothesis.value
         if self.report.estimator == "total":
             value *= self.report.sets
         found = p_value(law, errors, seen, alternative)
         return NullTest(found, alternative, value, hypothesis.text, law.name)
+
+    def null_law(self, hypothesis: Hypothesis) -> tuple[NullLaw, ErrorLaw]:
+        """The laws of the hypothesis' combination without noise, and of its errors."""
+        weights = list(hypothesis.weights)
+        errors = self._statistic(RECORDS).law(weights, hypothesis.constant)
+        return hypothesis.law(self._drawn), errors
 
     def _test_value(self, null: float, alternative: str) -> NullTest:
         estimator = self.report.estimator
@@ -301,8 +307,9 @@ def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> fl
     """
     places, masses = errors.masses()
     tails: Sequence[float]
-    above = float(masses @ law.at_least(seen - places - errors.slack))
-    below = float(masses @ law.at_most(seen - places + errors.slack))
+    slack = SLACK * errors.slack
+    above = float(masses @ law.at_least(seen - places - slack))
+    below = float(masses @ law.at_most(seen - places + slack))
     tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
     least = LEAST if errors.std else 0.0
     return min(1.0, max(least, min(tails)))
