@@ -1,4 +1,4 @@
-"""umpc.estimate, umpc.kernel and the frames that they take: in one process, by the real protocol."""
+"""umpc.estimate, umpc.kernel and the frames that they take, in one process by the real protocol."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def kendall() -> umpc.Result:
 def test_each_kind_of_interval_lies_inside_the_next(kendall):
     found = [kendall.interval(kind=kind) for kind in KINDS]
     assert (found[1].low, found[1].high) == (kendall.report.low, kendall.report.high)
-    for inner, outer in zip(found, found[1:], strict=False):
+    for inner, outer in pairwise(found):
         assert outer.low < inner.low < kendall.estimate < inner.high < outer.high
     low, high = kendall.interval(0.5, "population")
     assert found[2].low < low < high < found[2].high

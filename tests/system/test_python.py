@@ -1,4 +1,4 @@
-"""umpc.local_consortium: real processes from Python, and the JSON of the command on the same study."""
+"""umpc.local_consortium: real processes from Python, and the command's JSON of the same study."""
 
 from __future__ import annotations
 

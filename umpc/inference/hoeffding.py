@@ -23,8 +23,8 @@ from umpc.ustat.error_law import ErrorLaw
 from umpc.ustat.intervals import ReleasedStatistic
 
 Floats = NDArray[np.float64]
-STEPS = 26
-TOGETHER = 8
+STEPS = 22
+TOGETHER = 16
 """Neighbouring points of the error's grid are taken together, at the outer end of each group."""
 
 

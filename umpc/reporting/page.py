@@ -13,7 +13,7 @@ from pathlib import Path
 from umpc.errors import ConfigError
 from umpc.protocols.registry import find_protocol
 from umpc.reporting.page_style import STYLE
-from umpc.reporting.picture import picture
+from umpc.reporting.picture import picture_of
 from umpc.reporting.words import (
     KIND_WORDS,
     describe_fields,
@@ -105,14 +105,15 @@ def _estimate(report: Report) -> list[str]:
     """The value, its picture, its intervals in numbers, and the test."""
     if report.estimate is None:
         return ['<p class="value">no value</p>', f"<p>{escape(report.note)}</p>"]
+    intervals = intervals_of(report)
     rows = [
         (f"95 %, {KIND_WORDS[each.kind]}", f"{each.low:.5g} … {each.high:.5g}, for {each.covers}")
-        for each in intervals_of(report)
+        for each in intervals
     ]
     test = usual_test_of(report)
     return [
         f'<p class="value">{report.estimate:.6g}</p>',
-        picture(report).svg,
+        picture_of(report, intervals).svg,
         *([f"<p>{escape(describe_test(test))}.</p>"] if test else []),
         *([f"<p>{escape(report.note)}</p>"] if report.note else []),
         *_folded("The intervals in numbers", [_table(rows)]),

@@ -51,7 +51,11 @@ class IntervalPicture:
 
 def picture(report: Report, level: float = 0.95) -> IntervalPicture:
     """The estimate and its interval of each kind; the null value is a dashed line."""
-    intervals = intervals_of(report, level)
+    return picture_of(report, intervals_of(report, level))
+
+
+def picture_of(report: Report, intervals: Sequence[ReportInterval]) -> IntervalPicture:
+    """The picture of intervals that are known already."""
     if report.estimate is None or not intervals:
         return IntervalPicture(_svg(40, ['<text x="10" y="24">no value</text>'], "no value"))
     hypothesis = Inference(report).hypothesis
