@@ -7,7 +7,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from umpc.cli.page import page
+from umpc.reporting.page import page
 
 from tests.cli.test_approve import Site, digits
 from tests.support.central import MECHANISMS, central_study, central_tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 import pytest
 from click.testing import CliRunner
@@ -43,14 +42,8 @@ def explain(tmp_path, monkeypatch, *arguments: str):
     return CliRunner().invoke(kernels, ["explain", *arguments])
 
 
-@cache
-def listed() -> str:
-    """The library's list, which takes a few seconds."""
-    return CliRunner().invoke(kernels).output
-
-
 def test_the_library_is_listed_with_formulas_and_citations():
-    output = listed()
+    output = CliRunner().invoke(kernels).output
     for statistic in LIBRARY.values():
         assert statistic.name in output and statistic.citation in output
     assert "sign(a.x - b.x) * sign(a.y - b.y)" in output
@@ -69,10 +62,27 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
         assert words in output, output
 
 
-def test_the_list_and_an_explanation_say_what_lying_nodes_can_do(tmp_path, monkeypatch):
-    output = listed()
+def test_every_statistic_of_the_list_has_a_range_and_costs():
+    """Compile the whole library, which takes some seconds."""
+    output = CliRunner().invoke(kernels, ["--costs"]).output
     assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in output
     assert output.count("; not for lying nodes: ") == 23
+    degrees = [statistic.degree for statistic in LIBRARY.values()]
+    assert output.count(" AND gates and ") == degrees.count(2) and "not possible" not in output
+    assert output.count(" ANDs by triples of ") == sum(degree > 2 for degree in degrees)
+    assert output.count(" range [") >= len(LIBRARY)
+
+
+def test_the_list_with_costs_adds_lines_to_a_statistic(monkeypatch):
+    two = {name: LIBRARY[name] for name in ("mean", "kendall_tau")}
+    monkeypatch.setattr("umpc.ustat.statistics.LIBRARY", two)
+    plain, costs = (CliRunner().invoke(kernels, given).output for given in ([], ["--costs"]))
+    assert "rounds" not in plain and set(plain.splitlines()) < set(costs.splitlines())
+    assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in costs
+    assert "without a dealer: 3 rounds; " in costs
+
+
+def test_an_explanation_says_what_lying_nodes_can_do(tmp_path, monkeypatch):
     refused = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
     assert "not for lying nodes: it multiplies a number of one record" in refused
     fields = ("--field", "x=0:9", "--field", "y=0:9")
@@ -158,10 +168,6 @@ def test_what_a_garbled_pair_costs_is_said_for_pairs_only(tmp_path, monkeypatch)
         "garbled"
         not in explain(tmp_path, monkeypatch, "triples_skewness", "--field", "a=0:127").output
     )
-    output = listed()
-    degrees = [statistic.degree for statistic in LIBRARY.values()]
-    assert output.count(" AND gates and ") == degrees.count(2) and "not possible" not in output
-    assert output.count(" ANDs by triples of ") == sum(degree > 2 for degree in degrees)
 
 
 def test_what_an_edge_by_triples_costs_is_said_for_every_degree(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from tests.support.site_tables import (
 )
 from umpc import errors
 from umpc.node.records import TableSource, load_records
-from umpc.node.table.columns import _connect
+from umpc.node.table.columns import _cursor
 from umpc.ustat.schema import FieldSchema
 
 # --- what is read -----------------------------------------------------------------------------
@@ -113,12 +113,13 @@ def test_order_is_kept_over_many_rows(tmp_path):
 
 
 def test_nothing_is_spilled_to_disk_or_fetched_from_the_network():
-    with _connect() as connection:
+    with _cursor() as connection:
         for setting, value in (
             ("temp_directory", ""),
             ("preserve_insertion_order", True),
             ("autoinstall_known_extensions", False),
             ("autoload_known_extensions", False),
+            ("enable_external_file_cache", False),
         ):
             assert connection.execute("SELECT current_setting(?)", [setting]).fetchone() == (value,)
 

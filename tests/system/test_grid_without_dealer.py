@@ -19,7 +19,15 @@ from umpc.study.parts import FieldText
 from umpc.study.report import Report
 
 ALONE = {"backend": "grid", "edges": "all", "preprocessing": "none", "dealer": None}
-SILENT = {**ALONE, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
+SMALL = (FieldText("age", "0", "63", whole=True), FieldText("balance", "0", "127", whole=True))
+"""Fields of 8,192 cells: a pair of nodes needs few transfers."""
+SILENT = {
+    **ALONE,
+    "epsilon": "1e12",
+    "noise": "distributed",
+    "max_colluding": 0,
+    "fields": SMALL,
+}
 RULES = (
     '[policy]\nmin_colluding = 0\npublic_labels = ["label"]\nbackend = ["grid"]\n'
     'preprocessing = ["none"]\n'
@@ -122,7 +130,7 @@ def test_many_chunks_and_a_table_that_is_too_large(tables, monkeypatch):
 )
 def test_a_node_that_fails_is_named_and_costs_nothing(lab, point, action):
     here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start(dealer=False)
-    outcome = here.run(**ALONE, noise="distributed")
+    outcome = here.run(**ALONE, noise="distributed", fields=SMALL)
     assert outcome.code == PeerLost.exit_code, outcome.error
     assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
     assert outcome.output == "" and outcome.seconds < SURVIVE_SECONDS

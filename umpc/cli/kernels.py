@@ -23,40 +23,60 @@ EXAMPLE_UPPER = 127
 
 
 @click.group(invoke_without_command=True)
+@click.option(
+    "--costs",
+    is_flag=True,
+    help="Also compile every statistic, and print its range, its sensitivity and its cost for "
+    "fields of whole numbers from 0 to 127. It takes some seconds.",
+)
 @click.pass_context
-def kernels(context: click.Context) -> None:
-    """List the library's statistics, their ranges and their costs.
+def kernels(context: click.Context, costs: bool) -> None:
+    """List the library's statistics with their formulas and sources.
 
     To see what one statistic, or your own kernel, computes and costs: umpc kernels explain --help
 
-    The list's ranges and costs are for fields of whole numbers from 0 to 127. An edge is a set of
-    records, for example a pair. Its cost depends on how many sites own its records. The list shows
-    the cost of an edge whose records are all at different sites.
+    An edge is a set of records, for example a pair. Its cost depends on how many sites own its
+    records. With --costs the list shows the cost of an edge whose records are all at different
+    sites.
     """
     if context.invoked_subcommand is None:
         from umpc.ustat.statistics import LIBRARY
 
         for statistic in LIBRARY.values():
-            _list(statistic)
+            _list(statistic, costs)
 
 
-def _list(statistic: Statistic) -> None:
+def _list(statistic: Statistic, with_costs: bool) -> None:
     """Print one statistic: its name and title, its kernels, its cost, its source."""
     from umpc.ustat.text import to_text
 
-    found = _example_kernels(statistic)
     name = f"{statistic.name}({', '.join(statistic.arguments)})"
     click.echo(f"{name}: {statistic.title}  [{'; '.join(_marks(statistic))}]")
+    if with_costs:
+        _list_costs(statistic)
+    else:
+        for expression in statistic.expressions(_columns(statistic), _parameters(statistic)):
+            click.echo(f"    {_shortened(to_text(expression))}")
+    click.echo(f"    {statistic.citation}")
+
+
+def _list_costs(statistic: Statistic) -> None:
+    """Print the formulas of a statistic, each with its range, and the cost of an edge."""
+    from umpc.ustat.text import to_text
+
+    found = _example_kernels(statistic)
     for kernel in found:
-        text = to_text(kernel.expression)
         interval = kernel.interval
-        click.echo(f"    {text if len(text) <= SHOWN else text[:SHOWN] + ' …'}")
+        click.echo(f"    {_shortened(to_text(kernel.expression))}")
         line = f"      range [{interval.low}, {interval.high}], Δf {interval.width}"
         click.echo(f"{line}; {against_liars(kernel)}")
     program = masked_program(found, statistic.sampling == "two_sample")
     for line in cost_lines(found, program):
         click.echo(f"    {line}")
-    click.echo(f"    {statistic.citation}")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else text[:SHOWN] + " …"
 
 
 def _marks(statistic: Statistic) -> Iterator[str]:
@@ -71,10 +91,17 @@ def _marks(statistic: Statistic) -> Iterator[str]:
 
 def _example_kernels(statistic: Statistic) -> list[Kernel]:
     """The statistic's kernels over the list's fields."""
-    columns = [argument.removesuffix("...") for argument in statistic.arguments]
+    columns = _columns(statistic)
     fields = [_example(column, statistic.degree) for column in columns]
-    parameters = {"cells": "128"} if statistic.name == "uniformity" else {}
-    return library_kernels(statistic, columns, parameters, fields)
+    return library_kernels(statistic, columns, _parameters(statistic), fields)
+
+
+def _columns(statistic: Statistic) -> list[str]:
+    return [argument.removesuffix("...") for argument in statistic.arguments]
+
+
+def _parameters(statistic: Statistic) -> dict[str, str]:
+    return {"cells": "128"} if statistic.name == "uniformity" else {}
 
 
 def _example(column: str, degree: int) -> str:

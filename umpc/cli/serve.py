@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import signal
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.memory import tune_memory
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 
@@ -90,12 +90,14 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import load_node_config
     from umpc.node.server import ALLOWED, NodeServer
+    from umpc.node.table.columns import open_engine
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    _few_arenas()
+    tune_memory()
     _log_to_stderr()
     loaded = load_node_config(config)
+    open_engine()
     identity = load_identity(loaded.identity, "node")
     if identity.name != loaded.name:
         raise CertificateError(
@@ -150,7 +152,7 @@ def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) ->
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    _few_arenas()
+    tune_memory()
     _log_to_stderr()
     identity = load_identity(folder, "dealer")
 
@@ -184,7 +186,7 @@ def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) 
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    _few_arenas()
+    tune_memory()
     _log_to_stderr()
     identity = load_identity(folder, "shuffler")
 
@@ -244,12 +246,6 @@ async def _serve(
 
 
 # The functions `rpc.add_…_to_server` are generated, without types.
-
-
-def _few_arenas() -> None:
-    """Save memory: glibc gives every thread its own arena, but two suffice (M_ARENA_MAX is −8)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(-8, 2)
 
 
 def _log_to_stderr() -> None:

@@ -99,11 +99,13 @@ def run(file: Path, style: str, page: Path | None, text: Path | None) -> None:
     study.
     """
     from umpc.api.study import ProposedStudy
+    from umpc.cli.memory import tune_memory
     from umpc.cli.show import print_report
     from umpc.reporting.markdown import save_markdown
     from umpc.reporting.page import save_page
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    tune_memory()
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
     _tell_choice(study)

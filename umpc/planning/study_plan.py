@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +135,7 @@ def _beside(
     try:
         study = entries.turned_to(protocol, settings).study("coordinator")
         attempt = attempt_over(study, records)
-        return label, _own(attempt, replace(like, study=study), network, machines, tell)
+        return label, _own(attempt, like.turned_to(study), network, machines, tell)
     except UmpcError as reason:
         return label, reason.message
 

@@ -17,6 +17,8 @@ protocol that lets a study choose one of them has a field of that name instead.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -96,13 +98,19 @@ def name_of(kind: type[Settings]) -> str:
     return str(kind.__struct_config__.tag)  # type: ignore[attr-defined]  # all kinds are Structs
 
 
-def keys_of(kind: type[Settings]) -> dict[str, msgspec.Meta]:
+def keys_of(kind: type[Settings]) -> Mapping[str, msgspec.Meta]:
     """The settings that a study of this protocol may write, with their descriptions."""
+    any_kind: Any = kind  # a class is hashable by identity, whatever its instances are
+    return _keys_of(any_kind)
+
+
+@cache  # every study and every node's policy asks, and annotations are text to be evaluated
+def _keys_of(kind: Any) -> Mapping[str, msgspec.Meta]:
     found = {}
-    for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]  # all kinds are Structs
+    for field in msgspec.structs.fields(kind):
         described = [part for part in get_args(field.type) if isinstance(part, msgspec.Meta)]
         found[field.name] = described[0] if described else msgspec.Meta(description="")
-    return found
+    return MappingProxyType(found)
 
 
 def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:

@@ -79,6 +79,9 @@ class BellTwoPc(UMpc):
         rule = study.edges if relative else "1p"
         return study.replaced(edges=rule, delta="", max_colluding=0)
 
+    def byte_seconds(self, study: Study) -> float | None:
+        return 100e-9
+
     def variants(self, error: float | None) -> Iterator[Variant]:
         for noise in NOISES:
             yield Variant(f"{self.name}, {noise}", {"noise": noise})
