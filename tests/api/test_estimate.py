@@ -34,6 +34,11 @@ def test_import_of_the_package_loads_nothing_of_it():
         "assert 'estimate' in dir(umpc) and umpc.errors.StudyError.exit_code == 10"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+    program = (
+        "import sys, umpc.api.study; "
+        "assert not {'narwhals', 'duckdb', 'umpc.simulation', 'click'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
     with pytest.raises(AttributeError, match="nothing"):
         _ = umpc.nothing
 

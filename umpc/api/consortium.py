@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from umpc.api.entries import helper_entries, plain
-from umpc.api.estimate import Frames, named_frames
+from umpc.api.in_memory import Frames, named_frames
 from umpc.api.fields import Bounds, with_label
 from umpc.api.frames import Values, columns_of
 from umpc.api.python_kernel import PythonKernel

@@ -1,16 +1,17 @@
-"""`umpc.Study`: a study against real nodes, from Python. The commands are made of it."""
+"""`umpc.Study`: a study against real nodes, from Python. The commands are made of it.
+
+Modules that only some calls need are loaded there, because `umpc study run` starts with this one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from umpc.api.description import Line, describe_prediction, describe_study
 from umpc.api.entries import columns_needed, plain, study_entries, study_file
 from umpc.api.event_loop import run_now
-from umpc.api.fields import Bounds, fields_of, with_label
 from umpc.api.progress import ProgressShow
 from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
@@ -20,11 +21,14 @@ from umpc.coordinator.contact import Contact, contact_all
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError
-from umpc.planning.seconds import Network
-from umpc.planning.study_plan import StudyPlan, plan_study
 from umpc.study.document import Study
 from umpc.transport.authority import Identity, load_identity
 from umpc.transport.expiry import due
+
+if TYPE_CHECKING:
+    from umpc.api.description import Line
+    from umpc.api.fields import Bounds
+    from umpc.planning.study_plan import StudyPlan
 
 Participants = Mapping[str, str]
 """Name in its certificate → address of a process."""
@@ -70,6 +74,8 @@ class ProposedStudy:
         shufflers: Participants | None = None,
         **settings: Any,
     ):
+        from umpc.api.fields import fields_of, with_label
+
         names = columns_needed(statistic, columns, label[0] if label else None)
         fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])
         dealers = participants(dealer or {})
@@ -152,6 +158,9 @@ class ProposedStudy:
             like: a CSV file like the sites' own, for errors that depend on data.
             delay: between any two sites, one way, in milliseconds. bandwidth: in megabits a second.
         """
+        from umpc.planning.seconds import Network
+        from umpc.planning.study_plan import plan_study
+
         network = Network(delay / 1e3, bandwidth * 125_000)
         file = None if like is None else Path(like)
         return plan_study(self.file, _counts(records), network, file, tell=tell)
@@ -161,6 +170,8 @@ class ProposedStudy:
 
         Args: records: each node's number of records, to predict what a run costs as well.
         """
+        from umpc.api.description import describe_prediction, describe_study
+
         lines = list(describe_study(self.document))
         if self.chosen:
             lines.append(("chosen", self.chosen))
