@@ -7,7 +7,6 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from umpc.reporting.page import page
 
 from tests.cli.test_approve import Site, digits
 from tests.support.central import MECHANISMS, central_study, central_tables
@@ -23,6 +22,7 @@ from umpc.planning.prediction import attempt_over
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.registry import PROTOCOLS, possible_values
+from umpc.reporting.page import page
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.report import Report

@@ -19,7 +19,7 @@ BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
 def result(statistic="kendall_tau", columns=("x", "y"), **settings) -> umpc.Result:
     rng = np.random.default_rng(7)
     x = rng.permutation(200)
-    table = {"x": x, "y": np.clip(x + rng.integers(-90, 90, 200), 0, 255), "g": ["u", "v"] * 100}
+    table = {"x": x, "y": np.clip(x + rng.integers(-150, 150, 200), 0, 255), "g": ["u", "v"] * 100}
     given = {"epsilon": 2, "edges": "2n", **settings}
     return umpc.estimate(statistic, [table], list(columns), bounds=BOUNDS, **given)
 
@@ -42,7 +42,7 @@ def test_each_kind_of_interval_lies_inside_the_next(kendall):
 
 
 def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
-    assert kendall.p_value() < 1e-6 and kendall.p_value("less") > 0.999
+    assert kendall.p_value() < 1e-4 and kendall.p_value("less") > 0.999
     inside = kendall.interval(kind="population")
     assert kendall.p_value(null=inside.low - 0.01) < 0.05 < kendall.p_value(null=inside.low + 0.01)
     assert kendall.test(null=0.3).null == 0.3

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from umpc.api.entries import helper_entries, plain
-from umpc.api.in_memory import Frames, named_frames
 from umpc.api.fields import Bounds, with_label
 from umpc.api.frames import Values, columns_of
+from umpc.api.in_memory import Frames, named_frames
 from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy

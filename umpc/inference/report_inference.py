@@ -39,7 +39,7 @@ from umpc.ustat.schema import Schema
 
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
-"""The kinds of intervals, each inside the next."""
+"""The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
 SLACK = 1.5
 """Times the slack of quantiles: an atom of the noise that is smeared over the grid counts whole."""
 LEAST = 1e-12
