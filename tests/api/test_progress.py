@@ -1,4 +1,4 @@
-"""umpc.api.progress in a notebook: one line that changes. Others: tests/planning/test_forecast.py."""
+"""umpc.api.progress in a notebook: one line that changes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from umpc.inference.report_inference import Inference, ReportInterval
 from umpc.reporting.words import KIND_WORDS, intervals_of
 from umpc.study.report import Report
 
-WIDTH, LEFT, RIGHT, ROW, TOP = 720, 190, 30, 34, 14
+WIDTH, LEFT, RIGHT, ROW, TOP = 720, 240, 30, 34, 14
 TICKS = 5
 Place = Callable[[float], float]
 STYLE = """

@@ -91,9 +91,9 @@ def promises(report: Report) -> tuple[str, str, str]:
         f"To every person: whatever your record says, the result would have been almost as likely "
         f"with another record in its place; the odds differ by a factor of at most "
         f"e^{report.epsilon:g}, but for a chance of {report.delta:.2g}.",
-        f"To every site: beside the noisy result and {shown} nothing about your data is told; of "
-        f"{report.nodes} nodes {protocol.describe_collusion(report.max_colluding)}. "
-        f"{report.promise}",
+        f"To every site: {report.promise}. Of {report.nodes} nodes "
+        f"{protocol.describe_collusion(report.max_colluding)}. Beside the result, a site discloses "
+        f"{shown}.",
         "To the reader: the intervals count all noise that was added, and in 95 % of such studies "
         "each of them holds the value that it is for.",
     )
