@@ -2,7 +2,7 @@
 
 Run `python -m bench.rates`. Whole studies run in this process, without a network and with curve
 points. Each rate is a difference of two sizes, in processor seconds of all processes' work
-together, so that it lacks all that does not grow. What counts for the choice is the last column,
+together, so that it lacks all that does not grow. The last column counts for the choice,
 which a faster or busier machine does not change much.
 """
 

@@ -17,7 +17,7 @@ ALONE = {"preprocessing": "none", "dealer": None}
 
 
 def alone(runs: int, name: str, nodes: int, **changes) -> GridCase:
-    """As with a dealer: Kendall's tau of three records, of which one is replaced."""
+    """Kendall's tau of three records, of which one is replaced, like the audit with a dealer."""
     return case(runs, f"without a dealer, {name}", nodes, **ALONE, **changes)
 
 

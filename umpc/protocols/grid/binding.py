@@ -39,10 +39,10 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
     label = study.label if study.two_sample else ""
     kernels = study.parsed_kernels
     levels = study.settings_as(GridSettings).levels
-    try:
-        return _compiled(tuple(kernels), study.schema, label, levels, _Cuts(cut_points(study)))
-    except (KernelError, RangeError) as error:
-        raise type(error)(f"{error.message} ({PAIRS}{_or_levels(study)})") from error
+    found = _compiled(tuple(kernels), study.schema, label, levels, _Cuts(cut_points(study)))
+    if isinstance(found, (KernelError, RangeError)):
+        raise type(found)(f"{found.message} ({PAIRS}{_or_levels(study)})") from found
+    return found
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,18 @@ class _Cuts:
 @lru_cache(maxsize=16)
 def _compiled(
     kernels: tuple[Kernel, ...], schema: Schema, label: str, levels: int, cuts: _Cuts
-) -> Grid | DyadicGrid:
-    """The operators. Studies that differ in nodes, names and noise only have the same ones."""
-    if levels:
-        return compile_dyadic(kernels, levels)
-    return compile_grid(kernels, schema, label=label, cuts=cuts.points)
+) -> Grid | DyadicGrid | KernelError | RangeError:
+    """The operators, or why there are none.
+
+    Studies that differ in nodes, names and noise only have the same ones.
+    """
+    try:
+        if levels:
+            return compile_dyadic(kernels, levels)
+        return compile_grid(kernels, schema, label=label, cuts=cuts.points)
+    except (KernelError, RangeError) as error:
+        # no traceback, which would keep everything that the compiler has made
+        return error.with_traceback(None)
 
 
 def _or_levels(study: Study) -> str:
