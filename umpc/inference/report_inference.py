@@ -40,8 +40,6 @@ from umpc.ustat.schema import Schema
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
-SLACK = 1.5
-"""Times the slack of quantiles: an atom of the noise that is smeared over the grid counts whole."""
 LEAST = 1e-12
 """With noise, p-values below this are not told apart."""
 
@@ -307,9 +305,8 @@ def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> fl
     """
     places, masses = errors.masses()
     tails: Sequence[float]
-    slack = SLACK * errors.slack
-    above = float(masses @ law.at_least(seen - places - slack))
-    below = float(masses @ law.at_most(seen - places + slack))
+    above = float(masses @ law.at_least(seen - places - errors.slack))
+    below = float(masses @ law.at_most(seen - places + errors.slack))
     tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
     least = LEAST if errors.std else 0.0
     return min(1.0, max(least, min(tails)))
