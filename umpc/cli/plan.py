@@ -114,6 +114,7 @@ def plan(
     from umpc.planning.alternatives import Targets
     from umpc.planning.seconds import Network
     from umpc.planning.study_plan import plan_study
+    from umpc.protocols.registry import protocol_of
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
         raise StudyError(
@@ -136,6 +137,8 @@ def plan(
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
     title = f"study {study.name!r}, {study.protocol}: {line}"
     _show(title, values, over, label, other)
+    for name, text in protocol_of(study).compare_noise(made.attempt):
+        click.echo(f"{name}: {text}")
     if entries.chosen:
         click.echo(f"chosen: {entries.chosen}")
     if made.impossible:

@@ -107,7 +107,12 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
     with (
         contextlib.closing(
-            Ledger(*budget, anchor=loaded.anchor, hold_seconds=loaded.hold_seconds)
+            Ledger(
+                *budget,
+                composition=loaded.composition,
+                anchor=loaded.anchor,
+                hold_seconds=loaded.hold_seconds,
+            )
         ) as ledger,
         contextlib.ExitStack() as ending,
     ):

@@ -30,19 +30,24 @@ class StudyPlan:
     """The plan of one study.
 
     Args:
+        attempt: the hypothetical one that is planned.
         values: each predicted error and cost by name; None where it is not known.
         label, beside: the same statistic by the other of pairs and grid; empty for other protocols.
         impossible: the reason why there is no other way; else empty.
         table: the table that errors of data are computed over. machines: trials that were made.
     """
 
-    study: Study
+    attempt: Attempt = field(repr=False)
     values: Values
     label: str
     beside: Values | None
     impossible: str
     table: ReferenceTable = field(repr=False)
     machines: Machines = field(repr=False)
+
+    @property
+    def study(self) -> Study:
+        return self.attempt.study
 
     def __getitem__(self, name: str) -> float | None:
         return self.values[name]
@@ -76,7 +81,7 @@ def plan_study(
     values |= _if_honest(entries, attempt, records, table) | _if_committee(attempt, records, table)
     label, other = _beside(entries, records, table, network, machines, tell)
     beside, reason = (other, "") if isinstance(other, dict) else (None, other)
-    return StudyPlan(attempt.study, values, label, beside, reason, table, machines)
+    return StudyPlan(attempt, values, label, beside, reason, table, machines)
 
 
 def _own(

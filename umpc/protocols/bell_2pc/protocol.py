@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.events import Event
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Variant
@@ -54,6 +55,9 @@ class BellTwoPc(UMpc):
 
     def delta(self, sizes: Sizes) -> Fraction:
         return delta_of_pairs(sizes)
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        return ()
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
