@@ -69,10 +69,10 @@ profile: $(VENV)/.demo  ## show where the time of a complete job goes, by proces
 native: $(VENV)/.demo  ## optional: compile the sign gate for this processor (UMPC_NATIVE=0 turns it off)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps ./native
 
-oracles: $(VENV)/.dev  ## compare our accounting with another library's, in an environment of its own
+oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libraries, in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
-	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting
-	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py
+	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest dp-accounting polars pyarrow lifelines
+	$(VENV)-oracles/bin/python -m pytest tests/bench/baselines/google_oracle.py tests/api/frames_oracle.py
 
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .

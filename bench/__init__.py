@@ -21,6 +21,7 @@
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
 | `planned.py` | a run beside its plan: bytes and memory |
+| `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
 | `coverage.py` | how often the first interval of a report holds the statistic |
 | `timing.py` | what a clock learns about a node's noise, and what a draw costs |
 | `timed_sessions.py` | whole sessions of real nodes, with the times at which messages arrive |

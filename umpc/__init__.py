@@ -22,7 +22,46 @@ protocols randomise each record at its site, or trust a curator.
 | `planning/` | predictions before a study runs: its error, its time, and the alternatives |
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
 | `transport/` | gRPC over mutual TLS, shared by all processes |
+| `inference/` | intervals for the population and p-values, from a report alone |
+| `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |
+| `api/` | the Python interface, of which the commands are made |
 | `cli/` | the `umpc` command |
+
+From Python, `umpc.estimate`, `umpc.Study`, `umpc.local_consortium`, `umpc.kernel` and `umpc.Result`
+are what a statistician needs. They are loaded on first use, so that a node's `import umpc` stays
+light (PEP 562). A type checker sees their types in `umpc.api`.
 """
 
+from typing import Any
+
 __version__ = "0.2.0"
+
+_EXPORTED = (
+    "LocalConsortium",
+    "PythonKernel",
+    "Result",
+    "Study",
+    "estimate",
+    "kernel",
+    "local_consortium",
+    "maximum",
+    "minimum",
+    "select",
+    "sign",
+)
+__all__ = ["__version__", "errors", *_EXPORTED]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the Python interface, or the module of errors, when it is first asked for."""
+    from importlib import import_module
+
+    if name == "errors":
+        return import_module("umpc.errors")
+    if name in _EXPORTED:
+        return getattr(import_module("umpc.api"), name)
+    raise AttributeError(f"module 'umpc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

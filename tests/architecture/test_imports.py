@@ -81,6 +81,15 @@ MAY_IMPORT = {
     "umpc/shuffler/": (*PROCESS, "umpc.shuffler"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
     "umpc/simulation.py": (*PROCESS, "umpc.dealer"),
+    "umpc/inference/": ("numpy", "umpc.inference", *BELOW_STUDY),
+    "umpc/reporting/": (
+        "msgspec",
+        "umpc.inference",
+        "umpc.reporting",
+        "umpc.protocols.registry",
+        *BELOW_STUDY,
+    ),
+    "umpc/api/": ("numpy", "narwhals", "rich", "umpc"),
     "umpc/planning/": (
         *PROCESS,
         "umpc.planning",
@@ -124,6 +133,7 @@ SANS_IO = (
     "umpc/dp/",
     "umpc/study/",
     "umpc/protocols/",
+    "umpc/inference/",
     "umpc/dealer/session.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")

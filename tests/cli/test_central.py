@@ -13,7 +13,6 @@ from tests.support.central import MECHANISMS, central_study, central_tables
 from tests.support.studies import Entropy
 from tests.support.studyfiles import planned_file
 from umpc.cli.main import umpc
-from umpc.cli.page import page
 from umpc.cli.show import print_report
 from umpc.cli.study import print_prediction
 from umpc.coordinator.client import prepare_study
@@ -23,6 +22,7 @@ from umpc.planning.prediction import attempt_over
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.registry import PROTOCOLS, possible_values
+from umpc.reporting.page import page
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.report import Report

@@ -1,11 +1,11 @@
-"""umpc.planning.forecast and umpc.cli.progress: what a run that is about to begin will take."""
+"""umpc.planning.forecast and umpc.api.progress: what a run that is about to begin will take."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.studies import KENDALL, make_study
-from umpc.cli.progress import ProgressShow, in_words
+from umpc.api.progress import ProgressShow, in_words
 from umpc.planning import forecast as forecasts
 from umpc.planning import seconds
 from umpc.planning.forecast import Forecast, forecast

@@ -24,10 +24,7 @@
 | `fork_server.py` | one process that imports everything and forks the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
-| `columns.py` | a field from a column's own values: bounds, resolution, or categories |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
-| `page.py` | a report as one HTML file |
 | `settings_help.py` | the list of every protocol's settings for help texts |
-| `progress.py` | a run's steps, what it will take, and the time left |
 | `show.py` | a report as a table or as JSON |
 """

@@ -134,6 +134,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     type=FILE,
     help="Also write the report as one HTML file that needs no network.",
 )
+@click.option("--markdown", "text", type=FILE, help="Also write the report as a Markdown file.")
 @click.option(
     "--keep", type=FOLDER, help="Keep configuration, ledgers and logs in this new folder."
 )
@@ -174,8 +175,12 @@ def demo(**given: Any) -> None:
     with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
     print_report(report, options.style, exact)
+    if options.text:
+        from umpc.reporting.markdown import save_markdown
+
+        save_markdown(report, options.text)
     if options.page:
-        from umpc.cli.page import save_page
+        from umpc.reporting.page import save_page
 
         save_page(report, options.page)
 

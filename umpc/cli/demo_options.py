@@ -70,6 +70,7 @@ class DemoOptions:
     adversary: str
     style: str
     page: Path | None
+    text: Path | None
     keep: Path | None
     settings: Mapping[str, Any]
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from umpc.api.entries import NOWHERE, helper_entries
 from umpc.cli.demo_options import PARTICIPANTS, DemoOptions, flag_of, named_value
 from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
 from umpc.protocols.auto import AUTO, is_open, open_keys
 from umpc.protocols.registry import USUAL, chosen_protocol
-from umpc.study.settings import keys_of
 
 if TYPE_CHECKING:
     from umpc.cli.deployment import Deployment, Served, Start
@@ -30,8 +30,6 @@ DELTA = Fraction(1, 1000)
 """The δ that the demo's sites allow beside the study's: finite bits of noise take some of it."""
 DEMO_EDGES = "2n"
 """The demo is quick. A study file without `edges` takes as many as its budget pays for."""
-NOWHERE = "127.0.0.1:1"
-"""The address of a process that is not started yet."""
 
 
 def run_demo(
@@ -82,7 +80,7 @@ def _write_study(
         "fields": [field_entry(field) for field in fields],
         "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
         **settings,
-        **_helpers(options.protocol or USUAL, settings),
+        **helper_entries(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
 
@@ -115,18 +113,6 @@ def _bins(text: str) -> tuple[str, int | list[str]]:
     if value.isascii() and value.isdigit():
         return field, int(value)
     return field, [cut.strip() for cut in value.split(",")]
-
-
-def _helpers(protocol: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The dealer or the shufflers that the study needs."""
-    known = keys_of(chosen_protocol(protocol, settings).settings)
-    found: dict[str, Any] = {}
-    if "dealer" in known and settings.get("preprocessing") != "none":
-        found["dealer"] = {"name": "dealer", "address": NOWHERE}
-    if "shufflers" in known:
-        names = ("shuffler-1", "shuffler-2")
-        found["shufflers"] = [{"name": name, "address": NOWHERE} for name in names]
-    return found
 
 
 def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:

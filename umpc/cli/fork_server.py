@@ -35,6 +35,7 @@ MOST_BYTES = 1 << 20
 """The most bytes of one request."""
 IMPORTED = (
     "cryptography.hazmat.backends.openssl.backend",
+    "umpc.api.study",
     "umpc.cli.main",
     "umpc.cli.serve",
     "umpc.cli.show",

@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from umpc.planning.machine import Machine
     from umpc.planning.reference_table import ReferenceTable
     from umpc.planning.seconds import Network
-    from umpc.study.attempt import Attempt
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
-ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
 OF_DATA = ("sampling_std", "bins_bias", "mse")
 """Errors that depend on the sites' data."""
-Values = dict[str, float | None]
 
 
 @click.command()
@@ -115,8 +112,8 @@ def plan(
     from umpc.coordinator.studyfile import load_study_file
     from umpc.errors import StudyError
     from umpc.planning.alternatives import Targets
-    from umpc.planning.prediction import attempt_over, reference_table_of
     from umpc.planning.seconds import Network
+    from umpc.planning.study_plan import plan_study
     from umpc.protocols.registry import protocol_of
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
@@ -126,13 +123,9 @@ def plan(
         )
     entries = load_study_file(file)
     network = Network(delay / 1e3, bandwidth * 125_000)
-    attempt = attempt_over(entries.study("coordinator"), records)
-    table = reference_table_of(attempt, like, delimiter, missing, _warn)
-    machines: dict[tuple[str, str, str], Machine] = {}
-    values = _own(attempt, table, network, machines) | _if_honest(entries, attempt, records, table)
-    values |= _if_committee(attempt, records, table)
-    label, beside = _beside(entries, records, table, network, machines)
-    other = beside if isinstance(beside, dict) else None
+    made = plan_study(entries, records, network, like, delimiter, missing, _warn)
+    study, table, machines = made.study, made.table, made.machines
+    values, label, other = made.values, made.label, made.beside
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
     targets = Targets(error, megabytes, seconds, trust or "helpers")
     found = _compare(entries, records, table, network, error, machines) if compare else []
@@ -142,132 +135,20 @@ def plan(
         return
     over = like.name if like else "uniform records"
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
-    title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}"
+    title = f"study {study.name!r}, {study.protocol}: {line}"
     _show(title, values, over, label, other)
-    for name, text in protocol_of(attempt.study).compare_noise(attempt):
+    for name, text in protocol_of(study).compare_noise(made.attempt):
         click.echo(f"{name}: {text}")
     if entries.chosen:
         click.echo(f"chosen: {entries.chosen}")
-    if isinstance(beside, str) and beside:
-        click.echo(f"{label}: not possible: {beside}")
+    if made.impossible:
+        click.echo(f"{label}: not possible: {made.impossible}")
     if compare:
         _show_protocols(found, targets, over)
 
 
 def _warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
-
-
-def _own(
-    attempt: Attempt,
-    like: ReferenceTable,
-    network: Network,
-    machines: dict[tuple[str, str, str], Machine],
-) -> Values:
-    """The predicted errors and costs of the study itself. Args: machines: as of `seconds_of`."""
-    from umpc.errors import StudyError
-    from umpc.planning.seconds import predict_memory, seconds_of
-    from umpc.protocols.registry import protocol_of
-
-    protocol = protocol_of(attempt.study)
-    cost = protocol.cost(attempt)
-    seconds = seconds_of(attempt, cost, like, network, machines)
-    errors: Values = dict.fromkeys(ERRORS)
-    try:
-        error = protocol.error(attempt, like)
-        errors = {
-            "noise_std": error.noise,
-            "sampling_std": error.sampling,
-            "bins_bias": error.bins,
-            "mse": error.mse,
-        }
-    except StudyError as reason:
-        click.echo(f"errors are not known: {reason.message}", err=True)
-    return {
-        "edges": attempt.sizes.edges,
-        "sets": attempt.sizes.sets,
-        **errors,
-        "rounds": cost.rounds,
-        "bytes_online": cost.bytes_online,
-        "bytes_offline": cost.bytes_offline,
-        "memory": predict_memory(attempt),
-        "seconds_offline": seconds.offline,
-        "seconds_online": seconds.online,
-        "seconds_total": seconds.total,
-    }
-
-
-def _beside(
-    entries: StudyFile,
-    records: str,
-    like: ReferenceTable,
-    network: Network,
-    machines: dict[tuple[str, str, str], Machine],
-) -> tuple[str, Values | str]:
-    """The plan of the same statistic by the grid for a file of pairs, and by pairs for the grid.
-
-    Returns: a label, empty for other protocols; and the values, or why it is not possible.
-    """
-    from umpc.errors import UmpcError
-    from umpc.planning.prediction import attempt_over
-    from umpc.protocols.auto import other_way
-
-    other = other_way(entries.protocol, entries.settings)
-    if other is None:
-        return "", ""
-    protocol, settings = other
-    label = f"by {protocol.name}"
-    try:
-        study = entries.turned_to(protocol, settings).study("coordinator")
-        attempt = attempt_over(study, records)
-        return label, _own(attempt, like.turned_to(study), network, machines)
-    except UmpcError as reason:
-        return label, reason.message
-
-
-def _if_honest(entries: StudyFile, attempt: Attempt, records: str, like: ReferenceTable) -> Values:
-    """Return the noise that grade honest would have, to say what the study's grade costs.
-
-    First with the same setting of the noise, then with the usual one of the file in that grade.
-    """
-    from umpc.errors import StudyError
-    from umpc.planning.prediction import attempt_over
-    from umpc.protocols.registry import protocol_of
-    from umpc.study.grades import HONEST
-
-    study = attempt.study
-    if study.adversary == HONEST:
-        return {}
-    protocol = protocol_of(study)
-    others = {
-        "noise_std_if_honest": study.replaced(adversary=HONEST),
-        "noise_std_if_honest_usual": entries.in_grade(HONEST).study("coordinator"),
-    }
-    found: Values = dict.fromkeys(others)
-    for name, other in others.items():
-        try:
-            found[name] = protocol.error(attempt_over(other, records), like).noise
-        except StudyError:
-            continue  # `_own` has said why errors are not known
-    return found
-
-
-def _if_committee(attempt: Attempt, records: str, like: ReferenceTable) -> Values:
-    """Return the noise that a drawn committee would add, and all bytes then."""
-    from umpc.errors import StudyError
-    from umpc.planning.prediction import attempt_over
-    from umpc.protocols.registry import protocol_of
-
-    protocol = protocol_of(attempt.study)
-    if (other := protocol.with_less_noise(attempt.study)) is None:
-        return {}
-    drawn = attempt_over(other, records)
-    cost = protocol.cost(drawn)
-    found: Values = {"bytes_if_in_mpc": cost.bytes_online + cost.bytes_offline}
-    try:
-        return {"noise_std_if_in_mpc": protocol.error(drawn, like).noise, **found}
-    except StudyError:
-        return found  # `_own` has said why errors are not known
 
 
 def _compare(
@@ -328,6 +209,8 @@ def _show(
 
 
 def _shown(name: str, value: float | None) -> str:
+    from umpc.planning.study_plan import ERRORS
+
     if value is None:
         return "not known"
     if name in ERRORS or name.startswith("noise_std"):

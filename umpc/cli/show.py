@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,9 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from umpc.protocols.registry import find_protocol
+from umpc.reporting.json_document import document
+from umpc.reporting.words import MOST_SUMS, describe_fields, evaluated
 from umpc.study.grades import HONEST
 from umpc.study.interval import SETS
-from umpc.study.parts import FieldText
 from umpc.study.report import Report
 
 if TYPE_CHECKING:
@@ -27,17 +27,13 @@ Line = tuple[str, str, str]
 """A row of the table: what it is, its value, a note."""
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
-MOST_SUMS = 16
-"""The most sums that are listed; a vector may have thousands."""
-WIDEST_FIELD = 70
-"""Characters of a field's description; a field may have thousands of categories."""
 
 
 def print_report(report: Report, style: str, extra: Extra | None = None) -> None:
     """Print the report: a table for people, or one JSON object for programs (style "json")."""
     known = extra or {}
     if style == "json":
-        print(json.dumps({**report.to_dict(), **known}))
+        print(json.dumps(document(report, known)))
         return
     table = Table(
         title=f"{report.statistic} of study {report.study!r}",
@@ -203,18 +199,6 @@ def _seconds(report: Report) -> Iterator[Line]:
     yield "seconds offline", f"{report.seconds_offline:.3f}", offline
     in_all = "of the study, without the start of its processes"
     yield "seconds in all", f"{report.seconds_total:.3f}", in_all
-
-
-def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
-    """Each field's name, and its bounds and resolution or the first of its categories."""
-    for values in report.fields:
-        field = FieldText.from_dict(values)
-        yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
-
-
-def evaluated(report: Report) -> str:
-    """How sets of records of several owners were evaluated."""
-    return find_protocol(report.protocol).describe_evaluation(report.backend)
 
 
 def _sets(report: Report) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from umpc.coordinator.studyfile import StudyFile
+    from umpc.api.study import ProposedStudy
     from umpc.study.document import Study
-    from umpc.transport.authority import Identity
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 HTML = click.option(
@@ -21,6 +18,9 @@ HTML = click.option(
     "page",
     type=FILE,
     help="Also write the report as one HTML file that needs no network.",
+)
+MARKDOWN = click.option(
+    "--markdown", "text", type=FILE, help="Also write the report as a Markdown file."
 )
 FORMAT = click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -91,32 +91,30 @@ def study() -> None:
 @click.argument("file", type=FILE)
 @FORMAT
 @HTML
-def run(file: Path, style: str, page: Path | None) -> None:
+@MARKDOWN
+def run(file: Path, style: str, page: Path | None, text: Path | None) -> None:
     """Run the study in FILE and print its report.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
     study.
     """
+    from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_memory
-    from umpc.cli.page import save_page
-    from umpc.cli.progress import ProgressShow
     from umpc.cli.show import print_report
-    from umpc.coordinator.client import run_study
-    from umpc.coordinator.studyfile import load_study_file
-    from umpc.transport.authority import load_identity
+    from umpc.reporting.markdown import save_markdown
+    from umpc.reporting.page import save_page
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     tune_memory()
-    entries = load_study_file(file)
-    identity = load_identity(entries.identity, "coordinator")
-    _warn_of_dates(identity)
-    _tell_choice(entries)
-    with ProgressShow() as show:
-        run = run_study(entries.study(identity.name), identity, show.tell, show.expect)
-        report = asyncio.run(run)
-    print_report(report, style)
+    study = ProposedStudy.load(file)
+    _warn_of_dates(study)
+    _tell_choice(study)
+    result = study.run()
+    print_report(result.report, style)
     if page:
-        save_page(report, page)
+        save_page(result.report, page)
+    if text:
+        save_markdown(result.report, text)
 
 
 @study.command()
@@ -139,21 +137,14 @@ def prepare(file: Path, style: str) -> None:
     \b
     umpc study prepare study.toml && umpc study run study.toml
     """
-    from umpc.cli.progress import ProgressShow
+    from umpc.api.study import ProposedStudy
     from umpc.cli.show import print_preparation
-    from umpc.coordinator.client import prepare_study
-    from umpc.coordinator.studyfile import load_study_file
-    from umpc.transport.authority import load_identity
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    entries = load_study_file(file)
-    identity = load_identity(entries.identity, "coordinator")
-    _warn_of_dates(identity)
-    wanted = entries.study(identity.name)
-    _tell_choice(entries)
-    with ProgressShow() as show:
-        preparation = asyncio.run(prepare_study(wanted, identity, show.tell, show.expect))
-    print_preparation(wanted, preparation, style)
+    study = ProposedStudy.load(file)
+    _warn_of_dates(study)
+    _tell_choice(study)
+    print_preparation(study.document, study.prepare(), style)
 
 
 @study.command()
@@ -189,30 +180,25 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     umpc study check study.toml --records 303,294,200 --contact
     umpc study check study.toml --table node.toml
     """
-    from umpc.coordinator.studyfile import load_study_file
-    from umpc.transport.authority import load_identity
+    from umpc.api.study import ProposedStudy
 
     if table is not None:
         _compare(file, table)
         return
-    entries = load_study_file(file)
-    identity = load_identity(entries.identity, "coordinator")
-    _warn_of_dates(identity)
-    checked = entries.study(identity.name)
-    for label, text in _description(checked):
+    study = ProposedStudy.load(file)
+    _warn_of_dates(study)
+    for label, text in study.check():
         _echo(label, text)
-    if entries.chosen:
-        _echo("chosen", entries.chosen)
     if records is not None:
-        print_prediction(checked, records)
+        print_prediction(study.document, records)
     if contact:
-        _contact(checked, identity)
+        _contact(study)
 
 
-def _tell_choice(entries: StudyFile) -> None:
+def _tell_choice(study: ProposedStudy) -> None:
     """Say on standard error which way was chosen, where the file left it open."""
-    if entries.chosen:
-        click.echo(f"chosen: {entries.chosen}", err=True)
+    if study.chosen:
+        click.echo(f"chosen: {study.chosen}", err=True)
 
 
 def _compare(file: Path, table: Path) -> None:
@@ -227,11 +213,9 @@ def _compare(file: Path, table: Path) -> None:
     _ = load_study_file(file)  # it names the first field without a resolution
 
 
-def _warn_of_dates(identity: Identity) -> None:
+def _warn_of_dates(study: ProposedStudy) -> None:
     """Say on standard error which of the coordinator's certificates end soon."""
-    from umpc.transport.expiry import due
-
-    for sentence in due(identity):
+    for sentence in study.due():
         click.echo(f"warning: {sentence}", err=True)
 
 
@@ -240,53 +224,19 @@ def _echo(label: str, text: str) -> None:
     click.echo(f"{label:<12} {text}")
 
 
-def _description(study: Study) -> Iterator[tuple[str, str]]:
-    """Lines that follow from the study alone."""
-    from umpc.protocols.registry import protocol_of
-    from umpc.study.computation import computation_hash
-    from umpc.study.grades import edge_change
-
-    protocol = protocol_of(study)
-    yield "study", f"{study.name}, hash {study.hash.hex()}"
-    yield "statistic", f"{study.statistic}: {study.estimator} of {len(study.kernels)} sum(s)"
-    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
-        interval = kernel.interval
-        yield "kernel", kernel.text
-        yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
-        width = edge_change(kernel, study.adversary)
-        change = f"{width} per edge when one record is replaced"
-        yield "  changes by", f"{change}; gets epsilon {epsilon}"
-    yield "adversary", f"{study.adversary}: {study.promise}"
-    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
-    yield "epsilon", study.epsilon
-    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
-    yield "edges", f"{study.edges}, {study.sampling}"
-    yield "protocol", study.protocol
-    yield from protocol.describe(study)
-    dealer = f"dealer {study.dealer.name}" if study.dealer else "no dealer"
-    yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
-
-
 def print_prediction(study: Study, records: str) -> None:
     """Print what a run over these numbers of records costs, with an E drawn for the purpose."""
-    from umpc.planning.prediction import attempt_over
-    from umpc.protocols.registry import protocol_of
+    from umpc.api.description import describe_prediction
 
-    protocol = protocol_of(study)
-    for label, text in protocol.describe_run(attempt_over(study, records)):
+    for label, text in describe_prediction(study, records):
         _echo(label, text)
-    if (other := protocol.with_less_noise(study)) is None:
-        return
-    for label, text in protocol.describe_noise_of_run(attempt_over(other, records)):
-        _echo(f"less {label}", text)
 
 
-def _contact(study: Study, identity: Identity) -> None:
+def _contact(study: ProposedStudy) -> None:
     """Print who answers, and whom each node reaches. Raises: the first reason why one does not."""
-    from umpc.coordinator.contact import contact_all
     from umpc.errors import UmpcError
 
-    own, others = asyncio.run(contact_all(study, identity))
+    own, others = study.contact()
     for contact in own:
         click.echo(f"{contact.called:<12} {contact}")
     for contact in others:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.cli.columns import DescribedColumn, describe_column, plain_column
+from umpc.api.columns import DescribedColumn, describe_column, plain_column
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.mpc.attempt import edges_of

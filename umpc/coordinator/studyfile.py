@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypedDict, get_args
 
 import msgspec
 
-from umpc.coordinator.kernelfile import load_kernel
+from umpc.coordinator.kernelfile import TracedKernel, load_kernel
 from umpc.errors import StudyError
 from umpc.protocols.auto import choose, is_open, open_keys
 from umpc.protocols.base.protocol import StudyProtocol
@@ -165,6 +165,7 @@ class StudyFile:
 
     settings: the entries of the study's protocol, as the file has them.
     chosen: the reason why it is this protocol, where the file left it open; else empty.
+    traced: the kernel, where the caller has traced a function of its own; else None.
     """
 
     path: Path
@@ -173,6 +174,7 @@ class StudyFile:
     protocol: StudyProtocol
     settings: Mapping[str, Any]
     chosen: str = ""
+    traced: TracedKernel | None = None
 
     def study(self, coordinator: str) -> Study:
         """The study document, checked. Raises: StudyError and its kinds."""
@@ -229,7 +231,7 @@ class StudyFile:
                 "sampling": statistic.sampling,
             }
         place = entries.kernel or ""
-        traced = load_kernel(place, self.path.parent)
+        traced = self.traced or load_kernel(place, self.path.parent)
         return {
             "statistic": place.rpartition(":")[2],
             "kernels": tuple(map(to_text, traced.expressions)),
@@ -253,7 +255,19 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
 
 def load_study_file(path: Path) -> StudyFile:
     """Read study.toml. Raises: StudyError naming file and key."""
-    values = read_values(path)
+    return read_study(path, read_values(path))
+
+
+def read_study(
+    path: Path, given: Mapping[str, Any], traced: TracedKernel | None = None
+) -> StudyFile:
+    """A study from the entries of a study.toml.
+
+    Args: path: of the file, for errors and for relative paths. traced: the kernel, where it is a
+        function that the caller has traced; `kernel` is then its name.
+    Raises: StudyError naming file and key.
+    """
+    values = dict(given)
     name = values.pop("protocol", None)
     left_open = is_open(name, values)
     try:
@@ -273,7 +287,7 @@ def load_study_file(path: Path) -> StudyFile:
         raise StudyError(f"{path}: {error}. Correct the key there") from error
     _check_entries(path, entries)
     identity = (path.parent / entries.identity).resolve()
-    file = StudyFile(path, identity, entries, protocol, settings)
+    file = StudyFile(path, identity, entries, protocol, settings, traced=traced)
     if left_open:
         file = _decided(file)
     _ = file.read_settings()

@@ -110,11 +110,13 @@ class ErrorLaw:
 
     Args:
         noises: each sum's noise. weights: one for each. sampling: None where E is all sets.
+        normal: the standard deviation of a further error that is normal; 0 for none.
     """
 
     noises: Sequence[Noise]
     weights: Sequence[float]
     sampling: Draws | None = None
+    normal: float = 0.0
 
     @cached_property
     def std(self) -> float:
@@ -122,7 +124,8 @@ class ErrorLaw:
             (weight * noise.std) ** 2
             for weight, noise in zip(self.weights, self.noises, strict=True)
         ]
-        return sqrt(sum(squares) + (self.sampling.std**2 if self.sampling else 0.0))
+        sampling = self.sampling.std**2 if self.sampling else 0.0
+        return sqrt(sum(squares) + sampling + self.normal**2)
 
     def central(self, tail: float) -> tuple[float, float]:
         """(low, high): the error is below low, or above high, with probability `tail` each.
@@ -134,6 +137,17 @@ class ErrorLaw:
         low, high = np.interp((tail, 1 - tail), self._below, self._places)
         slack = SLACK * self._step
         return float(low) - slack, float(high) + slack
+
+    @property
+    def slack(self) -> float:
+        """How far a value of the grid may be from the error that it stands for."""
+        return SLACK * self._step if self.std else 0.0
+
+    def masses(self) -> tuple[Floats, Floats]:
+        """The grid's points and their probabilities; one point at 0 where there is no error."""
+        if not self.std:
+            return np.zeros(1), np.ones(1)
+        return self._places[:-1] + self._step / 2, np.diff(self._below)
 
     def at_most(self, value: float) -> float:
         """P(error ≤ value), up to the grid's step."""
@@ -161,6 +175,8 @@ class ErrorLaw:
             law *= noise.characteristic(abs(weight) * times)
         if self.sampling:
             law *= self.sampling.characteristic(times)
+        if self.normal:
+            law *= np.exp(-((self.normal * times) ** 2) / 2)
         mass = np.fft.fftshift(np.fft.irfft(law.conj(), POINTS))
         below: Floats = np.concatenate([[0.0], np.maximum.accumulate(np.cumsum(mass))])
         return below

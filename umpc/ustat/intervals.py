@@ -83,10 +83,13 @@ class ReleasedSum:
     high: float
     sampling: float
 
-    @property
-    def near(self) -> Interval:
-        """The mean over all sets lies here with a probability above 99.8 %."""
-        far = NEAR * sqrt(self.noise.std**2 + self.sampling**2)
+    def near(self, population: float = 0.0) -> Interval:
+        """The mean over all sets, or in the population, lies here with a probability above 99.8 %.
+
+        Args: population: as of `ReleasedStatistic`.
+        """
+        sampled = population * (self.high - self.low) ** 2 / 4
+        far = NEAR * sqrt(self.noise.std**2 + self.sampling**2 + sampled)
         return max(self.low, self.mean - far), min(self.high, self.mean + far)
 
 
@@ -95,10 +98,14 @@ class ReleasedStatistic:
     """The released means of a statistic, and all values that its kernels have on the same records.
 
     points: (points, sums) float64, of `joint_values`.
+    population: Var(mean over all sets of records that are drawn at random) is at most this times
+        the variance of a kernel: k/n, or 1/min(n0, n1) (Hoeffding 1948, 5.13 and 5.20). It is 0
+        for statistics of these records and not of their population.
     """
 
     sums: Sequence[ReleasedSum]
     points: Floats
+    population: float = 0.0
 
     def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
         """The law of the error of Σ weight·mean − constant, if its true value is 0."""
@@ -106,13 +113,14 @@ class ReleasedStatistic:
         count = self._draws
         values = self.points @ np.array(weights) - constant
         low, high = float(values.min()), float(values.max())
-        if count is None or low >= 0 or high <= 0:
+        if (count is None and not self.population) or low >= 0 or high <= 0:
             # the worst table has no spread, or no table has this value
             return ErrorLaw(noises, weights)
         variance = self._variance(values)
         if variance <= 0:
             return ErrorLaw(noises, weights)
-        return ErrorLaw(noises, weights, Draws(low, high, variance, count))
+        draws = Draws(low, high, variance, count) if count is not None else None
+        return ErrorLaw(noises, weights, draws, sqrt(self.population * variance))
 
     def shown(self, estimator: str) -> float:
         """How likely the value was to be shown, judged by the means of a value that is shown.
@@ -143,7 +151,7 @@ class ReleasedStatistic:
         widest = float(-values.min() * values.max())
         if len(self.sums) == 1:
             return widest
-        boxes = [entry.near for entry in self.sums[1:]]
+        boxes = [entry.near(self.population) for entry in self.sums[1:]]
         return min(widest, largest_square(values, self.points[:, 1:], boxes, widest))
 
     def std(self, weights: Sequence[float], constant: float) -> float:
@@ -220,19 +228,22 @@ Contrast = Callable[[float], tuple[list[float], float]]
 """θ → the weights of the sums, and the constant that is subtracted."""
 
 
-def covering_interval(estimator: str, statistic: ReleasedStatistic, sets: int) -> Interval:
-    """The 95 % interval for the statistic on all sets.
+def covering_interval(
+    estimator: str, statistic: ReleasedStatistic, sets: int, tail: float = TAIL
+) -> Interval:
+    """The interval for the statistic on all sets, or in the population.
 
     Args:
         estimator: the name of one whose denominators can be told from zero, as `estimate` says.
         sets: the number of possible sets.
+        tail: the probability of each tail; by default that of a 95 % interval.
 
     Returns: (low, high). Where the means do not bound the statistic, its ends are those of all
         values that it can have; they are infinite where these have no bound either.
     """
     means = [entry.mean for entry in statistic.sums]
-    contrast, start = _contrast(estimator, means)
-    tail = TAIL * statistic.shown(estimator)
+    contrast, start = contrast_of(estimator, means)
+    tail = tail * statistic.shown(estimator)
     low, high = (_end(statistic, contrast, start, means, side, tail) for side in (-1, 1))
     if estimator == "total":
         return low * sets, high * sets
@@ -273,7 +284,7 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
     if estimator == "collision_entropy":
         theta = 2.0**-value
     means = [entry.mean for entry in statistic.sums]
-    contrast, _ = _contrast(estimator, means)
+    contrast, _ = contrast_of(estimator, means)
     return _holds(statistic, contrast, means, theta, TAIL * statistic.shown(estimator))
 
 
@@ -283,8 +294,18 @@ def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> flo
     It follows by the delta method. Args: as of `covering_interval`.
     """
     means = [entry.mean for entry in statistic.sums]
-    contrast, start = _contrast(estimator, means)
+    contrast, start = contrast_of(estimator, means)
     return _slope(estimator, means, sets) * statistic.std(*contrast(start))
+
+
+def population_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
+    """The standard deviation from the drawing of the records, for the worst population.
+
+    It follows by the delta method. Args: as of `covering_interval`.
+    """
+    means = [entry.mean for entry in statistic.sums]
+    contrast, start = contrast_of(estimator, means)
+    return _slope(estimator, means, sets) * statistic.law(*contrast(start)).normal
 
 
 def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
@@ -299,7 +320,7 @@ def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
     return slopes[estimator]()
 
 
-def _contrast(estimator: str, means: Sequence[float]) -> tuple[Contrast, float]:
+def contrast_of(estimator: str, means: Sequence[float]) -> tuple[Contrast, float]:
     """The combination for each θ, and the θ at which the released one is 0."""
     if estimator == "ratio":
         return lambda theta: ([1.0, -theta], 0.0), means[0] / means[1]

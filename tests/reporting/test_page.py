@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.support.studies import Entropy, make_study
-from umpc.cli.page import page, save_page
 from umpc.cli.show import print_report
 from umpc.errors import ConfigError
+from umpc.reporting.page import page, save_page
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
 from umpc.study.report import Moment, Report

@@ -1,11 +1,14 @@
-"""Show a run's progress on standard error: its steps, what it will take, and the time left."""
+"""Show a run's progress: its steps, what it will take, and the time left.
+
+A terminal has a live bar, a notebook one line that changes, and standard error elsewhere has lines.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -25,10 +28,12 @@ if TYPE_CHECKING:
     from umpc.study.attempt import Attempt
 
 Clock = Callable[[], float]
+BAR = 20
+"""Characters of a notebook's bar."""
 
 
 class ProgressShow:
-    """Progress on standard error: a live bar on a terminal, plain lines elsewhere."""
+    """Progress on standard error, or in a notebook's cell."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._console = Console(stderr=True)
@@ -37,9 +42,12 @@ class ProgressShow:
         self._tasks: dict[str, TaskID] = {}
         self._last = 0.0
         self._end: float | None = None
+        self._cell: Any = None
 
     def __enter__(self) -> ProgressShow:
-        if self._console.is_terminal:
+        if shown := notebook_display():
+            self._cell = shown.display(shown.Pretty("starting"), display_id=True)
+        elif self._console.is_terminal:
             columns = (
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
@@ -81,6 +89,11 @@ class ProgressShow:
 
     def tell(self, step: str, done: int, total: int) -> None:
         """Show that so many of the nodes have done a step."""
+        if self._cell is not None and (shown := notebook_display()):
+            left = f", {self.left()}" if self.left() else ""
+            bar = "█" * (BAR * done // max(1, total))
+            self._cell.update(shown.Pretty(f"{step:<10} {bar:░<{BAR}} {done} of {total}{left}"))
+            return
         if self._bar is None:
             self._line(step, done, total)
             return
@@ -95,6 +108,13 @@ class ProgressShow:
             self._last = now
             left = f", {self.left()}" if self.left() else ""
             print(f"{step}: {done} of {total}{left}", file=sys.stderr, flush=True)
+
+
+def notebook_display() -> Any:
+    """IPython's module for showing things, inside a notebook; None elsewhere."""
+    loaded = sys.modules.get("IPython")
+    shell = loaded.get_ipython() if loaded else None
+    return sys.modules.get("IPython.display") if hasattr(shell, "kernel") else None
 
 
 class _Left(ProgressColumn):

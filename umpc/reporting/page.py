@@ -1,4 +1,8 @@
-"""A report as one HTML file without scripts, pictures or fonts from elsewhere."""
+"""A report as one HTML file without scripts, pictures or fonts from elsewhere.
+
+The estimate with its intervals comes first, then what was promised to whom. Everything else is
+folded away, and unfolded on paper.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,22 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from umpc.cli.show import describe_fields, evaluated
 from umpc.errors import ConfigError
 from umpc.protocols.registry import find_protocol
+from umpc.reporting.page_style import STYLE
+from umpc.reporting.picture import picture_of
+from umpc.reporting.words import (
+    KIND_WORDS,
+    MOST_SUMS,
+    describe_fields,
+    describe_test,
+    errors_of,
+    evaluated,
+    intervals_of,
+    promises,
+    usual_test_of,
+)
 from umpc.study.grades import HONEST
-from umpc.study.interval import SETS
 from umpc.study.report import Moment, Report
 
 WIDTH, ROW, MARGIN = 720, 22, 110
@@ -25,22 +40,6 @@ COLORS = {
     "ask": "#6b4c8a",
 }
 """Step → its color in the timeline."""
-STYLE = """
-body {
-  font: 15px/1.5 system-ui, sans-serif; color: #1d2733;
-  max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-}
-h1 { font-size: 1.5rem; margin-bottom: 0; }
-h2 { font-size: 1.1rem; margin-top: 2rem; }
-.quiet { color: #5b6b7b; }
-.value { font-size: 2.4rem; font-weight: 600; margin: .5rem 0 0; }
-table { border-collapse: collapse; width: 100%; }
-td, th { text-align: left; padding: .25rem .75rem .25rem 0; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-tr { border-bottom: 1px solid #e3e8ed; }
-code { background: #f2f5f7; padding: .1rem .3rem; overflow-wrap: anywhere; }
-svg { width: 100%; height: auto; }
-"""
 
 
 def save_page(report: Report, path: Path) -> None:
@@ -56,26 +55,47 @@ def save_page(report: Report, path: Path) -> None:
 def page(report: Report) -> str:
     """The report as HTML. All text from outside is escaped."""
     title = f"{report.statistic} of study {report.study}"
+    return _document(title, body_of(report))
+
+
+def body_of(report: Report) -> list[str]:
+    """The page's content, which a notebook shows as well."""
+    title = f"{report.statistic} of study {report.study}"
     replayed = " · replayed from stored shares" if report.replayed else ""
+    computed = [
+        *(f"<p><code>{escape(entry.kernel)}</code></p>" for entry in report.sums[:MOST_SUMS]),
+        _table(_sets(report)),
+    ]
+    took_part = _table([(name, f"{count:,} records") for name, count in _participants(report)])
     body = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="quiet">study {report.study_hash}{replayed}</p>',
         *_estimate(report),
-        "<h2>Privacy</h2>",
-        _table(_privacy(report)),
-        "<h2>What was computed</h2>",
-        *(f"<p><code>{escape(entry.kernel)}</code></p>" for entry in report.sums),
-        _table(_sets(report)),
-        "<h2>Who took part</h2>",
-        _table([(name, f"{count:,} records") for name, count in _participants(report)]),
+        "<h2>What was promised to whom</h2>",
+        *(f"<p>{escape(sentence)}</p>" for sentence in promises(report)),
+        *_folded("Where the error comes from", _errors(report)),
+        *_folded("Privacy and protocol", [_table(_privacy(report))]),
+        *_folded("What was computed", computed),
+        *_folded("Who took part", [took_part]),
     ]
     if not report.replayed:
-        body += ["<h2>What it cost</h2>", _costs(report), *_timeline(report.timeline)]
-    return _document(title, body)
+        body += _folded("What it cost", [_costs(report), *_timeline(report.timeline)])
+    return body
+
+
+def _folded(title: str, content: Sequence[str]) -> list[str]:
+    """A part that opens on demand; nothing where it has no content."""
+    if not content:
+        return []
+    inside = "".join(content)
+    return [
+        f'<details><summary>{escape(title)}</summary><div class="wide">{inside}</div></details>'
+    ]
 
 
 def _document(title: str, body: Sequence[str]) -> str:
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    about = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head = f"{about}<title>{escape(title)}</title><style>{STYLE}</style>"
     shown = "\n".join(body)
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}\n</body></html>\n'
@@ -83,50 +103,34 @@ def _document(title: str, body: Sequence[str]) -> str:
 
 
 def _estimate(report: Report) -> list[str]:
+    """The value, its picture, its intervals in numbers, and the test."""
     if report.estimate is None:
         return ['<p class="value">no value</p>', f"<p>{escape(report.note)}</p>"]
-    sets = SETS.get(report.degree, "sets")
-    noise = find_protocol(report.protocol).describe_noise(report.noise)
-    note = [f"<p>{escape(report.note)}</p>"] if report.note else []
+    intervals = intervals_of(report)
+    rows = [
+        (f"95 %, {KIND_WORDS[each.kind]}", f"{each.low:.5g} … {each.high:.5g}, for {each.covers}")
+        for each in intervals
+    ]
+    test = usual_test_of(report)
     return [
         f'<p class="value">{report.estimate:.6g}</p>',
-        f"<p>95 % interval {report.low:.5g} … {report.high:.5g}, for "
-        f"{escape(report.interval_covers)}.</p>",
-        *note,
-        f'<p class="quiet">Standard deviation {report.noise_std:.3g} from noise '
-        f"({escape(noise)}), whose own 95 % interval is {report.noise_low:.5g} … "
-        f"{report.noise_high:.5g}; and at most {report.sampling_std:.3g} from taking "
-        f"{report.edges:,} of {report.sets:,} {sets}.</p>",
-        _error_bars(report),
+        picture_of(report, intervals).svg,
+        *([f"<p>{escape(describe_test(test))}.</p>"] if test else []),
+        *([f"<p>{escape(report.note)}</p>"] if report.note else []),
+        *_folded("The intervals in numbers", [_table(rows)]),
     ]
 
 
-def _error_bars(report: Report) -> str:
-    """A picture of the estimate, its interval, and the interval of the noise alone."""
-    value, inner_low, inner_high = report.estimate, report.noise_low, report.noise_high
-    if value is None or inner_low is None or inner_high is None:
-        return ""
-    if report.low is None or report.high is None:
-        return ""
-    low, high = min(report.low, inner_low), max(report.high, inner_high)
-    if not low < high:
-        return ""
-
-    def x(at: float) -> float:
-        return MARGIN + (WIDTH - 2 * MARGIN) * (at - low) / (high - low)
-
-    outer = x(report.high) - x(report.low)
-    inner = x(inner_high) - x(inner_low)
-    bars = [
-        f'<rect x="{x(report.low):.1f}" y="22" width="{outer:.1f}" height="8" fill="#dfe6ec"/>',
-        f'<rect x="{x(inner_low):.1f}" y="20" width="{inner:.1f}" height="12" fill="#8fa8c2"/>',
-        f'<circle cx="{x(value):.1f}" cy="26" r="6" fill="#a23b3b"/>',
-    ]
-    for end in (low, high):
-        style = 'y="50" text-anchor="middle" font-size="12"'
-        bars.append(f'<text x="{x(end):.1f}" {style}>{end:.4g}</text>')
-    label = "the estimate, its 95 % interval, and the interval of its noise alone"
-    return f'<svg viewBox="0 0 {WIDTH} 58" role="img" aria-label="{label}">{"".join(bars)}</svg>'
+def _errors(report: Report) -> list[str]:
+    """The four sources of error, each with its standard deviation."""
+    if not (sources := errors_of(report)):
+        return []
+    noise = find_protocol(report.protocol).describe_noise(report.noise)
+    rows = []
+    for source in sources:
+        size = "not bounded by public numbers" if source.std is None else f"{source.std:.3g}"
+        rows.append((source.name, f"{size}; {source.about}"))
+    return ["<p>Standard deviations:</p>", _table([*rows, ("law of the noise", noise)])]
 
 
 def _privacy(report: Report) -> list[tuple[str, str]]:
@@ -156,7 +160,7 @@ def _sets(report: Report) -> list[tuple[str, str]]:
         ("estimator", report.estimator),
         ("joint seed", report.joint_seed or "a replay does not know it"),
     ]
-    for number, entry in enumerate(report.sums, 1):
+    for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
         shown = f"{entry.mean:.6g} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"mean of sum {number}" if len(report.sums) > 1 else "released mean", shown))
     return rows + [(f"field {name}", values) for name, values in describe_fields(report)]
@@ -202,10 +206,8 @@ def _timeline(moments: Sequence[Moment]) -> list[str]:
     parts.append(f'<text x="{MARGIN}" {small}>0 s</text>')
     parts.append(f'<text x="{WIDTH - 10}" {small} text-anchor="end">{end:.2f} s</text>')
     size = f"0 0 {WIDTH} {bottom + 22}"
-    picture = (
-        f'<svg viewBox="{size}" role="img" aria-label="steps over time">{"".join(parts)}</svg>'
-    )
-    return ["<h2>Steps over time</h2>", f"<p>{_legend(moments)}</p>", picture]
+    drawn = f'<svg viewBox="{size}" role="img" aria-label="steps over time">{"".join(parts)}</svg>'
+    return ["<h2>Steps over time</h2>", f"<p>{_legend(moments)}</p>", drawn]
 
 
 def _bar(moment: Moment, y: int, end: float) -> str:

@@ -1,0 +1,168 @@
+"""umpc.estimate, umpc.kernel and the frames that they take, in one process by the real protocol."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import umpc
+from umpc.api.fields import field_of
+from umpc.api.frames import columns_of
+
+BOUNDS = {"age": (0, 127), "balance": (-500, 500, "1")}
+LOUD = 10**9
+"""An ε without noise."""
+
+
+def columns(records: int = 14, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    age = rng.permutation(np.arange(20, 20 + 3 * records, 3))
+    balance = (age - 40) * 3 + rng.permutation(records) * 7
+    return {"age": age, "balance": balance, "sex": np.where(rng.random(records) < 0.5, "f", "m")}
+
+
+def test_import_of_the_package_loads_nothing_of_it():
+    program = (
+        "import sys, umpc; "
+        "assert not {'numpy', 'grpc', 'narwhals', 'duckdb', 'umpc.api'} & set(sys.modules); "
+        "assert 'estimate' in dir(umpc) and umpc.errors.StudyError.exit_code == 10"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    program = (
+        "import sys, umpc.api.study; "
+        "assert not {'narwhals', 'duckdb', 'umpc.simulation', 'click'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = umpc.nothing
+
+
+def test_every_kind_of_frame_gives_the_exact_value_without_noise():
+    first, second = columns(seed=1), columns(9, seed=2)
+    both = {name: np.concatenate([first[name], second[name]]) for name in first}
+    tau = stats.kendalltau(both["age"], both["balance"], variant="c").statistic
+    pairs = len(both["age"]) * (len(both["age"]) - 1) / 2
+    signs = [np.sign(np.subtract.outer(both[name], both[name])) for name in BOUNDS]
+    exact = (signs[0] * signs[1]).sum() / 2 / pairs
+    assert abs(exact - tau) < 0.2
+    rows = np.stack([second["age"], second["balance"]], axis=1)
+    record = np.array(list(map(tuple, rows)), dtype=[("age", int), ("balance", float)])
+    listed = {name: second[name].tolist() for name in second}
+    for frame in (second, listed, pd.DataFrame(second), rows, record):
+        found = umpc.estimate(
+            "kendall_tau", [pd.DataFrame(first), frame], list(BOUNDS), bounds=BOUNDS, epsilon=LOUD
+        )
+        assert found.estimate == pytest.approx(exact, abs=1e-12)
+
+
+def test_missing_values_are_left_out_and_others_are_told():
+    frame = {"age": [30.0, np.nan, 50.0, 70.0, 40.0], "balance": [1, 2, 900, None, -3]}
+    with pytest.warns(UserWarning, match="1 value.s. beyond the bounds"):
+        found = umpc.estimate(
+            "kendall_tau", [frame, columns(5)], list(BOUNDS), bounds=BOUNDS, epsilon=LOUD
+        )
+    assert found.report.records_by_node == [3, 5]
+
+
+def test_two_classes_and_a_kernel_of_ones_own():
+    frames = [columns(12, seed=3), columns(11, seed=4)]
+    both = {name: np.concatenate([frame[name] for frame in frames]) for name in frames[0]}
+    first, second = (both["age"][both["sex"] == sex] for sex in "fm")
+    auc = stats.mannwhitneyu(first, second).statistic / (len(first) * len(second))
+    found = umpc.estimate(
+        "auc", frames, ["age"], bounds=BOUNDS, label=("sex", "f"), epsilon=LOUD, max_colluding=0
+    )
+    assert found.estimate == pytest.approx(auc, abs=1e-12)
+
+    @umpc.kernel
+    def older_gap(a, b):
+        return umpc.select(a.age > 50, abs(a.age - b.age), 0)
+
+    assert older_gap.degree == 2 and older_gap(*2 * [_Age(3)]) is not None
+    asymmetric = umpc.kernel(estimator="ratio")(lambda a, b: (abs(a.age - b.age), a.age + b.age))
+    found = umpc.estimate(asymmetric, frames, bounds=BOUNDS, epsilon=LOUD)
+    gaps = np.abs(np.subtract.outer(both["age"], both["age"])).sum() / 2
+    sums = np.add.outer(both["age"], both["age"])
+    assert found.estimate == pytest.approx(gaps / (sums.sum() / 2 - both["age"].sum()))
+    with pytest.raises(umpc.errors.KernelError):
+
+        @umpc.kernel
+        def branches(a, b):
+            return 1 if a.age > b.age else 0
+
+
+class _Age:
+    """A record of plain numbers, on which a kernel may be called."""
+
+    def __init__(self, age: int):
+        self.age = umpc.api.maximum(age, age)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"bounds": None}, "StudyError", "bounds for 'age', 'balance' were expected"),
+        ({"bounds": {"age": 3, "balance": (0, 1)}}, "StudyError", "bounds of 'age' are"),
+        ({"columns": None}, "StudyError", "columns were expected: kendall_tau takes x, y"),
+        ({"columns": ["age", "nowhere"]}, "UnknownField", "the frame has none"),
+        ({"frames": "table.csv"}, "StudyError", "a list of frames"),
+        ({"frames": []}, "StudyError", "at least one frame"),
+        ({"frames": [7]}, "DataError", "got int"),
+        ({"epsilon": -1}, "InvalidEpsilon", "epsilon"),
+        ({"statistic": "kendal"}, "KernelError", "there is no statistic"),
+        ({"edges": "half"}, "StudyError", "edges"),
+        ({"frames": [{"age": [np.nan], "balance": [1]}]}, "EmptyTable", "complete record"),
+    ],
+)
+def test_a_wrong_argument_is_named(changes, error, words):
+    given = {
+        "statistic": "kendall_tau",
+        "frames": [columns()],
+        "columns": list(BOUNDS),
+        "bounds": {**BOUNDS, "nowhere": (0, 1)},
+        "epsilon": 1,
+    }
+    with pytest.raises(getattr(umpc.errors, error), match=words):
+        umpc.estimate(**{**given, **changes})
+
+
+def test_bounds_become_fields_that_follow_from_them_alone():
+    whole, half = np.array([1.0, 2.0]), np.array([1.5])
+    assert field_of("x", (0, 9), [whole]).whole
+    assert field_of("x", (0, 9), [half]).resolution == "0.000001"
+    assert field_of("x", (0.05, 3), [half]).schema().lower <= 0.05
+    assert field_of("x", ["a", "b"]).categories == ("a", "b")
+    assert field_of("x", (0, "9", 0.5)).resolution == "0.5"
+
+
+def test_columns_of_all_sorts_become_numbers_or_texts():
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([1, None], dtype="Int64"),
+            "text": ["a ", None],
+            "flag": [True, False],
+            "kind": pd.Categorical(["u", "v"]),
+        }
+    )
+    found = columns_of(frame, list(frame.columns), "north")
+    assert found["whole"][0] == 1 and np.isnan(found["whole"][1])
+    assert found["text"].tolist() == ["a", None]
+    assert found["flag"].tolist() == ["true", "false"] and found["kind"].tolist() == ["u", "v"]
+
+
+def test_the_noise_is_new_in_every_call():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = {
+            umpc.estimate(
+                "kendall_tau", [columns()], list(BOUNDS), bounds=BOUNDS, epsilon=1, edges="2n"
+            ).estimate
+            for _ in range(3)
+        }
+    assert len(found) == 3

@@ -1,0 +1,113 @@
+"""umpc.Study: the study of a file, from arguments; what it says before it runs; its coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import umpc
+from umpc.api import study as proposed
+from umpc.api.event_loop import run_now
+from umpc.coordinator.studyfile import load_study_file
+from umpc.transport.authority import Authority
+
+
+@pytest.fixture(scope="module")
+def identity(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("authority")
+    Authority.create(folder / "authority").issue("boss", "coordinator", folder / "boss")
+    return folder / "boss"
+
+
+def study(identity, **changes):
+    given = {
+        "statistic": "kendall_tau",
+        "columns": ["age", "balance"],
+        "bounds": {"age": (0, 127), "balance": (-100, 100, "0.01")},
+        "epsilon": 0.5,
+        "nodes": {"north": "north:7100", "south": "south:7100"},
+        "dealer": {"dealer": "dealer:7100"},
+        "identity": identity,
+        "edges": "2n",
+    }
+    return umpc.Study("from-python", **{**given, **changes})
+
+
+def test_it_is_the_study_of_the_file_that_it_saves(identity, tmp_path):
+    made = study(identity)
+    path = made.save(tmp_path)
+    assert load_study_file(path).study("boss").hash == made.document.hash
+    assert umpc.Study.load(path).document.hash == made.document.hash
+    assert made.document.coordinator == "boss" and made.due() == []
+
+
+def test_it_describes_and_plans_itself_as_the_commands_do(identity):
+    made = study(identity)
+    lines = dict(made.check([40, 50]))
+    assert lines["kernel"] == "sign(a.age - b.age) * sign(a.balance - b.balance)"
+    assert "0.5" in lines["epsilon"] and "north" in repr(made)
+    plan = made.plan([40, 50])
+    assert plan["edges"] == 180 and plan["rounds"] == 3 and plan.label in plan.to_dict()
+
+
+def test_a_kernel_of_python_is_traced_and_not_saved(identity, tmp_path):
+    @umpc.kernel
+    def gap(a, b):
+        return abs(a.age - b.age)
+
+    made = study(identity, statistic=gap, columns=None, bounds={"age": (0, 127)})
+    assert made.document.kernels == ("abs(a.age - b.age)",) and made.document.statistic == "gap"
+    with pytest.raises(umpc.errors.StudyError, match="kernel"):
+        made.save(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"edge": "2n"}, "`edge` is not a key"),
+        ({"nodes": {}}, "node"),
+        ({"dealer": {"a": "a:1", "b": "b:1"}}, "one dealer"),
+        ({"epsilon": None}, "epsilon"),
+    ],
+)
+def test_a_wrong_argument_is_named(identity, changes, words):
+    with pytest.raises(umpc.errors.StudyError, match=words):
+        _ = study(identity, **changes).document
+
+
+def test_a_failure_is_its_typed_error_in_both_ways(identity, monkeypatch, capsys):
+    async def lost(document, who, *progress):
+        raise umpc.errors.PeerLost(f"{document.name} lost a node", culprit="north")
+
+    monkeypatch.setattr(proposed, "run_study", lost)
+    monkeypatch.setattr(proposed, "prepare_study", lost)
+    made = study(identity)
+    for way in (made.run, made.prepare):
+        for progress in (False, True):
+            with pytest.raises(umpc.errors.PeerLost, match="from-python"):
+                way(progress=progress)
+
+    async def inside() -> None:
+        with pytest.raises(umpc.errors.PeerLost):
+            await made.run_async(progress=False)
+        with pytest.raises(umpc.errors.PeerLost):
+            await made.prepare_async()
+
+    asyncio.run(inside())
+    assert capsys.readouterr().out == ""
+
+
+def test_a_coroutine_runs_beside_a_running_loop():
+    async def seven() -> int:
+        return 7
+
+    async def wrong() -> int:
+        raise umpc.errors.StudyError("wrong")
+
+    async def notebook() -> int:
+        with pytest.raises(umpc.errors.StudyError, match="wrong"):
+            run_now(wrong())
+        return run_now(seven())
+
+    assert run_now(seven()) == asyncio.run(notebook()) == 7

@@ -1,0 +1,91 @@
+"""Intervals, tests and sources of error of a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import umpc
+from bench.type_one import NullCase, excess, rejected
+from tests.support.statistical import ALPHA
+from umpc.inference.report_inference import KINDS, Inference
+
+BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
+
+
+def result(statistic="kendall_tau", columns=("x", "y"), **settings) -> umpc.Result:
+    rng = np.random.default_rng(7)
+    x = rng.permutation(200)
+    table = {"x": x, "y": np.clip(x + rng.integers(-150, 150, 200), 0, 255), "g": ["u", "v"] * 100}
+    given = {"epsilon": 2, "edges": "2n", **settings}
+    return umpc.estimate(statistic, [table], list(columns), bounds=BOUNDS, **given)
+
+
+@pytest.fixture(scope="module")
+def kendall() -> umpc.Result:
+    return result()
+
+
+def test_each_kind_of_interval_lies_inside_the_next(kendall):
+    found = [kendall.interval(kind=kind) for kind in KINDS]
+    assert (found[1].low, found[1].high) == (kendall.report.low, kendall.report.high)
+    for inner, outer in pairwise(found):
+        assert outer.low < inner.low < kendall.estimate < inner.high < outer.high
+    low, high = kendall.interval(0.5, "population")
+    assert found[2].low < low < high < found[2].high
+    for wrong in ({"kind": "sure"}, {"level": 1.0}, {"level": 0.1}):
+        with pytest.raises(umpc.errors.StudyError, match="level"):
+            kendall.interval(**wrong)
+
+
+def test_a_hypothesis_is_rejected_where_it_is_wrong(kendall):
+    assert kendall.p_value() < 1e-4 and kendall.p_value("less") > 0.999
+    inside = kendall.interval(kind="population")
+    assert kendall.p_value(null=inside.low - 0.01) < 0.05 < kendall.p_value(null=inside.low + 0.01)
+    assert kendall.test(null=0.3).null == 0.3
+    with pytest.raises(umpc.errors.StudyError, match="alternative is one of"):
+        kendall.p_value("bigger")
+    with pytest.raises(umpc.errors.StudyError, match="no hypothesis"):
+        result("gini_mean_difference", ["x"]).p_value()
+
+
+def test_the_four_sources_of_error_are_told_apart(kendall):
+    noise, sampling, coarse, population = kendall.errors()
+    assert noise.std == kendall.report.noise_std and sampling.std == kendall.report.sampling_std
+    assert coarse.std is None
+    # √(2/n·(1 − τ²)), the largest that any population leaves
+    assert population.std == pytest.approx(np.sqrt(2 / 200 * (1 - kendall.estimate**2)))
+
+
+def test_two_classes_are_known_from_a_replay_too():
+    found = result("auc", ["x"], label=("g", "u"), edges="all", epsilon=1)
+    replay = replace(found.report, first_class_by_node=[], records_by_node=[])
+    assert Inference(replay).classes == Inference(found.report).classes == (100, 100)
+    assert Inference(replay).test() == found.test()
+    uneven = replace(replay, records=110, sets=10 * 100)
+    assert Inference(uneven).classes == (10, 100)
+
+
+def test_a_report_without_a_value_has_no_inference(kendall):
+    drowned = umpc.Result(replace(kendall.report, estimate=None, note="no value: drowned"))
+    for asked in (drowned.interval, drowned.p_value, drowned.errors):
+        with pytest.raises(umpc.errors.StudyError, match="no value"):
+            asked()
+    assert "no value" in drowned.plot().svg and "no value" in repr(drowned)
+
+
+def test_a_true_hypothesis_is_rejected_in_at_most_alpha():
+    """The whole table is `python -m bench.type_one`."""
+    runs = 300
+    tried = [("auc", "all"), ("wilcoxon_signed_rank", "2n"), ("auc_private", "2n")]
+    for number, (statistic, edges) in enumerate(tried):
+        rng = np.random.default_rng(number)
+        case = NullCase(statistic, "2", edges)
+        noisy = case.totals(rng, runs) + case.noise(rng, runs)
+        (share,) = rejected(case, noisy, [0.1])
+        assert excess(share, 0.1, runs) < -np.log10(ALPHA), (statistic, edges, share)
+        (wrong,) = rejected(case, case.totals(rng, runs) + 3 * case.noise(rng, runs), [0.1])
+        assert excess(wrong, 0.1, runs) > 4, "power: noise of a wrong scale is found"

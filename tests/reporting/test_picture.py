@@ -1,0 +1,79 @@
+"""The picture and Markdown: the numbers of the report, well-formed, and nothing from outside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+import umpc
+from umpc.reporting.markdown import markdown, save_markdown
+from umpc.reporting.page import page
+from umpc.reporting.picture import ticks
+from umpc.reporting.words import promises
+
+
+@pytest.fixture(scope="module")
+def result() -> umpc.Result:
+    table = {"x": list(range(12)), "y": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]}
+    bounds = {"x": (0, 15), "y": (0, 15)}
+    return umpc.estimate(
+        "kendall_tau", [table, table], ["x", "y"], bounds=bounds, epsilon=9, edges="2n"
+    )
+
+
+def test_the_picture_has_a_bar_for_each_interval_at_its_place(result):
+    drawn = ElementTree.fromstring(result.plot().svg)
+    space = "{http://www.w3.org/2000/svg}"
+    bars = [each for each in drawn.iter(f"{space}line") if each.find(f"{space}title") is not None]
+    dots = list(drawn.iter(f"{space}circle"))
+    assert len(bars) == len(dots) == 4
+    widths = [float(bar.get("x2")) - float(bar.get("x1")) for bar in bars]
+    assert widths == sorted(widths)
+    for bar, dot, kind in zip(
+        bars, dots, ("noise", "records", "population", "hoeffding"), strict=True
+    ):
+        interval = result.interval(kind=kind)
+        assert f"{interval.low:.5g} to {interval.high:.5g}" in bar.find(f"{space}title").text
+        share = (result.estimate - interval.low) / (interval.high - interval.low)
+        at = float(bar.get("x1")) + share * (float(bar.get("x2")) - float(bar.get("x1")))
+        assert float(dot.get("cx")) == pytest.approx(at, abs=0.2)
+    assert "prefers-color-scheme: dark" in result.plot().svg and "@media print" in page(
+        result.report
+    )
+
+
+def test_ticks_are_round_and_inside():
+    for low, high in ((-1.3, 2.2), (0.0001, 0.0004), (-9e6, 1e7)):
+        found = ticks(low, high)
+        assert 3 <= len(found) <= 11 and low <= found[0] and found[-1] <= high
+
+
+def test_the_page_begins_with_the_picture_and_folds_the_rest(result):
+    text = page(result.report)
+    assert (
+        text.index("umpc-picture")
+        < text.index("What was promised")
+        < text.index("<details>", text.index("What was promised"))
+    )
+    promised = text[text.index("What was promised") :]
+    assert promised.count("<p>To ") == 3 == len(promises(result.report))
+    assert "<script" not in result._repr_html_() and "p = " in result._repr_html_()
+
+
+def test_markdown_says_the_same_and_names_are_no_markup(result, tmp_path):
+    text = markdown(result.report)
+    assert f"**{result.estimate:.6g}**" in text and "| rounds |" in text and "p = " in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) in (3, 4, 5) for row in rows)
+    odd = markdown(replace(result.report, study="a|b\n# *c*", replayed=True))
+    assert r"a\|b \# \*c\*" in odd and "What it cost" not in odd
+    save_markdown(result.report, tmp_path / "report.md")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == text
+    with pytest.raises(umpc.errors.ConfigError, match="printed above"):
+        save_markdown(result.report, tmp_path / "nowhere" / "report.md")
+    with pytest.raises(umpc.errors.ConfigError):
+        result.plot().save(tmp_path / "nowhere" / "a.svg")
+    assert result.save(tmp_path / "a.html").exists() and result.plot().save(tmp_path / "a.svg")

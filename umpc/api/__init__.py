@@ -1,0 +1,67 @@
+"""The Python interface. `import umpc` exports it, and loads it on first use.
+
+| file | what it is |
+|---|---|
+| `in_memory.py` | `umpc.estimate`: a private statistic over data frames, in one process |
+| `study.py` | `umpc.Study`: a study against real nodes, plain and asynchronous |
+| `consortium.py` | `umpc.local_consortium`: real processes on this machine |
+| `python_kernel.py` | `umpc.kernel`: a function as a statistic of one's own |
+| `result.py` | `umpc.Result`: a report with intervals, a test and a picture |
+| `frames.py` | data frames of any library as columns of plain values |
+| `fields.py` | fields from bounds, and columns in steps of their resolution |
+| `columns.py` | a field from a column's own values: bounds, resolution, or categories |
+| `entries.py` | the entries of a study file, from arguments |
+| `description.py` | a study in words, before it runs |
+| `progress.py` | a run's steps, what it will take, and the time left |
+| `event_loop.py` | a coroutine from plain code, also in a notebook |
+
+The commands in `umpc/cli` are made of these functions.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from umpc.api.consortium import LocalConsortium, local_consortium
+    from umpc.api.in_memory import estimate
+    from umpc.api.python_kernel import PythonKernel, kernel
+    from umpc.api.result import Result
+    from umpc.api.study import ProposedStudy as Study
+    from umpc.ustat.tracing import maximum, minimum, select, sign
+
+__all__ = [
+    "LocalConsortium",
+    "PythonKernel",
+    "Result",
+    "Study",
+    "estimate",
+    "kernel",
+    "local_consortium",
+    "maximum",
+    "minimum",
+    "select",
+    "sign",
+]
+_PLACES = {
+    "LocalConsortium": "umpc.api.consortium",
+    "PythonKernel": "umpc.api.python_kernel",
+    "Result": "umpc.api.result",
+    "Study": "umpc.api.study",
+    "estimate": "umpc.api.in_memory",
+    "kernel": "umpc.api.python_kernel",
+    "local_consortium": "umpc.api.consortium",
+    "maximum": "umpc.ustat.tracing",
+    "minimum": "umpc.ustat.tracing",
+    "select": "umpc.ustat.tracing",
+    "sign": "umpc.ustat.tracing",
+}
+_NAMES = {"Study": "ProposedStudy"}
+"""Names that differ in their module."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name's module when it is first asked for, so that commands load what they need."""
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"module 'umpc.api' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), _NAMES.get(name, name))

@@ -1,0 +1,198 @@
+"""`umpc.local_consortium`: real processes on this machine, one node for each data frame."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from umpc.api.entries import helper_entries, plain
+from umpc.api.fields import Bounds, with_label
+from umpc.api.frames import Values, columns_of
+from umpc.api.in_memory import Frames, named_frames
+from umpc.api.python_kernel import PythonKernel
+from umpc.api.result import Result
+from umpc.api.study import ProposedStudy
+from umpc.cli.deployment import Deployment, stop
+from umpc.cli.fork_server import fork_server
+from umpc.errors import StudyError
+
+DELTA = "1/100"
+"""The δ that each node allows for all studies: finite bits of noise take some of it."""
+
+
+class LocalConsortium:
+    """A dealer and nodes as processes of this machine, with certificates of their own.
+
+    They end with the `with` block, or with `close`, or with this process.
+
+        with umpc.local_consortium({"north": df_a, "south": df_b}, bounds=bounds) as sites:
+            result = sites.estimate("kendall_tau", ["age", "balance"], epsilon=1)
+
+    Args:
+        frames: one for each site; or site name → frame.
+        bounds: column → bounds, as of `umpc.estimate`. Only these columns are written for the node.
+        label: a public label and its first class, for statistics of two classes.
+        budget: the ε that each node allows for all studies together.
+    Raises: StudyError, DataError; PeerUnavailable where a process does not start.
+    """
+
+    def __init__(
+        self,
+        frames: Frames,
+        bounds: Mapping[str, Bounds],
+        *,
+        label: tuple[str, str] | None = None,
+        budget: Any = 10,
+    ):
+        sites = named_frames(frames)
+        names = list(dict.fromkeys([*bounds, *([label[0]] if label else [])]))
+        found = {site: columns_of(frame, names, site) for site, frame in sites.items()}
+        self.label = label
+        labelled = with_label(bounds, label, found)
+        self.bounds: Mapping[str, Bounds] = labelled if isinstance(labelled, Mapping) else bounds
+        self._numbers = count(1)
+        self._stack = ExitStack()
+        try:
+            self._start(found, str(plain(budget)))
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, sites: Mapping[str, Mapping[str, Values]], budget: str) -> None:
+        """Write each site's table, and start all processes."""
+        self.folder = Path(
+            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="umpc-sites-"))
+        )
+        popen = self._stack.enter_context(fork_server())
+        self._deployment = Deployment(self.folder, popen=popen)
+        self._stack.callback(stop, self._deployment.processes)
+        self._deployment.start_dealer()
+        rules = _rules(self.label)
+        for site, columns in sites.items():
+            table = _write_table(self.folder / f"{site}.csv", columns)
+            self._deployment.start_node(site, table, budget, more=rules, delta=DELTA)
+        self._addresses = {
+            name: served.address for name, served in self._deployment.wait_until_ready().items()
+        }
+        self.nodes = {site: self._addresses[site] for site in sites}
+
+    def study(
+        self,
+        statistic: str | PythonKernel,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Any,
+        name: str | None = None,
+        protocol: str | None = None,
+        **settings: Any,
+    ) -> ProposedStudy:
+        """A study of these sites. Args: as of `umpc.Study`; it has a new name by default."""
+        helpers = helper_entries(protocol, {key: plain(value) for key, value in settings.items()})
+        used = set(columns or self.bounds)
+        two_sample = self.label is not None and _is_two_sample(statistic)
+        label = self.label if two_sample else None
+        return ProposedStudy(
+            name or f"local-{next(self._numbers)}",
+            statistic,
+            columns,
+            bounds={each: given for each, given in self.bounds.items() if each in used or label},
+            epsilon=epsilon,
+            nodes=self.nodes,
+            identity=self.folder / "coordinator",
+            label=label,
+            dealer=self._helpers([helpers["dealer"]["name"]] if "dealer" in helpers else []),
+            shufflers=self._helpers([each["name"] for each in helpers.get("shufflers", [])]),
+            protocol=protocol,
+            **settings,
+        )
+
+    def estimate(
+        self,
+        statistic: str | PythonKernel,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Any,
+        progress: bool = True,
+        **settings: Any,
+    ) -> Result:
+        """Run a study of these sites. Args: as of `study`."""
+        return self.study(statistic, columns, epsilon=epsilon, **settings).run(progress=progress)
+
+    def _helpers(self, names: Sequence[str]) -> dict[str, str]:
+        """The addresses of these processes; shufflers start when a study first needs them."""
+        missing = [name for name in names if name not in self._addresses]
+        for name in missing:
+            self._deployment.start_shuffler(name)
+        if missing:
+            served = self._deployment.wait_until_ready()
+            self._addresses |= {name: each.address for name, each in served.items()}
+        return {name: self._addresses[name] for name in names}
+
+    def close(self) -> None:
+        """End all processes, and remove their files."""
+        self._stack.close()
+
+    def __enter__(self) -> LocalConsortium:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<umpc.local_consortium of {', '.join(self.nodes)}>"
+
+
+def local_consortium(
+    frames: Frames,
+    bounds: Mapping[str, Bounds],
+    *,
+    label: tuple[str, str] | None = None,
+    budget: Any = 10,
+) -> LocalConsortium:
+    """Start a dealer and one node for each frame as processes of this machine.
+
+    Args: as of `LocalConsortium`. Raises: as it.
+    """
+    return LocalConsortium(frames, bounds, label=label, budget=budget)
+
+
+def _is_two_sample(statistic: str | PythonKernel) -> bool:
+    from umpc.ustat.statistics import find_statistic
+
+    if isinstance(statistic, PythonKernel):
+        return statistic.sampling == "two_sample"
+    return find_statistic(statistic).sampling == "two_sample"
+
+
+def _rules(label: tuple[str, str] | None) -> str:
+    """The nodes' policy: their owner is the one who asks, so they allow everything."""
+    labels = [f"public_labels = {json.dumps([label[0]])}"] if label else []
+    rules = ["[policy]", "trusted_curator = true", "min_colluding = 0", *labels]
+    return "\n" + "\n".join(rules) + "\n"
+
+
+def _write_table(path: Path, columns: Mapping[str, Values]) -> Path:
+    """A node's CSV file. Raises: StudyError for a site without records."""
+    texts = [list(map(_text, column.tolist())) for column in columns.values()]
+    if not texts or not texts[0]:
+        raise StudyError(f"site {path.stem!r}: at least one record was expected, and there is none")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*texts, strict=True))
+    return path
+
+
+def _text(value: Any) -> str:
+    """A value as a CSV file has it; a missing one is empty."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else repr(value)
+    return str(value)

@@ -1,0 +1,49 @@
+"""A study in words, before it runs: lines of a label and a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from umpc.planning.prediction import attempt_over
+from umpc.protocols.registry import protocol_of
+from umpc.study.computation import computation_hash
+from umpc.study.document import Study
+from umpc.study.grades import edge_change
+
+Line = tuple[str, str]
+
+
+def describe_study(study: Study) -> Iterator[Line]:
+    """Lines that follow from the study alone."""
+    protocol = protocol_of(study)
+    yield "study", f"{study.name}, hash {study.hash.hex()}"
+    yield "statistic", f"{study.statistic}: {study.estimator} of {len(study.kernels)} sum(s)"
+    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
+        interval = kernel.interval
+        yield "kernel", kernel.text
+        yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
+        width = edge_change(kernel, study.adversary)
+        change = f"{width} per edge when one record is replaced"
+        yield "  changes by", f"{change}; gets epsilon {epsilon}"
+    yield "adversary", f"{study.adversary}: {study.promise}"
+    yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
+    yield "epsilon", study.epsilon
+    yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
+    yield "edges", f"{study.edges}, {study.sampling}"
+    yield "protocol", study.protocol
+    yield from protocol.describe(study)
+    dealer = f"dealer {study.dealer.name}" if study.dealer else "no dealer"
+    yield "nodes", f"{', '.join(node.name for node in study.nodes)}; {dealer}"
+
+
+def describe_prediction(study: Study, records: str) -> Iterator[Line]:
+    """Lines about what a run over these numbers of records costs, with an E drawn for the purpose.
+
+    Args: records: each node's, as 300,300,200. Raises: StudyError.
+    """
+    protocol = protocol_of(study)
+    yield from protocol.describe_run(attempt_over(study, records))
+    if (other := protocol.with_less_noise(study)) is None:
+        return
+    for label, text in protocol.describe_noise_of_run(attempt_over(other, records)):
+        yield f"less {label}", text

@@ -1,0 +1,111 @@
+"""The entries of a study file, from the arguments of Python calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from umpc.api.python_kernel import PythonKernel
+from umpc.coordinator.studyfile import StudyFile, read_study
+from umpc.coordinator.studyfile_text import field_entry
+from umpc.errors import StudyError
+from umpc.protocols.registry import USUAL, chosen_protocol
+from umpc.study.parts import FieldText
+from umpc.study.settings import keys_of
+from umpc.ustat.statistics import find_statistic
+
+NOWHERE = "127.0.0.1:1"
+"""The address of a process that does not listen, or not yet."""
+ABOUT = Path("umpc.Study")
+"""The name under which errors speak of a study that is no file."""
+
+
+def helper_entries(
+    protocol: str | None, settings: Mapping[str, Any], address: str = NOWHERE
+) -> dict[str, Any]:
+    """The entries of the dealer or the shufflers that a study needs, all at one address.
+
+    Args: protocol: its name; None for the usual one. settings: of the protocol, as a file has them.
+    """
+    known = keys_of(chosen_protocol(protocol or USUAL, settings).settings)
+    found: dict[str, Any] = {}
+    if "dealer" in known and settings.get("preprocessing") != "none":
+        found["dealer"] = {"name": "dealer", "address": address}
+    if "shufflers" in known:
+        names = ("shuffler-1", "shuffler-2")
+        found["shufflers"] = [{"name": name, "address": address} for name in names]
+    return found
+
+
+def columns_needed(
+    statistic: str | PythonKernel, columns: Sequence[str] | None, label: str | None
+) -> tuple[str, ...]:
+    """The columns that a study reads. Raises: StudyError where they are not told."""
+    if isinstance(statistic, PythonKernel):
+        found = tuple(columns or _fields(statistic))
+    elif columns:
+        found = tuple(columns)
+    else:
+        arguments = ", ".join(find_statistic(statistic).arguments)
+        raise StudyError(
+            f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
+            f"names of these columns in your frames"
+        )
+    return found if label is None or label in found else (*found, label)
+
+
+def study_entries(
+    statistic: str | PythonKernel,
+    columns: Sequence[str] | None,
+    fields: Iterable[FieldText],
+    **entries: Any,
+) -> dict[str, Any]:
+    """The entries of a study file, without those that are None or empty.
+
+    Args: entries: any other keys of a study file, as `umpc study --help` lists them.
+    """
+    found: dict[str, Any] = {"fields": [field_entry(field) for field in fields]}
+    if isinstance(statistic, PythonKernel):
+        found |= {
+            "kernel": statistic.name,
+            "estimator": statistic.estimator,
+            "sampling": statistic.sampling,
+        }
+    else:
+        found |= {"statistic": find_statistic(statistic).name, "columns": list(columns or ())}
+    given = {key: plain(value) for key, value in entries.items()}
+    return found | {key: value for key, value in given.items() if value not in (None, [], {})}
+
+
+def study_file(
+    entries: Mapping[str, Any], statistic: str | PythonKernel, about: Path = ABOUT
+) -> StudyFile:
+    """The study of these entries, checked key by key. Raises: StudyError."""
+    traced = statistic.traced if isinstance(statistic, PythonKernel) else None
+    return read_study(about, entries, traced)
+
+
+def plain(value: Any) -> Any:
+    """A Python value as a study file has it: exact numbers, text, lists and tables."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    return str(value) if isinstance(value, Decimal | Fraction | Path) else value
+
+
+def _fields(statistic: PythonKernel) -> list[str]:
+    """The fields that a kernel reads, sorted."""
+    from umpc.ustat.expression import fields_of
+
+    found = {field.name for each in statistic.traced.expressions for field in fields_of(each)}
+    return sorted(found)

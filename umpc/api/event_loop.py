@@ -1,0 +1,33 @@
+"""Run a coroutine from plain code, also where an event loop runs already, as in a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+Outcome = TypeVar("Outcome")
+
+
+def run_now(coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Run a coroutine to its end: in this thread, or in one of its own beside a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    ended: list[Outcome] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ended.append(asyncio.run(coroutine))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="umpc")
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return ended[0]

@@ -1,0 +1,118 @@
+"""`umpc.Result`: a report with intervals, a test and a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from umpc.inference.report_inference import (
+    RECORDS,
+    ErrorSource,
+    Inference,
+    NullTest,
+    ReportInterval,
+)
+from umpc.reporting.json_document import document
+from umpc.reporting.markdown import markdown
+from umpc.reporting.page import body_of, page, save_page
+from umpc.reporting.picture import IntervalPicture, picture
+from umpc.study.report import Report
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a study. Nothing here takes further ε.
+
+    Args:
+        report: everything that the study released and cost.
+        exact: values without noise, which only a demo knows.
+    """
+
+    report: Report
+    exact: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def estimate(self) -> float | None:
+        """The private estimate; None where it is withheld, and `report.note` says why."""
+        return self.report.estimate
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy of the result, against replacing one record."""
+        return self.report.epsilon
+
+    def interval(self, level: float = 0.95, kind: str = RECORDS) -> ReportInterval:
+        """An interval: `low, high = result.interval()`.
+
+        Args:
+            kind: "noise" for the value on the sampled sets; "records" for the value on all sets of
+                these records; "population" for the population that they are a sample of, by a
+                normal law with the largest possible variance; "hoeffding" for the same by a bound
+                that holds for every number of records.
+        Raises: StudyError where the study has no value, for another kind or level, and where the
+            interval has no end.
+        """
+        return self._inference.interval(level, kind)
+
+    def test(self, alternative: str | None = None, null: float | None = None) -> NullTest:
+        """A test of the statistic's own hypothesis, or that its value is `null`.
+
+        Args: alternative: "two-sided", "greater" or "less"; by default the statistic's usual one.
+        Raises: StudyError where the statistic has no hypothesis and no value is given.
+        """
+        return self._inference.test(alternative, null)
+
+    def p_value(self, alternative: str | None = None, null: float | None = None) -> float:
+        """The p-value of `test`: the null law together with the exact law of the noise."""
+        return self.test(alternative, null).p_value
+
+    def errors(self) -> list[ErrorSource]:
+        """The four sources of error: noise, sampling of sets, coarse values, population."""
+        return self._inference.errors()
+
+    def plot(self, level: float = 0.95) -> IntervalPicture:
+        """The estimate with its intervals, as a picture that a notebook shows."""
+        return picture(self.report, level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document of `umpc study run --format json` (`report.schema.json`)."""
+        return document(self.report, self.exact)
+
+    def to_json(self) -> str:
+        """The document as text."""
+        return json.dumps(self.to_dict())
+
+    def to_markdown(self) -> str:
+        """The report as Markdown."""
+        return markdown(self.report)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs no network."""
+        return page(self.report)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the HTML page to a file. Raises: ConfigError if that is not possible."""
+        save_page(self.report, Path(path))
+        return Path(path)
+
+    @cached_property
+    def _inference(self) -> Inference:
+        return Inference(self.report)
+
+    def _repr_html_(self) -> str:
+        return f'<div class="umpc-report">{"".join(body_of(self.report))}</div>'
+
+    def __repr__(self) -> str:
+        report = self.report
+        if report.estimate is None:
+            return f"<umpc.Result {report.statistic}: {report.note}>"
+        return (
+            f"<umpc.Result {report.statistic} = {report.estimate:.5g}, 95 % "
+            f"[{report.low:.5g}, {report.high:.5g}] for {report.interval_covers}, epsilon "
+            f"{report.epsilon:g}>"
+        )

@@ -1,0 +1,234 @@
+"""`umpc.Study`: a study against real nodes, from Python. The commands are made of it.
+
+Modules that only some calls need are loaded there, because `umpc study run` starts with this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from umpc.api.entries import columns_needed, plain, study_entries, study_file
+from umpc.api.event_loop import run_now
+from umpc.api.progress import ProgressShow
+from umpc.api.python_kernel import PythonKernel
+from umpc.api.result import Result
+from umpc.coordinator.client import prepare_study, run_study
+from umpc.coordinator.conductor import Preparation
+from umpc.coordinator.contact import Contact, contact_all
+from umpc.coordinator.studyfile import StudyFile, load_study_file
+from umpc.coordinator.studyfile_text import write_study_file
+from umpc.errors import StudyError
+from umpc.study.document import Study
+from umpc.transport.authority import Identity, load_identity
+from umpc.transport.expiry import due
+
+if TYPE_CHECKING:
+    from umpc.api.description import Line
+    from umpc.api.fields import Bounds
+    from umpc.planning.study_plan import StudyPlan
+
+Participants = Mapping[str, str]
+"""Name in its certificate → address of a process."""
+
+
+class ProposedStudy:
+    """A study that a statistician proposes to the sites' nodes. `umpc.Study` is its public name.
+
+        study = umpc.Study(
+            "kendall-2026", "kendall_tau", ["age", "balance"], epsilon=1,
+            bounds={"age": (0, 127), "balance": (-10000, 110000, "0.01")},
+            nodes={"north": "north.example.org:7100", "south": "south.example.org:7100"},
+            dealer={"dealer": "dealer.example.org:7100"}, identity="coordinator")
+        study.plan(records=[300, 200])
+        result = study.run()
+
+    Args:
+        name: a new name is a new study, with new noise and a new charge.
+        statistic: of the library, or a function decorated with `umpc.kernel`.
+        columns: the fields that the statistic takes, in its order.
+        bounds: as of `umpc.estimate`. Whole bounds without a resolution mean whole numbers.
+        epsilon: the privacy of the result, against replacing one record.
+        nodes: name → address of each site's node.
+        identity: the coordinator's folder with ca.pem, cert.pem and key.pem.
+        label: for a statistic of two classes, its public label and the first class.
+        dealer, shufflers: name → address of the processes that the protocol needs.
+        settings: any further keys of a study file, which `umpc study --help` lists.
+    Raises: StudyError naming the key that is wrong, and its kinds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        statistic: str | PythonKernel,
+        columns: Sequence[str] | None = None,
+        *,
+        bounds: Mapping[str, Bounds],
+        epsilon: Any,
+        nodes: Participants,
+        identity: str | Path,
+        label: tuple[str, str] | None = None,
+        dealer: Participants | None = None,
+        shufflers: Participants | None = None,
+        **settings: Any,
+    ):
+        from umpc.api.fields import fields_of, with_label
+
+        names = columns_needed(statistic, columns, label[0] if label else None)
+        fields = fields_of(names, with_label(bounds, label, {}), {}, label and label[0])
+        dealers = participants(dealer or {})
+        if len(dealers) > 1:
+            raise StudyError(f"one dealer was expected, got {', '.join(dealer or {})}")
+        self._entries = study_entries(
+            statistic,
+            columns,
+            fields,
+            name=name,
+            epsilon=epsilon,
+            nodes=participants(nodes),
+            identity=str(identity),
+            dealer=dealers[0] if dealers else None,
+            shufflers=participants(shufflers or {}),
+            **{key: plain(value) for key, value in settings.items()},
+        )
+        self.file: StudyFile = study_file(self._entries, statistic)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ProposedStudy:
+        """The study of a study.toml. Raises: StudyError naming file and key."""
+        study = cls.__new__(cls)
+        study._entries = {}
+        study.file = load_study_file(Path(path))
+        return study
+
+    def save(self, folder: str | Path) -> Path:
+        """Write study.toml into a folder, for the command line.
+
+        Raises: StudyError for a study with a kernel of Python, or one that was loaded from a file.
+        """
+        if not self._entries or "kernel" in self._entries:
+            raise StudyError(
+                "a study made of Python arguments with a statistic of the library was expected: "
+                "copy the file of any other one, with its kernel's file"
+            )
+        return write_study_file(Path(folder), self._entries)
+
+    # --- what it is ----------------------------------------------------------------------------
+
+    @cached_property
+    def identity(self) -> Identity:
+        """The coordinator's certificates and key. Raises: CertificateError."""
+        return load_identity(self.file.identity, "coordinator")
+
+    @cached_property
+    def document(self) -> Study:
+        """The checked document that all sites sign. Raises: StudyError, CertificateError."""
+        return self.file.study(self.identity.name)
+
+    @property
+    def name(self) -> str:
+        return self.file.entries.name
+
+    @property
+    def chosen(self) -> str:
+        """The reason for the protocol, where the study left it open; else empty."""
+        return self.file.chosen
+
+    def due(self) -> list[str]:
+        """Sentences about the coordinator's certificates that end soon."""
+        return list(due(self.identity))
+
+    # --- before it runs ------------------------------------------------------------------------
+
+    def plan(
+        self,
+        records: Sequence[int] | str,
+        like: str | Path | None = None,
+        *,
+        delay: float = 10.0,
+        bandwidth: float = 100.0,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> StudyPlan:
+        """Predict errors, rounds, bytes and seconds, as `umpc plan` does. No site is asked.
+
+        Args:
+            records: each node's number of records.
+            like: a CSV file like the sites' own, for errors that depend on data.
+            delay: between any two sites, one way, in milliseconds. bandwidth: in megabits a second.
+        """
+        from umpc.planning.seconds import Network
+        from umpc.planning.study_plan import plan_study
+
+        network = Network(delay / 1e3, bandwidth * 125_000)
+        file = None if like is None else Path(like)
+        return plan_study(self.file, _counts(records), network, file, tell=tell)
+
+    def check(self, records: Sequence[int] | str | None = None) -> list[Line]:
+        """Describe the study in lines of a label and a text. No site is asked.
+
+        Args: records: each node's number of records, to predict what a run costs as well.
+        """
+        from umpc.api.description import describe_prediction, describe_study
+
+        lines = list(describe_study(self.document))
+        if self.chosen:
+            lines.append(("chosen", self.chosen))
+        if records is not None:
+            lines += describe_prediction(self.document, _counts(records))
+        return lines
+
+    def contact(self) -> tuple[list[Contact], list[Contact]]:
+        """Call all processes: who answers the coordinator, and whom each node reaches."""
+        return run_now(contact_all(self.document, self.identity))
+
+    # --- the run -------------------------------------------------------------------------------
+
+    def prepare(self, *, progress: bool = True) -> Preparation:
+        """Do all work that needs no data, so that the run takes moments.
+
+        Args: progress: whether steps are shown on standard error, or in the notebook.
+        Raises: UmpcError naming who failed.
+        """
+        return run_now(self.prepare_async(progress=progress))
+
+    async def prepare_async(self, *, progress: bool = True) -> Preparation:
+        """`prepare` for an event loop."""
+        document = self.document
+        if not progress:
+            return await prepare_study(document, self.identity)
+        with ProgressShow() as show:
+            return await prepare_study(document, self.identity, show.tell, show.expect)
+
+    def run(self, *, progress: bool = True) -> Result:
+        """Run the study. One that ran before returns its stored result and costs nothing.
+
+        Args: progress: whether steps are shown on standard error, or in the notebook.
+        Raises: UmpcError naming who failed; then nothing was released, except as it says.
+        """
+        return run_now(self.run_async(progress=progress))
+
+    async def run_async(self, *, progress: bool = True) -> Result:
+        """`run` for an event loop."""
+        document = self.document
+        if not progress:
+            return Result(await run_study(document, self.identity))
+        with ProgressShow() as show:
+            return Result(await run_study(document, self.identity, show.tell, show.expect))
+
+    def __repr__(self) -> str:
+        entries = self.file.entries
+        nodes = ", ".join(node.name for node in entries.nodes)
+        asked = entries.statistic or entries.kernel
+        return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
+
+
+def participants(processes: Participants) -> list[dict[str, str]]:
+    """Processes as a study file lists them."""
+    return [{"name": name, "address": address} for name, address in processes.items()]
+
+
+def _counts(records: Sequence[int] | str) -> str:
+    """Numbers of records as the command line has them."""
+    return records if isinstance(records, str) else ",".join(map(str, records))

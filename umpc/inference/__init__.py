@@ -1,0 +1,15 @@
+"""Inference from a report alone: intervals for the population, and p-values. It costs no further ε.
+
+Everything here is post-processing of what was released: the noisy sums, the law of their noise, the
+numbers of records, and the fields' public bounds.
+
+| file | what it is |
+|---|---|
+| `report_inference.py` | intervals, tests and the four sources of error of one report |
+| `hypotheses.py` | what each statistic of the library tests, and its law if that is true |
+| `null_laws.py` | laws without noise: of counts, normal, and sums of chi-squares |
+| `exact_counts.py` | exact laws of Kendall's, Mann and Whitney's and Wilcoxon's statistics |
+| `hoeffding.py` | an error law with Hoeffding's bound for the population |
+
+These modules import numpy, `umpc.ustat`, `umpc.study` and `umpc.errors`, and nothing else.
+"""

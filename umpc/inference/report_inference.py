@@ -1,0 +1,312 @@
+"""Intervals, tests and the four sources of error of one report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite, isqrt
+from typing import Any
+
+import numpy as np
+
+from umpc.errors import StudyError
+from umpc.inference.hoeffding import BoundedStatistic
+from umpc.inference.hypotheses import (
+    ALTERNATIVES,
+    GREATER,
+    HYPOTHESES,
+    LESS,
+    TWO_SIDED,
+    DrawnRecords,
+    Hypothesis,
+)
+from umpc.inference.null_laws import NormalLaw, NullLaw
+from umpc.study.interval import SETS
+from umpc.study.parts import FieldText
+from umpc.study.report import Report
+from umpc.ustat.error_law import ErrorLaw, Noise
+from umpc.ustat.intervals import (
+    ReleasedStatistic,
+    ReleasedSum,
+    contrast_of,
+    covering_interval,
+    population_std,
+)
+from umpc.ustat.joint_values import joint_values
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import Schema
+
+NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
+KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
+"""The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
+LEAST = 1e-12
+"""With noise, p-values below this are not told apart."""
+
+
+@dataclass(frozen=True)
+class ReportInterval:
+    """An interval. covers: the value that it is for. level: how often it holds that value."""
+
+    low: float
+    high: float
+    level: float
+    kind: str
+    covers: str
+
+    def __iter__(self) -> Any:
+        """(low, high), so that `low, high = result.interval()`."""
+        return iter((self.low, self.high))
+
+
+@dataclass(frozen=True)
+class NullTest:
+    """A test. null: the statistic's value under the hypothesis. law: its law then, in words."""
+
+    p_value: float
+    alternative: str
+    null: float
+    hypothesis: str
+    law: str
+
+
+@dataclass(frozen=True)
+class ErrorSource:
+    """One source of error. std: in the estimate's unit, at most; None where it is not bounded."""
+
+    name: str
+    std: float | None
+    about: str
+
+
+class Inference:
+    """Inference from one report. Nothing here takes further ε.
+
+    Raises: StudyError in all methods where the report has no value.
+    """
+
+    def __init__(self, report: Report):
+        self.report = report
+
+    # --- intervals -----------------------------------------------------------------------------
+
+    def interval(self, level: float = 0.95, kind: str = RECORDS) -> ReportInterval:
+        """An interval for the statistic.
+
+        Args:
+            level: how often the interval holds the value, between 0.5 and 1.
+            kind: "noise" for the value on the sampled sets; "records" for the value on all sets of
+                these records; "population" for the law from which the records are drawn, with the
+                largest variance that the estimate leaves, and a normal law; "hoeffding" for the
+                same with a bound that holds for every number of records.
+        Raises: StudyError for another level or kind.
+        """
+        self._check_value()
+        if kind not in KINDS or not 0.5 <= level < 1:
+            raise StudyError(
+                f"an interval has a level from 0.5 to below 1 and a kind of {', '.join(KINDS)}; "
+                f"got {level} and {kind!r}"
+            )
+        statistic = self._statistic(kind)
+        tail = (1 - level) / 2
+        low, high = covering_interval(self.report.estimator, statistic, self.report.sets, tail)
+        if not (isfinite(low) and isfinite(high)):
+            raise StudyError(
+                f"an interval of kind {kind!r} has no end at level {level}: a denominator cannot "
+                f"be told from zero; take more records, more edges or a lower level"
+            )
+        return ReportInterval(low, high, level, kind, self._covers(kind))
+
+    def _covers(self, kind: str) -> str:
+        if kind == NOISE:
+            is_all = self.report.edges == self.report.sets
+            sets = SETS.get(self.report.degree, "sets")
+            return f"the value on {'all' if is_all else 'the sampled'} {sets}"
+        if kind == RECORDS:
+            return self.report.interval_covers
+        return "the population that the records are a random sample of"
+
+    def _statistic(self, kind: str) -> ReleasedStatistic:
+        """The released means, with the errors that the kind of interval counts."""
+        sums = [
+            ReleasedSum(
+                mean=entry.mean,
+                noise=Noise(entry.noise_std, entry.noise_step, entry.noise_shape),
+                low=float(kernel.interval.low),
+                high=float(kernel.interval.high),
+                sampling=0.0 if kind == NOISE else entry.sampling_std_bound,
+            )
+            for entry, kernel in zip(self.report.sums, self._kernels, strict=True)
+        ]
+        if kind == POPULATION:
+            return ReleasedStatistic(sums, self._points, 1 / self._independent)
+        if kind == HOEFFDING:
+            # the bound is in the law; here it only widens what the other sums may be
+            return BoundedStatistic(
+                sums, self._points, 1 / self._independent, independent=int(self._independent)
+            )
+        return ReleasedStatistic(sums, self._points)
+
+    # --- tests ---------------------------------------------------------------------------------
+
+    @property
+    def hypothesis(self) -> Hypothesis | None:
+        """The statistic's own hypothesis; None where the library knows none."""
+        return HYPOTHESES.get(self.report.statistic)
+
+    def test(self, alternative: str | None = None, null: float | None = None) -> NullTest:
+        """Test the statistic's hypothesis, or that its value in the population is `null`.
+
+        Args:
+            alternative: "two-sided", "greater" or "less"; by default the statistic's usual one.
+            null: a value. Its law is then normal, with the largest variance that any population
+                with this value has, which is more than most have.
+        Raises: StudyError where the statistic has no hypothesis and no value is given.
+        """
+        self._check_value()
+        if alternative is not None and alternative not in ALTERNATIVES:
+            raise StudyError(
+                f"alternative is one of {', '.join(ALTERNATIVES)}, got {alternative!r}"
+            )
+        hypothesis = self.hypothesis
+        if null is None and hypothesis is not None:
+            return self._test_hypothesis(hypothesis, alternative or hypothesis.alternative)
+        if null is None:
+            raise StudyError(
+                f"{self.report.statistic} has no hypothesis whose law is known; give a value, as "
+                f"p_value(null=0.0)"
+            )
+        return self._test_value(null, alternative or TWO_SIDED)
+
+    def _test_hypothesis(self, hypothesis: Hypothesis, alternative: str) -> NullTest:
+        law, errors = self.null_law(hypothesis)
+        means = [entry.mean for entry in self.report.sums]
+        seen = float(np.dot(hypothesis.weights, means)) - hypothesis.constant
+        value = hypothesis.value
+        if self.report.estimator == "total":
+            value *= self.report.sets
+        found = p_value(law, errors, seen, alternative)
+        return NullTest(found, alternative, value, hypothesis.text, law.name)
+
+    def null_law(self, hypothesis: Hypothesis) -> tuple[NullLaw, ErrorLaw]:
+        """The laws of the hypothesis' combination without noise, and of its errors."""
+        weights = list(hypothesis.weights)
+        errors = self._statistic(RECORDS).law(weights, hypothesis.constant)
+        return hypothesis.law(self._drawn), errors
+
+    def _test_value(self, null: float, alternative: str) -> NullTest:
+        estimator = self.report.estimator
+        means = [entry.mean for entry in self.report.sums]
+        theta = null
+        if estimator == "total":
+            theta = null / self.report.sets
+        elif estimator == "collision_entropy":
+            theta = 2.0**-null
+        weights, constant = contrast_of(estimator, means)[0](theta)
+        whole = self._statistic(POPULATION).law(weights, constant)
+        seen = float(np.dot(weights, means)) - constant
+        if estimator == "collision_entropy":  # it decreases in the mean
+            alternative_of_mean = {GREATER: LESS, LESS: GREATER}.get(alternative, alternative)
+        else:
+            alternative_of_mean = alternative
+        law = NormalLaw(0.0, whole.normal, "normal law of the largest variance")
+        errors = ErrorLaw(whole.noises, whole.weights, whole.sampling)
+        found = p_value(law, errors, seen, alternative_of_mean)
+        return NullTest(found, alternative, null, f"the value is {null:g}", law.name)
+
+    # --- the four sources of error -------------------------------------------------------------
+
+    def errors(self) -> list[ErrorSource]:
+        """Noise, sampling of E, coarse values and population, each by itself."""
+        self._check_value()
+        report = self.report
+        sets = SETS.get(report.degree, "sets")
+        is_all = report.edges == report.sets
+        drawn = "all sets were taken" if is_all else f"{report.edges:,} of {report.sets:,} {sets}"
+        statistic = ReleasedStatistic(
+            self._statistic(NOISE).sums, self._points, 1 / self._independent
+        )
+        population = population_std(report.estimator, statistic, report.sets)
+        return [
+            ErrorSource(NOISE, report.noise_std, "added for privacy"),
+            ErrorSource("sampling of sets", report.sampling_std, f"{drawn}; at most"),
+            ErrorSource(
+                "coarse values", None, report.note or "values between two steps count as the nearer"
+            ),
+            ErrorSource(
+                POPULATION, population, "the records are a sample of their population; at most"
+            ),
+        ]
+
+    # --- what is known about the records -------------------------------------------------------
+
+    def _check_value(self) -> None:
+        if self.report.estimate is None:
+            raise StudyError(f"the study has no value to infer from: {self.report.note}")
+
+    @cached_property
+    def _fields(self) -> list[FieldText]:
+        return [FieldText.from_dict(values) for values in self.report.fields]
+
+    @cached_property
+    def _two_sample(self) -> bool:
+        return any(field.public for field in self._fields)
+
+    @cached_property
+    def _kernels(self) -> tuple[Kernel, ...]:
+        schema = Schema(field.schema() for field in self._fields)
+        degree, symmetric = self.report.degree, not self._two_sample
+        return tuple(
+            Kernel.from_text(entry.kernel, schema, degree, symmetric) for entry in self.report.sums
+        )
+
+    @cached_property
+    def _points(self) -> Any:
+        return joint_values(self._kernels)
+
+    @cached_property
+    def classes(self) -> tuple[int, int] | None:
+        """The records of both classes in two-sample studies; None in others.
+
+        A replay tells only their product and their sum, so the smaller one then comes first.
+        """
+        if not self._two_sample:
+            return None
+        report = self.report
+        if report.first_class_by_node:
+            first = sum(report.first_class_by_node)
+        else:
+            first = (report.records - isqrt(report.records**2 - 4 * report.sets)) // 2
+        return first, report.records - first
+
+    @cached_property
+    def _independent(self) -> float:
+        """How many disjoint sets the records make: n/k, or the smaller class."""
+        if self.classes:
+            return max(1, min(self.classes))
+        return max(1, self.report.records // self.report.degree)
+
+    @cached_property
+    def _drawn(self) -> DrawnRecords:
+        used = {name for kernel in self._kernels for name in kernel.fields}
+        schemas = [field.schema() for field in self._fields if field.name in used]
+        values = [float(each.upper_units - each.lower_units + 1) for each in schemas]
+        lowest = float(self._kernels[0].interval.low)
+        return DrawnRecords(self.report.records, self.classes, tuple(values), lowest)
+
+
+def p_value(law: NullLaw, errors: ErrorLaw, seen: float, alternative: str) -> float:
+    """The probability of a value as extreme as the one seen: the law and the noise together.
+
+    P(U + e ≥ x) = Σ over errors e of P(e)·P(U ≥ x − e). Both tails are rounded towards 1, by the
+    grid of the errors. Two-sided is twice the smaller tail.
+
+    Args: law: without noise. errors: the noise and the sampling of E. seen: the released value.
+    """
+    places, masses = errors.masses()
+    tails: Sequence[float]
+    above = float(masses @ law.at_least(seen - places - errors.slack))
+    below = float(masses @ law.at_most(seen - places + errors.slack))
+    tails = {GREATER: [above], LESS: [below]}.get(alternative, [2 * above, 2 * below])
+    least = LEAST if errors.std else 0.0
+    return min(1.0, max(least, min(tails)))

@@ -1,0 +1,13 @@
+"""A report for people and for programs: a page, a picture, Markdown, and JSON with a schema.
+
+| file | what it is |
+|---|---|
+| `page.py` | a report as one HTML file |
+| `page_style.py` | its style: dark and light, screen and paper |
+| `picture.py` | the estimate with its intervals, as an SVG picture |
+| `markdown.py` | a report as Markdown |
+| `json_document.py` | a report as a JSON document of a versioned schema, with its inference |
+| `words.py` | sentences that several of them share |
+
+`report.schema.json` is the schema. `python -m umpc.reporting.json_document` writes it again.
+"""

@@ -1,0 +1,101 @@
+"""Sentences about a report that the table, the page and Markdown share."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from umpc.errors import UmpcError
+from umpc.inference.report_inference import (
+    HOEFFDING,
+    KINDS,
+    NOISE,
+    POPULATION,
+    RECORDS,
+    ErrorSource,
+    Inference,
+    NullTest,
+    ReportInterval,
+)
+from umpc.protocols.registry import find_protocol
+from umpc.study.parts import FieldText
+from umpc.study.report import Report
+
+MOST_SUMS = 16
+"""The most sums that are listed; a vector may have thousands. The JSON document has all."""
+WIDEST_FIELD = 70
+"""Characters of a field's description; a field may have thousands of categories."""
+KIND_WORDS = {
+    NOISE: "noise alone",
+    RECORDS: "these records",
+    POPULATION: "the population",
+    HOEFFDING: "the population, for any n",
+}
+"""Kind of interval → its name in pictures and tables."""
+
+
+def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
+    """Each field's name, and its bounds and resolution or the first of its categories."""
+    for values in report.fields:
+        field = FieldText.from_dict(values)
+        yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
+
+
+def evaluated(report: Report) -> str:
+    """How sets of records of several owners were evaluated."""
+    return find_protocol(report.protocol).describe_evaluation(report.backend)
+
+
+def intervals_of(report: Report, level: float = 0.95) -> list[ReportInterval]:
+    """The report's interval of each kind, without those that have no end."""
+    inference = Inference(report)
+    found = []
+    for kind in KINDS:
+        try:
+            found.append(inference.interval(level, kind))
+        except UmpcError:
+            continue  # no value, or no end: the report's note says why
+    return found
+
+
+def usual_test_of(report: Report) -> NullTest | None:
+    """The test of the statistic's own hypothesis; None where there is none."""
+    try:
+        return Inference(report).test()
+    except UmpcError:
+        return None
+
+
+def errors_of(report: Report) -> list[ErrorSource]:
+    """The four sources of error; none where the report has no value."""
+    try:
+        return Inference(report).errors()
+    except UmpcError:
+        return []
+
+
+def describe_test(test: NullTest) -> str:
+    """A p-value in one sentence."""
+    size = f"p = {test.p_value:.3g}" if test.p_value >= 1e-4 else f"p = {test.p_value:.1e}"
+    return (
+        f"If {test.hypothesis}, a value as far from {test.null:g} has {size} "
+        f"({test.alternative}; {test.law}, with the noise)"
+    )
+
+
+def promises(report: Report) -> tuple[str, str, str]:
+    """The promises in three sentences: to persons, to sites, and to the reader."""
+    protocol = find_protocol(report.protocol)
+    shown = "its number of complete records"
+    if report.first_class_by_node and any(report.first_class_by_node):
+        shown += " of each class"
+    return (
+        f"To every person: whatever your record says, the result would have been almost as likely "
+        f"with another record in its place; the odds differ by a factor of at most "
+        f"e^{report.epsilon:g}, but for a chance of {report.delta:.2g}.",
+        f"To every site: {report.promise}. Of {report.nodes} nodes "
+        f"{protocol.describe_collusion(report.max_colluding)}. Beside the result, a site discloses "
+        f"{shown}.",
+        "To the reader: the intervals count all noise that was added, and in 95 % of such studies "
+        "each of them holds the value that it is for.",
+    )
