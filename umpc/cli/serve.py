@@ -16,6 +16,7 @@ import click
 
 from umpc.cli.status import status
 from umpc.errors import UmpcError
+from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
@@ -46,6 +47,26 @@ IDENTITY = click.option(
     help="Folder with ca.pem, cert.pem and key.pem; see `umpc ca`.",
 )
 
+LOG_LEVEL = click.option(
+    "--log-level",
+    "level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    envvar="UMPC_LOG_LEVEL",
+    show_envvar=True,
+    help="The least level of lines on standard error.",
+)
+LOG_FORMAT = click.option(
+    "--log-format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    envvar="UMPC_LOG_FORMAT",
+    show_envvar=True,
+    help="Lines for people, or one JSON object a line for programs.",
+)
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
 
@@ -80,8 +101,12 @@ def template(name: str) -> None:
     "--config", type=FILE, required=True, help="The node's TOML file; see `umpc node template`."
 )
 @STUDIES
+@LOG_LEVEL
+@LOG_FORMAT
 @LEASH
-def start_node(config: Path, studies: int | None, leash: bool) -> None:
+def start_node(
+    config: Path, studies: int | None, level: str, style: str, leash: bool
+) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
@@ -94,9 +119,9 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     from umpc.transport.services import rpc
 
     _few_arenas()
-    _log_to_stderr()
     loaded = load_node_config(config)
     identity = load_identity(loaded.identity, "node")
+    start_logging(f"node {identity.name}", level, style)
     if identity.name != loaded.name:
         raise CertificateError(
             f"{config} names this node {loaded.name!r}, but its certificate in "
@@ -143,16 +168,20 @@ def dealer() -> None:
 @IDENTITY
 @LISTEN
 @STUDIES
+@LOG_LEVEL
+@LOG_FORMAT
 @LEASH
-def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
+def start_dealer(
+    folder: Path, listen: str, studies: int | None, level: str, style: str, leash: bool
+) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
     _few_arenas()
-    _log_to_stderr()
     identity = load_identity(folder, "dealer")
+    start_logging(f"dealer {identity.name}", level, style)
 
     def add(server: Server, finished: Finished) -> None:
         dealer = DealerServer(identity, finished)
@@ -177,16 +206,20 @@ def shuffler() -> None:
 @IDENTITY
 @LISTEN
 @STUDIES
+@LOG_LEVEL
+@LOG_FORMAT
 @LEASH
-def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
+def start_shuffler(
+    folder: Path, listen: str, studies: int | None, level: str, style: str, leash: bool
+) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.shuffler.server import ALLOWED, ShufflerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
     _few_arenas()
-    _log_to_stderr()
     identity = load_identity(folder, "shuffler")
+    start_logging(f"shuffler {identity.name}", level, style)
 
     def add(server: Server, finished: Finished) -> None:
         shuffler = ShufflerServer(identity, finished)
@@ -250,14 +283,3 @@ def _few_arenas() -> None:
     """Save memory: glibc gives every thread its own arena, but two suffice (M_ARENA_MAX is −8)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(-8, 2)
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-        datefmt="%H:%M:%S",
-    )
-    logging.getLogger("umpc").setLevel(logging.INFO)
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
