@@ -104,9 +104,7 @@ def template(name: str) -> None:
 @LOG_LEVEL
 @LOG_FORMAT
 @LEASH
-def start_node(
-    config: Path, studies: int | None, level: str, style: str, leash: bool
-) -> None:
+def start_node(config: Path, studies: int | None, level: str, style: str, leash: bool) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
