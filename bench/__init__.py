@@ -12,6 +12,7 @@
 | `grid.py` | all pairs by the grid, beside sampled pairs |
 | `large.py` | tables of millions of records, and their sum in the clear |
 | `million.py` | a million records |
+| `rates.py` | the rates by which `backend = "auto"` chooses |
 | `without_dealer.py` | the grid without a dealer: bytes and seconds over cells and records |
 | `network.py` | slow lines, beside the seconds that `umpc plan` predicts |
 | `proxy.py` | a slow line in front of servers |

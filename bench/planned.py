@@ -107,7 +107,7 @@ def main() -> None:
     given = parser.parse_args()
     rows: list[Row] = []
     for records in given.pairs:
-        rows += real_run(records, 2)
+        rows += real_run(records, 2, backend="shared")
         print(*rows[-2:], sep="\n", flush=True)
     if given.grid:
         rows += real_run(GRID_RECORDS, GRID_NODES, backend="grid")

@@ -7,7 +7,7 @@ over real processes on loopback. All processes run on the cores of this one mach
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -117,8 +117,13 @@ def _point(here: Site, size: int, changes: dict[str, Any]) -> Point:
     return {"size": size, **middle, "memory": max(here.memory().values())}
 
 
-def picture(name: str, title: str, xlabel: str, rows: Sequence[Point]) -> None:
-    """Write one CSV file, and one picture of seconds and bytes over the size."""
+def picture(
+    name: str, title: str, xlabel: str, rows: Sequence[Point], pairs: Sequence[Point] = ()
+) -> None:
+    """Write one CSV file, and one picture of seconds and bytes over the size.
+
+    Args: pairs: the same sizes by sampled pairs, drawn beside them.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -138,9 +143,11 @@ def picture(name: str, title: str, xlabel: str, rows: Sequence[Point]) -> None:
     }
     for key, label in seconds.items():
         left.loglog(sizes, [row[key] for row in rows], marker="o", label=label)
+    _draw_pairs(left, pairs, {"seconds_total": "pairs, in all"})
     left.set(xlabel=xlabel, ylabel="seconds", title=title)
     for key, label in (("bytes_online", "online"), ("bytes_offline", "dealt")):
         right.loglog(sizes, [row[key] for row in rows], marker="o", label=label)
+    _draw_pairs(right, pairs, {"bytes_online": "pairs, online", "bytes_offline": "pairs, dealt"})
     memory = max(row["memory"] for row in rows) / 2**20
     right.set(xlabel=xlabel, ylabel="bytes", title=f"largest process {memory:.0f} MiB")
     for axes in (left, right):
@@ -150,13 +157,21 @@ def picture(name: str, title: str, xlabel: str, rows: Sequence[Point]) -> None:
     pyplot.close(figure)
 
 
+def _draw_pairs(axes: Any, pairs: Sequence[Point], keys: Mapping[str, str]) -> None:
+    """Draw the sampled pairs' figures, dashed. Args: keys: the figures with their labels."""
+    sizes = [row["size"] for row in pairs]
+    for key, label in keys.items() if pairs else ():
+        axes.loglog(sizes, [row[key] for row in pairs], marker=".", linestyle="--", label=label)
+
+
 def pictures() -> None:
     edges = sweep_edges()
     picture("edges", "Kendall, 2 nodes, 4,521 records", "edges |E|", edges)
     picture("nodes", "Kendall, 100,000 edges, 4,096 records", "nodes", sweep_nodes())
-    picture("records", "Kendall, 4 nodes, |E| = 2n", "records", sweep_records())
-    title = "Kendall by the grid, 4 nodes, 256 bins"
-    picture("grid-records", title, "records", sweep_records_by_grid())
+    by_pairs = sweep_records()
+    picture("records", "Kendall, 4 nodes, |E| = 2n", "records", by_pairs)
+    title = "All pairs by the grid, and 2n pairs"
+    picture("grid-records", title, "records", sweep_records_by_grid(), by_pairs)
     picture("grid-cells", "Kendall by the grid, 4 nodes", "cells", sweep_cells())
     show("", ("work", "measured", "target"), [flatness(edges)[:3]])
 

@@ -6,10 +6,10 @@
 | `error_tables.py` | tables of predicted and measured errors |
 | `privacy_tables.py` | tables of epsilons: colluding nodes, secret batches, composed releases |
 | `cost_table.py` | the table of bytes and operations |
+| `gain_table.py` | the table of where a curator's mechanisms gain over Laplace noise |
 | `gopa.py` | a federated mean with noise that cancels between neighbours of a graph |
 | `median.py` | the median of several private means |
 | `triangles.py` | a private share of triangles in a graph |
-| `uniformity.py` | a private test whether a column is uniform |
 | `dpsgd.py` | a private linear ranking, by gradient descent (`bench/ranking.py` runs it too) |
 | `amplification.py` | the gain of secret batches, which `dpsgd.py` calibrates by |
 | `textbook.py` | Gaussian noise, randomised response and the exponential mechanism |

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from bench.baselines import cost_table, error_tables, privacy_tables
+from bench.baselines import cost_table, error_tables, gain_table, privacy_tables
 from bench.baselines.error_tables import Printed
 from bench.table import show
 
@@ -30,6 +30,7 @@ COMPUTED: dict[str, Callable[[], Printed]] = {
     "amplification": privacy_tables.amplification,
     "accounting": privacy_tables.accounting,
     "cost": cost_table.cost_of_all,
+    "gain": gain_table.gain,
 }
 """Tables that need no run."""
 

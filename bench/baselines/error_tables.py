@@ -22,10 +22,10 @@ from bench.baselines.gopa import Edges, Gopa, calibrate_gopa
 from bench.baselines.median import MedianOfMeans, failure, least_chunks
 from bench.baselines.textbook import exponential, gaussian, randomised_response
 from bench.baselines.triangles import TriangleDensity, triangle_terms
-from bench.baselines.uniformity import UniformityTest
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
 from umpc.protocols.central.terms import CompleteFamily, total
+from umpc.protocols.central.uniformity import UniformityTest
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 

@@ -91,7 +91,7 @@ MAY_IMPORT = {
         "umpc.coordinator.studyfile",
         "umpc.node.records",
     ),
-    "umpc/cli/": ("numpy", "click", "rich", "sklearn.datasets", "cryptography.x509", "umpc"),
+    "umpc/cli/": ("numpy", "click", "rich", "cryptography.x509", "umpc"),
 }
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""
 

@@ -71,6 +71,21 @@ def test_a_plan_says_rounds_bytes_and_the_noise(file, noise, capsys):
     assert f"sets         {sets} of 70 records" in said
 
 
+def test_a_plan_says_where_a_mechanism_gains_over_laplace_noise(file):
+    """Kendall's tau is not degenerate, so `concentration` is a number that somebody knows."""
+
+    def planned(**changes) -> str:
+        command = ["plan", str(file(**changes)), "--records", "300,400"]
+        ended = CliRunner().invoke(umpc, command)
+        assert ended.exit_code == 0, ended.output
+        return " ".join(ended.output.split())
+
+    assert "against laplace" not in planned()
+    assert 'noise = "hajek" does not gain here: noise = "laplace" has' in planned(noise="hajek")
+    assert 'noise = "hajek" gains here' in planned(noise="hajek", concentration="0.01")
+    assert "against laplace" not in planned(noise="laplace")
+
+
 def test_too_few_records_are_said_beforehand(file):
     with pytest.raises(TooFewRecords, match="at least 8 records, 7 came"):
         print_prediction(study_of(file(noise="hajek_split")), "3,4")

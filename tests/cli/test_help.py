@@ -93,7 +93,10 @@ def test_every_option_of_the_demo_is_shown_once():
     ("options", "words"),
     [
         (("--protocol", "gopa", "--edges", "2n"), "--edges is not a setting of --protocol gopa"),
-        (("--protocol", "central", "--bins", "x=3"), "which has --noise, --edges; leave it out"),
+        (
+            ("--protocol", "central", "--bins", "x=3"),
+            "which has --noise, --edges, --concen",
+        ),
         (("--noise", "hajek"), "one of distributed, in_mpc, skellam, binomial, got 'hajek'"),
     ],
 )

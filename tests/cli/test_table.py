@@ -14,7 +14,8 @@ import pytest
 
 from tests.support.protocols import one_node_study
 from umpc.cli import table as module
-from umpc.cli.table import DemoTable, breast_cancer, exact_over_all, exact_value, pooled, read_csv
+from umpc.cli.own_table import BREAST_CANCER, breast_cancer
+from umpc.cli.table import DemoTable, exact_over_all, exact_value, pooled, read_csv
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.node.table.number_format import NumberFormat
 from umpc.protocols.registry import checked
@@ -97,6 +98,21 @@ def test_the_demos_own_table_is_real_and_refuses_unknown_columns():
     assert breast_cancer(["mean area"]).columns == ("mean area",)
     with pytest.raises(DataError, match="no column area, mean volume; it has mean radius"):
         breast_cancer(["area", "mean volume"])
+
+
+def test_the_demos_own_table_is_that_of_scikit_learn():
+    from sklearn.datasets import load_breast_cancer
+
+    expected = load_breast_cancer()
+    assert tuple(expected.feature_names) == BREAST_CANCER
+    found = breast_cancer(BREAST_CANCER).rows
+    assert [[float(text) for text in row] for row in found] == expected.data.tolist()
+
+
+def test_without_scikit_learn_the_demo_asks_for_a_table(monkeypatch):
+    monkeypatch.setattr("umpc.cli.own_table.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"install 'umpc\[demo\]', or name a table with --csv"):
+        breast_cancer(None)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])

@@ -172,6 +172,7 @@ def without_the_shares_pad(monkeypatch) -> None:
 
 def with_keys_of_two(monkeypatch) -> None:
     monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
+    monkeypatch.setattr(compiler, "program_of", compiler.program_of.__wrapped__)  # compile anew
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,8 @@ from tests.support.site_tables import (
 )
 from umpc import errors
 from umpc.node.records import TableSource, load_records
-from umpc.node.table.columns import _connect
+from umpc.node.table.columns import _connect, _cursor, open_table
+from umpc.node.table.source import TableSite
 from umpc.ustat.schema import FieldSchema
 
 # --- what is read -----------------------------------------------------------------------------
@@ -113,12 +115,13 @@ def test_order_is_kept_over_many_rows(tmp_path):
 
 
 def test_nothing_is_spilled_to_disk_or_fetched_from_the_network():
-    with _connect() as connection:
+    with _cursor() as connection:
         for setting, value in (
             ("temp_directory", ""),
             ("preserve_insertion_order", True),
             ("autoinstall_known_extensions", False),
             ("autoload_known_extensions", False),
+            ("enable_external_file_cache", False),
         ):
             assert connection.execute("SELECT current_setting(?)", [setting]).fetchone() == (value,)
 
@@ -321,3 +324,13 @@ def test_an_unknown_category_counts_as_the_last_one(tmp_path, word):
         "words of 3 categories were expected; values that do not fit: 1; data rows 2 count" in line
     )
     assert "as the last category '3'" in line and word not in line.split("'3'")[0]
+
+
+@pytest.mark.parametrize("error", [duckdb.InternalException, duckdb.FatalException])
+def test_an_engine_that_failed_inside_is_opened_anew(tmp_path, error):
+    path = table(tmp_path, "age\n5\n6\n")
+    source, engine = TableSource(path, ","), _connect()
+    with pytest.raises(errors.DataError), open_table(source, TableSite("a", path)):
+        raise error("an internal error of DuckDB")
+    assert _connect() is not engine
+    assert columns(load(path)) == {"age": [5, 6]}

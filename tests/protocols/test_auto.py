@@ -42,7 +42,7 @@ def backend_of(folder, **changes) -> str:
         ({"backend": "shared"}, "shared"),
         ({"coins": "dealt", "noise": "in_mpc"}, "shared"),
         ({"adversary": "lying_nodes", "max_colluding": 1}, "shared"),
-        ({"preprocessing": "none", "backend": "auto"}, "garbled"),
+        ({"preprocessing": "none", "backend": "auto"}, "grid"),
         ({"bins": {"age": 4}}, "grid"),
         ({"levels": 3, "fields": WIDE}, "grid"),
         ({"fields": [{**WIDE[0], "upper": 10**9}, {**WIDE[1], "upper": 10**9}]}, "shared"),

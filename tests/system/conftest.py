@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -36,6 +37,8 @@ Led = TypeVar("Led")
 FIELDS = (FieldText("age", "0", "127", whole=True), FieldText("balance", "-100", "1000", "0.5"))
 TABLE = "age,balance\n" + "".join(f"{(7 * i) % 50},{(13 * i) % 90 - 20.5}\n" for i in range(60))
 SHUFFLERS = ("shuffler-1", "shuffler-2")
+LOUD = re.compile(r"WARNING|ERROR|Traceback|[EWF]\d{4} \d\d:")
+"""A line of a log by this program, by Python, or by gRPC, that warns of something."""
 collect_ignore = [] if tables.HEART.exists() else ["test_heart_data.py"]
 
 
@@ -217,6 +220,15 @@ class Lab:
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
+
+    def loud_lines(self) -> list[str]:
+        """Return the lines of all logs that warn; a study that succeeded leaves none."""
+        return [
+            f"{file.stem}: {line}"
+            for file in sorted(self.folder.glob("*.log"))
+            for line in file.read_text().splitlines()
+            if LOUD.search(line)
+        ]
 
     def wait_for_log(self, name: str, text: str, seconds: float = 10) -> str:
         """Return the process's log once it contains the text; fail after that many seconds."""

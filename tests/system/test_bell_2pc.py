@@ -100,5 +100,6 @@ def test_a_replayed_study_costs_nothing_and_is_charged_once(lab):
     assert [outcome.code for outcome in (first, again)] == [0, 0], first.error
     assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
     assert first.report["edges"] == 60 and first.report["max_degree"] == 1
+    assert here.loud_lines() == []
     here.stop()
     assert [here.spent(name) for name in here.names] == [1, 1]

@@ -81,3 +81,4 @@ def test_the_same_study_asked_again_gets_the_same_answer_and_a_new_one_runs_besi
     assert [outcome.code for outcome in (first, again, other)] == [0, 0, 0], first.error
     assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
     assert not other.report["replayed"] and other.report["backend"] == "garbled"
+    assert here.loud_lines() == []

@@ -58,6 +58,7 @@ def test_nodes_charge_epsilon_and_delta_once_and_send_the_same_again(lab):
     assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
     assert not other.report["replayed"] and other.report["estimate"] != first.report["estimate"]
     assert spent(here) == [(2, Fraction(2, 10**10))] * 3
+    assert here.loud_lines() == []
     refused = here.run(**{**STUDY, "delta": "1e-8"}, name="too much")
     assert refused.code == InsufficientBudget.exit_code and "asks for delta" in refused.last_line
 

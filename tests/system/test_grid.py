@@ -110,11 +110,13 @@ def test_the_error_of_many_runs_is_the_predicted_one(tables):
 
 
 def test_a_study_asked_again_shows_the_stored_shares_and_costs_nothing(tables):
+    before = tables.loud_lines()
     first = run(tables, name="twice", noise="in_mpc", epsilon="3")
     spent = [beside(tables, name).account.spent.epsilon for name in tables.names]
     again = run(tables, name="twice", noise="in_mpc", epsilon="3")
     assert again.replayed and again.estimate == first.estimate
     assert spent == [beside(tables, name).account.spent.epsilon for name in tables.names]
+    assert tables.loud_lines() == before
 
 
 def test_a_study_prepared_ahead_needs_no_dealer_at_its_run(tables):

@@ -19,9 +19,15 @@ from umpc.study.parts import FieldText
 from umpc.study.report import Report
 
 ALONE = {"backend": "grid", "edges": "all", "preprocessing": "none", "dealer": None}
-SMALL = (FieldText("age", "0", "15", whole=True), FieldText("balance", "0", "31", whole=True))
-"""Fields of 512 cells."""
-SILENT = {**ALONE, "epsilon": "1e12", "noise": "distributed", "max_colluding": 0}
+SMALL = (FieldText("age", "0", "63", whole=True), FieldText("balance", "0", "127", whole=True))
+"""Fields of 8,192 cells: a pair of nodes needs few transfers."""
+SILENT = {
+    **ALONE,
+    "epsilon": "1e12",
+    "noise": "distributed",
+    "max_colluding": 0,
+    "fields": SMALL,
+}
 RULES = (
     '[policy]\nmin_colluding = 0\npublic_labels = ["label"]\nbackend = ["grid"]\n'
     'preprocessing = ["none"]\n'

@@ -84,5 +84,6 @@ def test_the_same_study_asked_again_gets_the_same_messages(lab):
     assert [outcome.code for outcome in (first, again, other)] == [0, 0, 0], first.error
     assert again.report["replayed"] and again.report["estimate"] == first.report["estimate"]
     assert not other.report["replayed"] and other.report["estimate"] != first.report["estimate"]
+    assert here.loud_lines() == []
     here.stop()
     assert [here.spent(name) for name in here.names] == [2, 2]

@@ -74,6 +74,7 @@ def test_the_same_study_is_shuffled_again_from_what_is_stored_and_costs_nothing(
     assert not other.report["replayed"] and other.report["estimate"] != first.report["estimate"]
     for name in SHUFFLERS:
         assert here.log(name).count("is shuffled") == 3
+    assert here.loud_lines() == []
     here.stop()
     assert [here.spent(name) for name in here.names] == [2, 2, 2]
 

@@ -44,6 +44,7 @@ def test_a_study_by_triples_is_exact_at_its_predicted_cost(lab, nodes, statistic
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
     assert report["rounds"] == report["rounds_predicted"]
     assert (report["backend"], report["preprocessing"]) == ("triples", "none")
+    assert here.loud_lines() == []
 
 
 def table(node: int, records: int) -> str:

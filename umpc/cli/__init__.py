@@ -5,6 +5,7 @@
 | `main.py` | the root command: one line and an exit code for each failure |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
@@ -19,6 +20,7 @@
 | `deployment.py` | start, await and stop the demo's processes |
 | `fork_server.py` | one process that imports everything and forks the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
+| `own_table.py` | the demo's own table, from a file of scikit-learn |
 | `columns.py` | a field from a column's own values: bounds, resolution, or categories |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 | `page.py` | a report as one HTML file |

@@ -84,8 +84,8 @@ def show(config: Path, style: str) -> None:
     """Show how much budget is spent, held and left, and each study."""
     from umpc.node.budget.ledger_reading import read_beside
 
-    _, place = _place(config)
-    snapshot = read_beside(place)
+    loaded, place = _place(config)
+    snapshot = read_beside(place, composition=loaded.composition)
     if style == "json":
         click.echo(json.dumps(_as_dict(snapshot, place)))
     else:
@@ -101,8 +101,8 @@ def verify(config: Path) -> None:
     """
     from umpc.node.budget.ledger_reading import read_beside
 
-    _, place = _place(config)
-    snapshot = read_beside(place)
+    loaded, place = _place(config)
+    snapshot = read_beside(place, composition=loaded.composition)
     if snapshot.fault:
         raise place.astray(snapshot.fault)
     for study in snapshot.damaged:
@@ -139,7 +139,7 @@ def anchor(config: Path, accept: bool) -> None:
     if not accept:
         raise place.astray(snapshot.fault)
     budget = (loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta)
-    with Ledger(*budget, anchor=loaded.anchor, accept=True):
+    with Ledger(*budget, composition=loaded.composition, anchor=loaded.anchor, accept=True):
         pass
     click.echo(f"accepted: the anchor {place.anchor} is now at {read_beside(place).head}")
 
@@ -208,8 +208,15 @@ def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
 
 
 def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
-    """The ledger as JSON. Amounts are exact: texts such as "1/3"."""
+    """The ledger as JSON. Amounts are exact: texts such as "1/3".
+
+    A study's mechanism is text as in `umpc/dp/event_text.py`, and empty where none is known.
+    """
+    from umpc.dp.event_text import encode_events
+
     account = snapshot.account
+    known = account.mechanisms.items()
+    mechanisms = {study.hex(): encode_events(events) for (study, _), events in known}
     return {
         "dataset": account.dataset,
         "ledger": str(place.ledger),
@@ -219,7 +226,13 @@ def _as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
         "row_hash": snapshot.head.hash.hex(),
         "epsilon": _amounts(account.epsilon()),
         "delta": _amounts(account.delta()),
-        "studies": [_exact(study) for study in studies(snapshot.rows, snapshot.held)],
+        "composition": account.composition.name,
+        "composition_delta": str(account.composition.delta),
+        "largest_next_epsilon": str(account.largest_epsilon()),
+        "studies": [
+            {**_exact(study), "mechanism": mechanisms.get(study["hash"], "")}
+            for study in studies(snapshot.rows, snapshot.held)
+        ],
     }
 
 
@@ -248,6 +261,8 @@ def _print(snapshot: Snapshot, place: Place) -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 110)
     console.print(_sums(snapshot.account))
+    if composed := _composed(snapshot.account):
+        console.print(composed, soft_wrap=True, markup=False, highlight=False)
     table = _studies(snapshot)
     console.print(table if table.row_count else "no study was asked for yet")
     state = f"its anchor {place.anchor} {snapshot.fault or 'agrees'}"
@@ -268,6 +283,20 @@ def _sums(account: Account) -> Table:
     for name, balance in (("epsilon", account.epsilon()), ("delta", account.delta())):
         table.add_row(name, *(_short(getattr(balance, amount)) for amount in AMOUNTS))
     return table
+
+
+def _composed(account: Account) -> str:
+    """The meaning of amounts that are no sums, in words; empty for basic composition."""
+    from umpc.dp.composition import BASIC
+
+    composition = account.composition
+    if composition.name == BASIC:
+        return ""
+    largest = _short(account.largest_epsilon())
+    return (
+        f"composed by {composition}, which is beside the delta above: a study costs less than its "
+        f"own epsilon. The next may ask for epsilon {largest}, with a pure mechanism"
+    )
 
 
 def _studies(snapshot: Snapshot) -> Table:

@@ -182,7 +182,8 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.cli.table import breast_cancer, read_csv
+    from umpc.cli.own_table import breast_cancer
+    from umpc.cli.table import read_csv
 
     columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
     first_class = named_value("--label", options.label) if options.label else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import inf, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,6 +117,7 @@ def plan(
     from umpc.planning.alternatives import Targets
     from umpc.planning.prediction import attempt_over, reference_table_of
     from umpc.planning.seconds import Network
+    from umpc.protocols.registry import protocol_of
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
         raise StudyError(
@@ -144,6 +144,8 @@ def plan(
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
     title = f"study {attempt.study.name!r}, {attempt.study.protocol}: {line}"
     _show(title, values, over, label, other)
+    for name, text in protocol_of(attempt.study).compare_noise(attempt):
+        click.echo(f"{name}: {text}")
     if entries.chosen:
         click.echo(f"chosen: {entries.chosen}")
     if isinstance(beside, str) and beside:
@@ -218,7 +220,7 @@ def _beside(
     try:
         study = entries.turned_to(protocol, settings).study("coordinator")
         attempt = attempt_over(study, records)
-        return label, _own(attempt, replace(like, study=study), network, machines)
+        return label, _own(attempt, like.turned_to(study), network, machines)
     except UmpcError as reason:
         return label, reason.message
 

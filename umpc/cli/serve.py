@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import signal
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.memory import tune_memory
 from umpc.cli.status import status
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
@@ -113,11 +113,13 @@ def start_node(config: Path, studies: int | None, level: str, style: str, leash:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import load_node_config
     from umpc.node.server import ALLOWED, NodeServer
+    from umpc.node.table.columns import open_engine
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    _few_arenas()
+    tune_memory()
     loaded = load_node_config(config)
+    open_engine()
     identity = load_identity(loaded.identity, "node")
     start_logging(f"node {identity.name}", level, style)
     if identity.name != loaded.name:
@@ -128,7 +130,12 @@ def start_node(config: Path, studies: int | None, level: str, style: str, leash:
     budget = loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta
     with (
         contextlib.closing(
-            Ledger(*budget, anchor=loaded.anchor, hold_seconds=loaded.hold_seconds)
+            Ledger(
+                *budget,
+                composition=loaded.composition,
+                anchor=loaded.anchor,
+                hold_seconds=loaded.hold_seconds,
+            )
         ) as ledger,
         contextlib.ExitStack() as ending,
     ):
@@ -177,7 +184,7 @@ def start_dealer(
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    _few_arenas()
+    tune_memory()
     identity = load_identity(folder, "dealer")
     start_logging(f"dealer {identity.name}", level, style)
 
@@ -215,7 +222,7 @@ def start_shuffler(
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
-    _few_arenas()
+    tune_memory()
     identity = load_identity(folder, "shuffler")
     start_logging(f"shuffler {identity.name}", level, style)
 
@@ -275,9 +282,3 @@ async def _serve(
 
 
 # The functions `rpc.add_…_to_server` are generated, without types.
-
-
-def _few_arenas() -> None:
-    """Save memory: glibc gives every thread its own arena, but two suffice (M_ARENA_MAX is −8)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(-8, 2)

@@ -127,7 +127,7 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
             "budget", f"{config.epsilon} in all; the node makes its ledger at its first start"
         )
         return
-    snapshot = read_beside(place)
+    snapshot = read_beside(place, composition=config.composition)
     for name, balance in (
         ("epsilon", snapshot.account.epsilon()),
         ("delta", snapshot.account.delta()),

@@ -97,6 +97,7 @@ def run(file: Path, style: str, page: Path | None) -> None:
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
     study.
     """
+    from umpc.cli.memory import tune_memory
     from umpc.cli.page import save_page
     from umpc.cli.progress import ProgressShow
     from umpc.cli.show import print_report
@@ -105,6 +106,7 @@ def run(file: Path, style: str, page: Path | None) -> None:
     from umpc.transport.authority import load_identity
 
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    tune_memory()
     entries = load_study_file(file)
     identity = load_identity(entries.identity, "coordinator")
     _warn_of_dates(identity)

@@ -154,31 +154,6 @@ def _check_columns(path: Path, names: Sequence[str], known: Sequence[str]) -> No
     )
 
 
-def breast_cancer(columns: Sequence[str] | None) -> DemoTable:
-    """569 real records that ship with scikit-learn (Wolberg, Street, Mangasarian 1995).
-
-    Raises: ConfigError without scikit-learn; DataError for a column that does not exist.
-    """
-    try:
-        # scikit-learn ships no types.
-        from sklearn.datasets import load_breast_cancer
-    except ImportError as error:
-        raise ConfigError(
-            "the demo's own table is part of scikit-learn, which is not installed; "
-            "install 'umpc[demo]', or name a table with --csv FILE --fields X,Y"
-        ) from error
-    data = load_breast_cancer()
-    known = [str(name) for name in data.feature_names]
-    names = tuple(columns or ("mean radius", "mean texture"))
-    absent = [name for name in names if name not in known]
-    if absent:
-        raise DataError(
-            f"the demo's table has no column {', '.join(absent)}; it has {', '.join(known)}"
-        )
-    chosen = data.data[:, [known.index(name) for name in names]]
-    return DemoTable(names, [tuple(repr(float(value)) for value in row) for row in chosen])
-
-
 def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:
     """Each node's records, as the node reads and orders them."""
     fields = [field.schema() for field in study.fields]

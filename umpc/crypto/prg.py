@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 SEED_BYTES = 32
 BLOCK_BYTES = 16
+FROM_THE_START = modes.CTR(bytes(BLOCK_BYTES))
+"""Every key serves one stream, so all streams count from zero."""
 
 Word = TypeVar("Word", bound=np.generic)
 """The numpy type of a stream's words."""
@@ -28,11 +31,17 @@ def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
 
     Args: labels: integers are in 0 .. 2^64 − 1.
     """
+    return derive_each([seed], *labels)[0]
+
+
+def derive_each(seeds: Iterable[bytes], *labels: str | int | bytes) -> list[bytes]:
+    """Derive a seed of every seed, by the same labels, as `derive` does."""
     parts = bytearray()
     for label in labels:
         kind, body = _encode(label)
         parts += kind + len(body).to_bytes(4, "little") + body
-    return hmac.digest(seed, bytes(parts), "sha256")
+    purpose = bytes(parts)
+    return [hmac.digest(seed, purpose, "sha256") for seed in seeds]
 
 
 def _encode(label: str | int | bytes) -> tuple[bytes, bytes]:
@@ -58,7 +67,7 @@ class Stream:
     """
 
     def __init__(self, seed: bytes):
-        self._encryptor = Cipher(algorithms.AES(seed), modes.CTR(bytes(BLOCK_BYTES))).encryptor()
+        self._encryptor = Cipher(algorithms.AES(seed), FROM_THE_START).encryptor()
 
     def __repr__(self) -> str:
         return "Stream(<redacted>)"

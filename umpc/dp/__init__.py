@@ -14,7 +14,9 @@
 | `mechanisms.py` | Laplace noise at one trusted place, on integers and on a grid of reals |
 | `renyi.py` | Rényi divergences of noise, and from them to epsilon and delta |
 | `accounting.py` | `advanced_composition`: the cost of many pure releases together |
-| `events.py` | `PureEvent`: a release that is epsilon-DP, as data |
+| `events.py` | releases as data: pure, approximate, Laplace, Gaussian, Skellam and others |
+| `event_text.py` | events as text, for a site's ledger |
+| `composition.py` | `Composition`: what releases cost together, chosen one after another |
 | `geometric.py` | geometric and discrete Laplace draws: one coin for each binary digit |
 | `poisson_table.py` | the Poisson law of a small mean as a table |
 | `trials.py` | `first_accepted`: rejection in a fixed number of trials |
@@ -28,6 +30,6 @@ The work of a draw follows from its law, not from its value. The exceptions are 
 which only a trusted curator uses, and paths that a draw takes with probability below 2^-64.
 
 Every path to a noise value uses integers, fractions and certified balls only. Floats appear only
-where a law is described. The composition of several kinds of events, and mechanisms that no
-protocol uses, are in `bench/baselines` (docs/decisions/0020 says why).
+where a law is described. Further theorems of composition, and mechanisms that no protocol uses,
+are in `bench/baselines` (docs/decisions/0020 and 0043 say why).
 """

@@ -15,7 +15,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from umpc.dp.composition import Composition
 from umpc.errors import ConfigError
+from umpc.node.budget.budget_account import BASIC_COMPOSITION
 from umpc.node.budget.budget_limits import DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.config_section import KEYS, Section
 from umpc.node.policy import ANYTHING, KINDS, Policy
@@ -58,6 +60,7 @@ class NodeConfig:
     ledger: Path
     policy: Policy = ANYTHING
     delta: Fraction = DEFAULT_DELTA
+    composition: Composition = BASIC_COMPOSITION
     anchor: Path | None = None
     most_prepared: int = 4
     prepared_seconds: float = 86_400
@@ -76,6 +79,7 @@ SECTIONS |= {
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
+SECTIONS["composition"] = "budget.composition or composition_delta"
 SECTIONS |= {"hold_seconds": "budget.hold_hours"}
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
@@ -107,6 +111,7 @@ def load_node_config(path: Path) -> NodeConfig:
         ledger=top.ledger(default=f"{name}-ledger.sqlite"),
         policy=_policy(policy),
         delta=budget.delta("delta"),
+        composition=budget.composition(),
         anchor=budget.anchor(),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.errors import ConfigError
 from umpc.node.policy import Policy
 from umpc.node.records import TableSource
@@ -22,7 +23,10 @@ KEYS = {
         *("path", "delimiter", "missing", "clip", "name"),
         *("encoding", "decimal", "thousands"),
     ),
-    "budget": ("epsilon", "delta", "anchor", "hold_hours"),
+    "budget": (
+        *("epsilon", "delta", "composition", "composition_delta"),
+        *("anchor", "hold_hours"),
+    ),
     "prepare": ("most", "hours"),
     "policy": tuple(field.name for field in fields(Policy)),
 }
@@ -213,6 +217,29 @@ class Section:
         if delta >= 1 or delta.denominator > 10**MOST_DIGITS:
             raise self._wrong(key, expected, value)
         return delta
+
+    def composition(self) -> Composition:
+        """Return how the costs of studies add up: its name, and its own δ."""
+        expected = f"one of {', '.join(map(repr, COMPOSITIONS))}"
+        name = self.text("composition", "|".join(COMPOSITIONS), expected, BASIC)
+        if name == BASIC:
+            if "composition_delta" in self.values:
+                self._refuse_composition_delta()
+            return Composition()
+        if "composition_delta" not in self.values or not (delta := self.delta("composition_delta")):
+            raise ConfigError(
+                f"{self.file}: key {self._key('composition_delta')!r} is missing or 0, and "
+                f'composition = "{name}" needs it: the delta above 0 that the composition itself '
+                'costs, such as "1e-9". Add it'
+            )
+        return Composition(name, delta)
+
+    def _refuse_composition_delta(self) -> None:
+        raise ConfigError(
+            f"{self.file}: key {self._key('composition_delta')!r} goes with composition = "
+            '"advanced" or "zcdp": basic composition costs no delta of its own. Remove it, or add '
+            "composition"
+        )
 
     def anchor(self) -> Path | None:
         """Return the path of the ledger's anchor, or None if the key is missing."""

@@ -45,6 +45,10 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 epsilon = 5                        # for all studies together; exact: 5, 0.5 or "1/3"
 # delta = "1e-9"                   # for all studies together, exact; noise that is drawn under
 #                                  # shares costs a little of it
+# composition = "zcdp"             # how the costs of studies add up: "basic" (default: epsilon with
+#                                  # epsilon), "advanced" or "zcdp", which leave room for more
+#                                  # studies; decide before the first study
+# composition_delta = "1e-9"       # delta that "advanced" or "zcdp" costs, beside delta above
 # anchor = "@name@-ledger.anchor"  # holds the place of the ledger's last row; best on another
 #                                  # disk, see `umpc budget`
 # hold_hours = 24                  # how long a run may reserve epsilon, and then how long its

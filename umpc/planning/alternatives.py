@@ -180,7 +180,7 @@ def _predicted(
         error=protocol.error(attempt, table),
         delta=float(delta_of(attempt.sizes)),
         cost=cost,
-        seconds=seconds_of(attempt, cost, table, network, machines),
+        seconds=seconds_of(attempt, cost, table, network, machines, is_compared=True),
         trust=trust.grade,
         assumed=trust.who,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import comb
 
 from umpc.crypto.prg import Stream
-from umpc.mpc.chunks import Chunk, Pattern, pattern_of
+from umpc.mpc.chunks import Chunk, pattern_of
 from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import EdgesInMemory, ready_for_edges
@@ -53,20 +53,28 @@ def measure_machine(study: Study) -> Machine:
     if edges is None:
         return Machine(0.0, 0.0)
     largest = _largest_cells(edges)
-    counts = _edges_by_pattern(edges)
+    counts = _edges_by_shares(edges)
     whole = sum(counts.values())
     dealing = evaluating = 0.0
-    for pattern, owners in largest.items():
+    for shares, owners in largest.items():
         dealt, evaluated = _seconds_of_an_edge(edges, owners)
-        dealing += dealt * counts[pattern] / whole
-        evaluating += evaluated * counts[pattern] / whole
+        dealing += dealt * counts[shares] / whole
+        evaluating += evaluated * counts[shares] / whole
     return Machine(dealing, evaluating)
+
+
+def machine_of_bytes(study: Study, bytes_online: int, edges: int) -> Machine | None:
+    """The speed of a usual machine, where bytes tell it (`Protocol.byte_seconds`). No trial runs.
+
+    Args: bytes_online: of the study's edges in all. edges: those with several owners.
+    """
+    seconds = protocol_of(study).byte_seconds(study)
+    return None if seconds is None else Machine(0.0, seconds * bytes_online / max(1, edges))
 
 
 def _ready(study: Study) -> EdgesInMemory | None:
     """A small study of the same kernels, up to its first edge."""
-    count = study.degree if study.degree == 2 else study.degree + 1
-    nodes = study.nodes[: max(2, count)]
+    nodes = study.nodes[: max(2, study.degree)]
     trial = protocol_of(study).trial_over_edges(study).replaced(nodes=nodes)
     stream, records = Stream(bytes(32)), TRIAL_RECORDS
     while comb(records, study.degree) > OWN_SETS:
@@ -75,20 +83,28 @@ def _ready(study: Study) -> EdgesInMemory | None:
     return ready_for_edges(trial, tables, os.urandom)
 
 
-def _largest_cells(edges: EdgesInMemory) -> dict[Pattern, Owners]:
-    """The cell with the most edges of each pattern of owners."""
-    found: dict[Pattern, Owners] = {}
+def _shares_of(owners: Owners) -> tuple[int, ...]:
+    """How many records of an edge each of its owners has, the fewest first.
+
+    Edges that are shared alike take about as long, whichever slots they are in.
+    """
+    return tuple(sorted(Counter(owners).values()))
+
+
+def _largest_cells(edges: EdgesInMemory) -> dict[tuple[int, ...], Owners]:
+    """The cell with the most edges of those that are shared alike."""
+    found: dict[tuple[int, ...], Owners] = {}
     cells = edges.attempt.hypergraph.shared_cells
     for owners in sorted(cells, key=lambda owners: cells[owners].count):
-        found[pattern_of(owners)] = owners
+        found[_shares_of(owners)] = owners
     return found
 
 
-def _edges_by_pattern(edges: EdgesInMemory) -> Counter[Pattern]:
-    """The number of edges of each pattern of owners."""
-    counts: Counter[Pattern] = Counter()
+def _edges_by_shares(edges: EdgesInMemory) -> Counter[tuple[int, ...]]:
+    """The number of edges that are shared alike."""
+    counts: Counter[tuple[int, ...]] = Counter()
     for owners, cell in edges.attempt.hypergraph.shared_cells.items():
-        counts[pattern_of(owners)] += cell.count
+        counts[_shares_of(owners)] += cell.count
     return counts
 
 

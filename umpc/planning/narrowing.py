@@ -38,7 +38,7 @@ def narrowed(study: Study, sent: int, most: int) -> tuple[Study, int]:
         if now <= most:
             break
         trial = narrow.replaced(fields=_narrower(narrow.fields, now / most))
-        found = _sent(trial)
+        found = most_sent_over_few(trial)
         if found is None or found >= now:
             break
         narrow, now = trial, found
@@ -52,7 +52,7 @@ def clipped(study: Study, columns: Columns) -> Mapping[str, np.ndarray]:
     }
 
 
-def _sent(study: Study) -> int | None:
+def most_sent_over_few(study: Study) -> int | None:
     """Bytes of the node that sends most, over few records; None where such a study cannot be."""
     try:
         attempt = attempt_over(

@@ -19,7 +19,7 @@ uniform records.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 
@@ -42,6 +42,8 @@ ROWS_AT_ONCE = 128
 DRAWN = 1 << 17
 """Sets of three and more records that are drawn from the table."""
 SETS_SEED = bytes(31) + b"\1"
+OF_KERNELS = ("spread", "means", "values", "drawn_sets", "slopes", "moments")
+"""Cached properties of a table that depend on the study's kernels, estimator and fields alone."""
 STEP = 1e-6
 """The step of an estimator's numerical derivatives, relative to its means."""
 
@@ -104,6 +106,21 @@ class ReferenceTable:
             [_spread_over(there, count) for there, count in zip(classes, wanted, strict=True)]
         )
         return cls(study, {name: column[rows] for name, column in columns.items()}, wanted[0])
+
+    def turned_to(self, study: Study) -> ReferenceTable:
+        """The table for a study of another protocol. It keeps all results of equal kernels."""
+        other = replace(self, study=study)
+        own = self.study
+        if (own.kernels, own.estimator, own.fields) == (
+            study.kernels,
+            study.estimator,
+            study.fields,
+        ):
+            known = {name: self.__dict__[name] for name in OF_KERNELS if name in self.__dict__}
+            other.__dict__.update(known)
+            if self.records > MOST_RECORDS and "small" in self.__dict__:
+                other.__dict__["small"] = self.small.turned_to(study)
+        return other
 
     @property
     def records(self) -> int:

@@ -24,8 +24,14 @@ from dataclasses import dataclass
 
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.planning.machine import Machine, measure_machine
-from umpc.planning.narrowing import TRIAL_BYTES, clipped, most_sent, narrowed
+from umpc.planning.machine import Machine, machine_of_bytes, measure_machine
+from umpc.planning.narrowing import (
+    TRIAL_BYTES,
+    clipped,
+    most_sent,
+    most_sent_over_few,
+    narrowed,
+)
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.protocol import Trial
 from umpc.protocols.registry import protocol_of
@@ -164,12 +170,15 @@ def _work_of_trial(attempt: Attempt, cost: Cost, trial: Trial, columns: Columns)
     """Processor seconds of a study, from a trial with some records.
 
     Where messages grow with the fields' bounds, two trials over narrower fields tell of the rest.
-    The coins of a committee are left out of these: their cost does not grow.
+    The coins of a committee are left out of these: their cost does not grow. The bytes of both and
+    of the whole one are those over few records: the trial's factor tells of more.
     """
     records = max(1, attempt.sizes.records)
     rows = [number * records // trial.records for number in range(trial.records)]
     some = {name: column[rows] for name, column in columns.items()}
     whole = most_sent(cost)
+    if whole > TRIAL_BYTES[1]:
+        whole = most_sent_over_few(trial.study) or whole
     study, sent = narrowed(trial.study, whole, TRIAL_BYTES[1])
     if study == trial.study:
         return _trial(study, some) * trial.factor
@@ -214,8 +223,16 @@ def seconds_of(
     table: ReferenceTable,
     network: Network,
     machines: dict[tuple[str, str, str], Machine],
+    *,
+    is_compared: bool = False,
 ) -> Seconds:
-    """The seconds of a run. Args: machines: the results of earlier trials, by kind of study."""
+    """The seconds of a run.
+
+    Args:
+        machines: the results of earlier trials, by kind of study; a trial of another kind is added.
+        is_compared: the study is one of many alternatives. Where its bytes tell its work well, they
+            stand for a trial.
+    """
     study = attempt.study
     work = protocol_of(study).table_work(attempt)
     if work is not None and isinstance(attempt, SharedAttempt):
@@ -226,6 +243,11 @@ def seconds_of(
     if not isinstance(attempt, SharedAttempt):
         raise LocalProtocolError("a study without a trial has edges that nodes share")
     key = (study.protocol, study.backend, study.noise)
+    bytes_tell = None
+    if is_compared and key not in machines:
+        bytes_tell = machine_of_bytes(study, cost.bytes_online, _shared_edges(attempt))
+    if bytes_tell is not None:
+        return predict_seconds(attempt, cost, bytes_tell, network)
     if key not in machines:
         machines[key] = measure_machine(study)
     return predict_seconds(attempt, cost, machines[key], network)

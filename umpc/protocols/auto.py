@@ -16,17 +16,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from umpc.crypto.ring import Ring
 from umpc.errors import UmpcError
+from umpc.mpc.transfers.ot_inner_products import correction_bytes
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.grid.binding import grid_of, ring_of
 from umpc.protocols.grid.cost import work_seconds
+from umpc.protocols.grid.cross_terms import (
+    BITS_A_BYTE_ROW,
+    EXTENSION_ROW_BYTES,
+    check_transfers,
+    cross_pairs,
+    entry_ranges,
+)
 from umpc.protocols.grid.masked_form import VECTORS_FROM
 from umpc.protocols.grid.settings import BACKEND, EDGES
 from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
 from umpc.protocols.u_mpc.edge_budget import bits_of_an_edge
 from umpc.study.document import Study
 from umpc.study.settings import keys_of
-from umpc.study.sizes import Sizes
+from umpc.study.sizes import Member, Sizes
 
 AUTO = "auto"
 USUAL_RECORDS = 10_000
@@ -34,7 +43,11 @@ USUAL_RECORDS = 10_000
 LINE = 12_500_000
 """Bytes a second of each process's line."""
 EDGE_SECONDS = 5e-6
-"""Seconds to deal and evaluate an edge. `make bench` prints it for a machine."""
+"""Seconds to deal and evaluate an edge. `python -m bench.rates` prints all rates for a machine."""
+GARBLED_SECONDS = 2e-5
+"""Seconds to garble and evaluate an edge without a dealer."""
+TRANSFER_SECONDS = 1e-6
+"""Seconds of a transfer of a cross term without a dealer, at both of its ends together."""
 TWICE = 2
 """A table is worked on at the dealer, and then at all nodes at once."""
 
@@ -97,7 +110,7 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
     by_grid = {**rest, "backend": BACKEND, "edges": EDGES}
     if any(key not in keys_of(pairs.settings) for key in rest):
         return ChosenWay(grid, by_grid, "the grid, which alone has bins and levels")
-    if any(key not in keys_of(grid.settings) for key in rest) or "backend" in by_pairs:
+    if any(key not in keys_of(grid.settings) for key in rest):
         return ChosenWay(
             pairs, by_pairs, "pairs, because the grid lacks some of the file's settings"
         )
@@ -164,14 +177,40 @@ def pairs_needs(study: Study, records: int) -> Needs:
     nodes = len(study.nodes)
     shared = _sizes(study, records).edges * (1 - nodes ** (1 - study.degree))
     moved = shared * bits_of_an_edge(study) / 8
-    return Needs(moved, moved / LINE + shared * EDGE_SECONDS)
+    rate = GARBLED_SECONDS if study.backend == "garbled" else EDGE_SECONDS
+    return Needs(moved, moved / LINE + shared * rate)
 
 
 def grid_needs(study: Study, records: int) -> Needs:
-    """The bytes and seconds of tables, which pass the coordinator's line. Raises: UmpcError."""
+    """The bytes and seconds of tables, which pass the coordinator's line; or of cross terms.
+
+    Raises: UmpcError.
+    """
     grid = grid_of(study)
     ring = ring_of(_sizes(study, records))
+    if study.preprocessing == "none":
+        return _cross_terms_need(study, ring, records)
     tables = 2 * len(study.nodes) * grid.cells * ring.bytes
     dealt = grid.cells * ring.bytes * len(study.kernels) * (study.degree >= VECTORS_FROM)
     work = TWICE * work_seconds(grid)
     return Needs(tables + dealt, (tables + dealt) / LINE + work)
+
+
+def _cross_terms_need(study: Study, ring: Ring, records: int) -> Needs:
+    """The bytes and seconds of transfers between every two nodes. Raises: RangeError."""
+    grid = grid_of(study)
+    width = ring.bits - 1
+    nodes = len(study.nodes)
+    members = [Member(node.name, records // nodes, b"", b"") for node in study.nodes]
+    check_transfers(study, members, grid, width)
+    ranges = entry_ranges(grid)
+    pairs = list(cross_pairs(members))
+    transfers = sum(pair.transfers(ranges, width) for pair in pairs)
+    moved = transfers * EXTENSION_ROW_BYTES / BITS_A_BYTE_ROW
+    for pair in pairs:
+        for part in ranges:
+            bits = part.bits(pair.records, width)
+            of_cell = correction_bytes(bits, width, len(study.kernels))
+            moved += (part.stop - part.start) * of_cell
+    work = TWICE * work_seconds(grid)
+    return Needs(moved, moved / LINE + work + transfers * TRANSFER_SECONDS)

@@ -22,12 +22,13 @@ from umpc.ustat.polynomial import (
     logic_of,
     multiply,
 )
-from umpc.ustat.ranges import Interval
 from umpc.ustat.schema import Schema
 
 _LIMIT = 1 << 62
-_ONE = Interval(Fraction(1), Fraction(1))
-_BIT = Interval(Fraction(0), Fraction(1))
+Ends = tuple[int | Fraction, int | Fraction]
+"""(low, high): whole numbers wherever they can be, because fractions take long."""
+_ONE: Ends = (1, 1)
+_BIT: Ends = (0, 1)
 
 
 def relabel(polynomial: Polynomial, records: Mapping[int, int]) -> Polynomial:
@@ -63,16 +64,18 @@ def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
     Raises: RangeError where a partial sum, a monomial, or a number that a bit compares may not fit
     62 bits. Where it raises nothing, evaluation in 64 bits is right.
     """
-    low = high = Fraction(0)
+    low: int | Fraction = 0
+    high: int | Fraction = 0
     for monomial, coefficient in polynomial.terms:
-        interval = _ONE
+        ends = _ONE
         for factor, power in monomial:
             for _ in range(power):
-                interval = _times(interval, _atom_bounds(factor, schema))
-        interval = _times(interval, Interval(coefficient, coefficient))
-        low += interval.low
-        high += interval.high
-        if max(abs(low), abs(high), interval.magnitude) >= _LIMIT:
+                ends = _times(ends, _atom_bounds(factor, schema))
+        whole = coefficient.numerator if coefficient.denominator == 1 else coefficient
+        ends = _times(ends, (whole, whole))
+        low += ends[0]
+        high += ends[1]
+        if not (_fits(ends) and _fits((low, high))):
             fields = sorted({name for factor, _ in monomial for name in _names(factor)})
             raise RangeError(
                 f"a value computed from {', '.join(fields) or 'constants'} may need more than "
@@ -81,19 +84,23 @@ def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _times(left: Interval, right: Interval) -> Interval:
-    corners = [x * y for x in (left.low, left.high) for y in (right.low, right.high)]
-    return Interval(min(corners), max(corners))
+def _fits(ends: Ends) -> bool:
+    return ends[0] > -_LIMIT and ends[1] < _LIMIT
 
 
-def _atom_bounds(factor: Atom, schema: Schema) -> Interval:
+def _times(left: Ends, right: Ends) -> Ends:
+    corners = [x * y for x in left for y in right]
+    return min(corners), max(corners)
+
+
+def _atom_bounds(factor: Atom, schema: Schema) -> Ends:
     if not isinstance(factor, FieldAtom):
         # a bit is 0 or 1, and what it compares must fit too
         for form in _forms(factor):
             bound(form, schema)
         return _BIT
     field = schema[factor.name]
-    return Interval(Fraction(field.lower_units), Fraction(field.upper_units))
+    return field.lower_units, field.upper_units
 
 
 def _forms(factor: BitAtom | LogicAtom) -> frozenset[Polynomial]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from umpc.errors import RangeError, UnknownField
 
@@ -68,12 +69,12 @@ class FieldSchema:
     def _unfit(self, reason: str) -> RangeError:
         return RangeError(f"field {self.name!r}: {reason}")
 
-    @property
+    @cached_property
     def lower_units(self) -> int:
         """The smallest value as an integer, in steps of the resolution."""
         return int(self.lower / self.resolution)
 
-    @property
+    @cached_property
     def upper_units(self) -> int:
         """The largest value as an integer, in steps of the resolution."""
         return int(self.upper / self.resolution)

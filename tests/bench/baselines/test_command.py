@@ -12,6 +12,7 @@ import pytest
 import bench.baselines
 from bench.baselines.__main__ import NAMES, main
 from bench.baselines.error_tables import textbook
+from bench.baselines.gain_table import gain
 
 ROOT = Path(bench.__file__).parents[1]
 
@@ -25,7 +26,7 @@ def test_every_table_is_printed():
     ended = run("--runs", "3")
     assert ended.returncode == 0, ended.stderr
     titles = ("Textbook", "GOPA", "Median", "Triangles", "Uniformity", "DP-SGD")
-    computed = ("Collusion", "Amplification", "Accounting", "Cost")
+    computed = ("Collusion", "Amplification", "Accounting", "Cost", "Gain")
     assert all(title in ended.stdout for title in (*titles, *computed))
     assert len(NAMES) == len(titles) + len(computed)
 
@@ -36,6 +37,16 @@ def test_a_single_table_says_what_is_left_of_epsilon():
     (line,) = [line for line in ended.stdout.splitlines() if "5 of 10" in line]
     assert re.findall(r"\d\.\d\d", line) == ["1.68", "2.76", "3.44"]
     assert "Cost" not in ended.stdout
+
+
+def test_local_hajek_projections_gain_where_they_concentrate():
+    """With knowledge there is less than Laplace noise from some n on; with the range, never."""
+    rows = [[float(cell.replace(",", "")) for cell in row] for row in gain().rows]
+    for records, laplace, usual, degenerate, known, coinpress in rows:
+        assert usual > laplace, records
+        assert (degenerate < laplace) == (records >= 1000), records
+        assert (known < laplace) == (records >= 250), records
+        assert (coinpress < laplace) == (records >= 500), records
 
 
 def test_predicted_and_measured_agree():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from umpc.dp.composition import ADVANCED, ZCDP, Composition
 from umpc.errors import ConfigError
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
@@ -85,3 +86,28 @@ def test_the_anchor_s_place(site):
             ConfigError, match=r"key 'budget\.anchor': a file in an existing folder"
         ):
             load(site, f'anchor = "{wrong}"')
+
+
+def test_the_composition_and_its_delta(site):
+    assert load(site, "").composition == Composition()
+    for name in (ADVANCED, ZCDP):
+        lines = f'composition = "{name}"\ncomposition_delta = "1e-7"'
+        assert load(site, lines).composition == Composition(name, Fraction(1, 10**7))
+    changed = load(site, lines).needs_restart(load(site, ""))
+    assert changed == ["budget.composition or composition_delta"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('composition = "tight"', "one of 'basic', 'advanced', 'zcdp' was expected"),
+        ("composition = 3", "one of 'basic', 'advanced', 'zcdp' was expected"),
+        ('composition = "zcdp"', "'budget.composition_delta' is missing or 0"),
+        ('composition = "zcdp"\ncomposition_delta = 0', "is missing or 0"),
+        ('composition = "zcdp"\ncomposition_delta = 2', "a number from 0 to below 1"),
+        ('composition_delta = "1e-9"', 'goes with composition = "advanced" or "zcdp"'),
+    ],
+)
+def test_a_composition_that_is_refused(site, lines, message):
+    with pytest.raises(ConfigError, match=message):
+        load(site, lines)

@@ -23,7 +23,6 @@ from bench.baselines.cost import (
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.gopa import Gopa
 from bench.baselines.median import MedianOfMeans
-from bench.baselines.uniformity import UniformityTest
 from tests.support.curated import (
     CONSTANT,
     EQUAL,
@@ -45,6 +44,7 @@ from umpc.protocols.central.central_mechanisms import MOST_SETS, MOST_VALUES, NA
 from umpc.protocols.central.moments import pair_moments
 from umpc.protocols.central.settings import MECHANISMS, SUBSAMPLED
 from umpc.protocols.central.terms import CompleteFamily, kernel_terms, values
+from umpc.protocols.central.uniformity import UniformityTest
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import roc_auc_score
 
 from tests.support.protocols import coordinator_of, make_node, noise_of
 from tests.support.signed import signed
@@ -210,6 +209,8 @@ tables_of_any_shape = st.lists(
 @given(tables_of_any_shape)
 def test_the_auc_over_all_pairs_is_scikit_learns(nodes):
     """The first class scores above the second, ties half."""
+    from sklearn.metrics import roc_auc_score
+
     tables = [
         table([x for x, _ in rows], [0] * len(rows), [label for _, label in rows]) for rows in nodes
     ]
@@ -226,6 +227,8 @@ def test_the_auc_over_all_pairs_is_scikit_learns(nodes):
 
 
 def test_the_auc_of_random_scores_of_many_records():
+    from sklearn.metrics import roc_auc_score
+
     tables = random_tables([120, 90, 150], "many", high=40, classes=True)
     report = simulate(auc_study(3, x=("0", "40"), y=("0", "40")), tables, Entropy("many")).report
     score, label = (np.concatenate([t[name] for t in tables]) for name in ("x", "label"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from umpc.crypto.ring import Ring
@@ -53,14 +54,19 @@ ScaledPlace: TypeAlias = tuple[int, int]
 def compile_program(kernels: Sequence[Kernel], ring: Ring, patterns: Iterable[Pattern]) -> Program:
     """The plans of these patterns for kernels over one schema.
 
+    A process keeps its last programs, because attempts and plans ask for the same ones again.
+
     Raises: KernelError where the material of 8 edges would not fit a frame; RangeError where a
         value is too wide.
     """
+    return program_of(tuple(kernels), ring, tuple(sorted(set(patterns))))
+
+
+@lru_cache(maxsize=64)
+def program_of(kernels: tuple[Kernel, ...], ring: Ring, patterns: tuple[Pattern, ...]) -> Program:
+    """Compile, unless it is one of the last programs. Args: patterns: sorted, each once."""
     wires = _Wires()
-    plans = {
-        pattern: _Compiler(kernels, ring, pattern, wires).compile()
-        for pattern in sorted(set(patterns))
-    }
+    plans = {pattern: _Compiler(kernels, ring, pattern, wires).compile() for pattern in patterns}
     return Program(ring, wires.finished(), plans)
 
 

@@ -44,11 +44,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import shake_256
 
 import numpy as np
 
-from umpc.crypto.prg import SEED_BYTES, Stream, derive
+from umpc.crypto.prg import SEED_BYTES, Stream, derive, derive_each
 from umpc.crypto.rounds import Message, Protocol, check_reply
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
@@ -168,18 +169,22 @@ class CorrelatedReceiver:
         self.session = session
         self.fold = BLOCK_BITS // len(digits)
         self._digits = digits
-        self._streams = [
-            [Stream(_expanded(leaf, "ot batches")) for leaf in leaves] for leaves in digits
-        ]
         self._batch = 0
         self._done = 0
 
     def __repr__(self) -> str:
         return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
 
+    @cached_property
+    def _streams(self) -> list[list[Stream]]:
+        """The leaves' streams. A channel that is only forked needs none."""
+        return [
+            [Stream(_expanded(leaf, "ot batches")) for leaf in leaves] for leaves in self._digits
+        ]
+
     def fork(self, *labels: str | int) -> CorrelatedReceiver:
         """Another channel of the same Δ, by labels that both parties know and use once."""
-        digits = [[_fork_leaf(leaf, labels) for leaf in leaves] for leaves in self._digits]
+        digits = [_fork_leaves(leaves, labels) for leaves in self._digits]
         return CorrelatedReceiver(digits, self.session)
 
     def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
@@ -224,22 +229,23 @@ class CorrelatedSender:
         self._bits = bits
         self._digits = digits
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
-        self._streams = [
-            [Stream(_expanded(leaf, "ot batches")) if leaf else None for leaf in leaves]
-            for leaves in digits
-        ]
         self._batch = 0
         self._done = 0
 
     def __repr__(self) -> str:
         return f"CorrelatedSender({self._done} transfers, <redacted>)"
 
-    def fork(self, *labels: str | int) -> CorrelatedSender:
-        """Another channel of the same Δ, by labels that both parties know and use once."""
-        digits = [
-            [_fork_leaf(leaf, labels) if leaf else None for leaf in leaves]
+    @cached_property
+    def _streams(self) -> list[list[Stream | None]]:
+        """The leaves' streams. A channel that is only forked needs none."""
+        return [
+            [Stream(_expanded(leaf, "ot batches")) if leaf else None for leaf in leaves]
             for leaves in self._digits
         ]
+
+    def fork(self, *labels: str | int) -> CorrelatedSender:
+        """Another channel of the same Δ, by labels that both parties know and use once."""
+        digits = [[None, *_fork_leaves(leaves[1:], labels)] for leaves in self._digits]
         return CorrelatedSender(self.delta, self._bits, digits, self.session, self.peer)
 
     def extend(self, message: Message, count: int) -> Blocks:
@@ -348,8 +354,8 @@ def _children(nodes: Sequence[bytes]) -> list[list[bytes]]:
     return [[pair[:SEED_BYTES] for pair in both], [pair[SEED_BYTES:] for pair in both]]
 
 
-def _fork_leaf(leaf: bytes, labels: Sequence[str | int]) -> bytes:
-    return derive(_expanded(leaf, "ot fork"), *labels)
+def _fork_leaves(leaves: Sequence[bytes | None], labels: Sequence[str | int]) -> list[bytes]:
+    return derive_each((_expanded(leaf, "ot fork") for leaf in leaves if leaf), *labels)
 
 
 def _expanded(seed: bytes, purpose: str, size: int = SEED_BYTES) -> bytes:

@@ -137,7 +137,8 @@ class StudyRun(CoordinatorStream):
         failpoint("before-reserve")
         # Before the table is read: nothing about it is told without budget.
         # Not in a thread: no cancellation may come in between.
-        ledger.reserve(study.hash, study.exact_epsilon, name=study.name)
+        known = protocol.known_events(study)
+        ledger.reserve(study.hash, study.exact_epsilon, name=study.name, events=known)
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)
@@ -189,7 +190,10 @@ class StudyRun(CoordinatorStream):
         attempt = await self._runner.in_thread(side.begin, begin.openings)
         delta = exact_delta(await self._runner.in_thread(lambda: side.delta))
         await asyncio.to_thread(self.site.permit_delta, delta)
-        self.site.ledger.reserve_delta(self.study.hash, delta)  # not in a thread, as epsilon
+        protocol = protocol_of(self.study)
+        events = await self._runner.in_thread(lambda: protocol.events(attempt.sizes))
+        # Not in a thread, as epsilon.
+        self.site.ledger.reserve_delta(self.study.hash, delta, events)
         failpoint("after-reserve-delta")
         await self._runner.ready(side, begin.openings, ahead=ahead)
         failpoint("after-prepare")

@@ -1,8 +1,8 @@
 """The rows of a ledger: the balances they add up to, and the keyed hashes that chain them.
 
 Nothing here touches a file. `Account` follows the rows, both when they are read back and when they
-are written. A running node and a verifier therefore agree by construction. Costs add up by basic
-composition, ε with ε and δ with δ (Dwork & Roth 2014, theorem 3.16).
+are written. A running node and a verifier therefore agree by construction. Costs add up by the
+site's composition (`umpc/dp/composition.py`): by default ε with ε and δ with δ.
 """
 
 from __future__ import annotations
@@ -15,9 +15,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from umpc.dp.composition import BASIC, Composition, Weight, total_weight
+from umpc.dp.events import Event
+
 VERSION = b"umpc ledger 2"
 """The study of the genesis row. Version 1 kept no δ, and its hashes had no key."""
 FIRST_HASH = hashlib.sha256(VERSION).digest()
+BASIC_COMPOSITION = Composition()
+ATTEMPT_BYTES = 32
+"""Length of an attempt's id, with which the attempt of a charge begins."""
 StoredRow = tuple[Any, ...]
 """One row in SQLite: seq, at, kind, study, epsilon, delta, attempt, share, note, hash."""
 FRACTION = r"(0|[1-9][0-9]*)/[1-9][0-9]*"
@@ -39,10 +45,14 @@ class Balance:
 
 @dataclass(frozen=True)
 class BudgetCost:
-    """The cost of a study. `delta` is None until the number of records is known."""
+    """The cost of a study. `delta` is None until the number of records is known.
+
+    events: the mechanism of its release; empty where nothing but ε and δ is known.
+    """
 
     epsilon: Fraction
     delta: Fraction | None
+    events: tuple[Event, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -71,10 +81,23 @@ class Row:
 
 
 class Account:
-    """The balances that follow from the rows."""
+    """The balances that follow from the rows.
 
-    def __init__(self) -> None:
+    Args:
+        composition: how costs add up.
+        mechanisms: (study, attempt) → the events of its release, where they are known.
+    """
+
+    def __init__(
+        self,
+        composition: Composition = BASIC_COMPOSITION,
+        mechanisms: Mapping[tuple[bytes, bytes], tuple[Event, ...]] | None = None,
+    ) -> None:
+        self.composition = composition
+        self.mechanisms = dict(mechanisms or {})
         self.dataset = ""
+        self.total_note = ""
+        """The words of the last total's row, which name the composition at that time."""
         self.open: dict[bytes, BudgetCost] = {}
         """Cost of each study that is reserved and neither charged nor cancelled.
 
@@ -86,7 +109,7 @@ class Account:
         self.answered: dict[bytes, int] = {}
         """Number of the row with a study's answer."""
         self._total_epsilon = self._total_delta = Fraction(0)
-        self._spent_epsilon = self._spent_delta = Fraction(0)
+        self._spent = Weight()
 
     @property
     def total(self) -> BudgetCost:
@@ -96,17 +119,54 @@ class Account:
     @property
     def spent(self) -> BudgetCost:
         """The charged ε and δ of all studies together."""
-        return BudgetCost(self._spent_epsilon, self._spent_delta)
+        return BudgetCost(self.composition.epsilon(self._spent), self._spent.delta)
 
     def epsilon(self) -> Balance:
         """Return the balance of ε."""
-        reserved = sum((cost.epsilon for cost in self.open.values()), Fraction(0))
-        return _balance(self._total_epsilon, self._spent_epsilon, reserved)
+        spent = self.composition.epsilon(self._spent)
+        promised = self.composition.epsilon(self._promised())
+        return _balance(self._total_epsilon, spent, promised - spent)
 
     def delta(self) -> Balance:
-        """Return the balance of δ."""
-        reserved = sum((cost.delta or Fraction(0) for cost in self.open.values()), Fraction(0))
-        return _balance(self._total_delta, self._spent_delta, reserved)
+        """Return the balance of δ, without that of the composition itself."""
+        promised = self._promised().delta
+        return _balance(self._total_delta, self._spent.delta, promised - self._spent.delta)
+
+    def lacks(self, cost: BudgetCost, replaced: bytes = b"") -> str:
+        """Return "epsilon" or "delta" if there is too little of it for one more study, else "".
+
+        Args: replaced: a study whose reservation the cost replaces.
+        """
+        weight = self._weigh(cost)
+        promised = self._promised(replaced) + weight
+        if self.composition.epsilon(promised) > self._total_epsilon:
+            return "epsilon"
+        return "delta" if weight.delta and promised.delta > self._total_delta else ""
+
+    def largest_epsilon(self) -> Fraction:
+        """Return the ε that one more study may have if its δ is 0, to 20 binary digits below."""
+        left = self.epsilon().left
+        if self.composition.name == BASIC:
+            return left
+        step, found = self._total_epsilon, Fraction(0)
+        while step * (1 << 20) >= self._total_epsilon:
+            if not self.lacks(BudgetCost(found + step, Fraction(0))):
+                found += step
+            step /= 2
+        return found
+
+    def held_cost(self, study: bytes, cost: BudgetCost, attempt: bytes) -> BudgetCost:
+        """Return the cost of an attempt, with its mechanism where that is known."""
+        events = self.mechanisms.get((study, attempt[:ATTEMPT_BYTES]), ())
+        return BudgetCost(cost.epsilon, cost.delta, events)
+
+    def _promised(self, but: bytes = b"") -> Weight:
+        """The weight of all that is charged or reserved, but for one study's reservation."""
+        reserved = [cost for study, cost in self.open.items() if study != but]
+        return self._spent + total_weight(map(self._weigh, reserved))
+
+    def _weigh(self, cost: BudgetCost) -> Weight:
+        return self.composition.weigh(cost.epsilon, cost.delta or Fraction(0), cost.events)
 
     def apply(self, row: Row) -> str:
         """Follow one row. Return why the row cannot stand here, or "" if it can."""
@@ -131,6 +191,7 @@ class Account:
             return False
         self._total_epsilon = row.cost.epsilon
         self._total_delta = row.delta
+        self.total_note = row.note
         return True
 
     def _reserve(self, row: Row) -> bool:
@@ -160,8 +221,7 @@ class Account:
             return False
         if self.open.pop(row.study, row.cost) != row.cost:
             return False
-        self._spent_epsilon += row.cost.epsilon
-        self._spent_delta += row.delta
+        self._spent += self._weigh(self.held_cost(row.study, row.cost, row.attempt))
         self.charged[row.study] = row.seq
         return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from umpc.dp.composition import BASIC
 from umpc.errors import InsufficientBudget, InvalidEpsilon, LedgerError
 from umpc.node.budget.budget_account import Balance
 
@@ -81,7 +82,7 @@ def shown(amount: Fraction) -> str:
 
 
 def insufficient(
-    dataset: str, amount: str, balance: Balance, asked: Fraction
+    dataset: str, amount: str, balance: Balance, asked: Fraction, composition: str = BASIC
 ) -> InsufficientBudget:
     """Return the refusal of a study. Args: amount: "epsilon" or "delta", the one that lacks.
 
@@ -93,7 +94,8 @@ def insufficient(
         f"{INSTEAD[amount]} or have the site's administrator raise {amount} under [budget]",
         detail=f"data set {dataset!r}: the study asks for {amount} {shown(asked)}, and "
         f"{shown(balance.left)} is left of {shown(balance.total)} (spent {shown(balance.spent)}, "
-        f"reserved {shown(balance.reserved)})",
+        f"reserved {shown(balance.reserved)}"
+        f"{'' if composition == BASIC else f', all composed by {composition}'})",
     )
     error.spent = balance.spent
     error.reserved = balance.reserved

@@ -55,17 +55,18 @@ import hmac
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from umpc.dp.event_text import encode_events
+from umpc.dp.events import Event
 from umpc.errors import AlreadyReleased, LedgerError
+from umpc.node.budget import charge_events
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
-from umpc.node.budget.budget_account import Balance, BudgetCost, Row
+from umpc.node.budget.budget_account import ATTEMPT_BYTES, Balance, BudgetCost, Row
 from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
 from umpc.node.budget.held_attempts import MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_store import LedgerStore
 
-ATTEMPT_BYTES = 32
-"""Length of an attempt's id, with which the attempt of a charge begins."""
 QUESTION_BYTES = 32
 """Length of a question's digest, with which the row of its answer begins."""
 
@@ -109,13 +110,20 @@ class Ledger(LedgerStore):
             return self._account.delta()
 
     def reserve(
-        self, study: bytes, epsilon: Fraction, delta: Fraction | None = None, *, name: str = ""
+        self,
+        study: bytes,
+        epsilon: Fraction,
+        delta: Fraction | None = None,
+        *,
+        name: str = "",
+        events: tuple[Event, ...] = (),
     ) -> None:
         """Reserve ε for the study, in memory.
 
         Args:
             delta: None if it is not yet known.
             name: the study's name, for the history.
+            events: its mechanism, as far as it is known; empty if nothing but ε is.
 
         Raises: InsufficientBudget (with spent, reserved, left and asked), InvalidEpsilon,
             AlreadyReleased (`released` has the share, at no cost), LedgerError (the study has an
@@ -139,15 +147,16 @@ class Ledger(LedgerStore):
                     f"{self._study(study)}: at most {MOST_HELD} studies at once were expected, and "
                     "as many have reserved. Try again when one of them has ended"
                 )
-            if epsilon > self._account.epsilon().left:
-                raise insufficient(self._dataset, "epsilon", self._account.epsilon(), epsilon)
-            if delta is not None:
-                self._check_left(delta)
-            self._account.open[study] = BudgetCost(epsilon, delta)
+            cost = BudgetCost(epsilon, delta, events)
+            self._check_left(cost)
+            self._account.open[study] = cost
             self._names[study] = name
 
-    def reserve_delta(self, study: bytes, delta: Fraction) -> None:
-        """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`."""
+    def reserve_delta(self, study: bytes, delta: Fraction, events: tuple[Event, ...] = ()) -> None:
+        """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`.
+
+        Args: events: the mechanism of the release; empty if nothing but ε and δ is known.
+        """
         with self._alone():
             reserved = self._account.open.get(study)
             if reserved is None or reserved.delta is not None:
@@ -156,8 +165,9 @@ class Ledger(LedgerStore):
                     f"{self._study(study)}: an open reservation without delta was expected, and "
                     f"{found}. Run the study anew"
                 )
-            self._check_left(delta)
-            self._account.open[study] = BudgetCost(reserved.epsilon, delta)
+            cost = BudgetCost(reserved.epsilon, delta, events)
+            self._check_left(cost, study)
+            self._account.open[study] = cost
 
     def cancel(self, study: bytes) -> None:
         """Give the study's reservation back. Do nothing if it is held or charged, or was none."""
@@ -189,7 +199,12 @@ class Ledger(LedgerStore):
             amounts = (cost.epsilon, cost.delta)
             name = self._names.get(study, "")
             held = HeldAttempt(study, name, *amounts, bytes(attempt + table), bytes(share), until)
-            self._change("hold", holds.INSERT, held.sealed(self._key))
+            changes = [(holds.INSERT, held.sealed(self._key))]
+            if text := encode_events(cost.events):
+                entry = charge_events.sealed_events(self._key, held, text)
+                changes.append((charge_events.INSERT, entry))
+            self._change("hold", *changes)
+            self._account.mechanisms[study, attempt[:ATTEMPT_BYTES]] = cost.events
             self._until[study] = until
             return held
 
@@ -310,7 +325,7 @@ class Ledger(LedgerStore):
         Raises: LedgerError, which names the first wrong row.
         """
         with self._alone():
-            content = reading.replay(self._db, self._place, self._key)
+            content = reading.replay(self._db, self._place, self._key, self.composition)
             if content.head != self._head:
                 raise self._place.damaged(
                     f"row {self._head.seq} of this run was expected to be the last, and another "
@@ -341,10 +356,19 @@ class Ledger(LedgerStore):
             return attempt, share
         raise self._place.damaged(f"row {seq}, {kind}, was expected, and it is gone")
 
-    def _check_left(self, delta: Fraction) -> None:
-        check_delta(delta)
-        if delta > self._account.delta().left:
-            raise insufficient(self._dataset, "delta", self._account.delta(), delta)
+    def _check_left(self, cost: BudgetCost, study: bytes = b"") -> None:
+        """Check that the cost fits. Args: study: one whose reservation it replaces."""
+        if cost.delta is not None:
+            check_delta(cost.delta)
+        account = self._account
+        lacking = account.lacks(cost, study)
+        if lacking == "epsilon":
+            raise insufficient(
+                self._dataset, lacking, account.epsilon(), cost.epsilon, str(self.composition)
+            )
+        if lacking:
+            asked = cost.delta or Fraction(0)
+            raise insufficient(self._dataset, lacking, account.delta(), asked)
 
     def _study(self, study: bytes) -> str:
         return f"ledger of data set {self._dataset!r}, study {study.hex()[:16]}"

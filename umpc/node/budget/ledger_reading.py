@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 
+from umpc.dp.composition import Composition
 from umpc.errors import LedgerError
 from umpc.node.budget import held_attempts
 from umpc.node.budget.anchor import (
@@ -21,6 +22,7 @@ from umpc.node.budget.anchor import (
     read_key,
 )
 from umpc.node.budget.budget_account import (
+    BASIC_COMPOSITION,
     FIRST_HASH,
     VERSION,
     Account,
@@ -28,6 +30,7 @@ from umpc.node.budget.budget_account import (
     fault,
     row_of,
 )
+from umpc.node.budget.charge_events import read_events
 from umpc.node.budget.held_attempts import HeldAttempt
 from umpc.node.budget.ledger_place import Place, connect, system_refuses
 
@@ -65,10 +68,14 @@ class Snapshot:
     damaged: list[bytes]
 
 
-def read_beside(place: Place, now: Callable[[], float] = time.time) -> Snapshot:
+def read_beside(
+    place: Place,
+    now: Callable[[], float] = time.time,
+    composition: Composition = BASIC_COMPOSITION,
+) -> Snapshot:
     """Read the ledger and its anchor at one time, and verify the whole chain.
 
-    Args: now: seconds since 1970.
+    Args: now: seconds since 1970. composition: how the site adds up costs.
     Raises: LedgerError.
     """
     if not place.ledger.exists():
@@ -82,7 +89,7 @@ def read_beside(place: Place, now: Callable[[], float] = time.time) -> Snapshot:
             db.execute("BEGIN")
             check_version(db, place)
             key = existing_key(place)
-            content = replay(db, place, key)
+            content = replay(db, place, key, composition)
             rows = history(db)
             entries = list(held_attempts.read_held(db, key))
             db.execute("COMMIT")
@@ -108,16 +115,22 @@ def waiting(
         for _, entry in entries
         if entry is not None and entry.study not in account.charged and now < entry.until
     ]
-    account.open.update({entry.study: entry.cost for entry in held})
+    for entry in held:
+        account.open[entry.study] = account.held_cost(entry.study, entry.cost, entry.attempt)
     return held
 
 
-def replay(db: sqlite3.Connection, place: Place, key: bytes) -> Content:
+def replay(
+    db: sqlite3.Connection,
+    place: Place,
+    key: bytes,
+    composition: Composition = BASIC_COMPOSITION,
+) -> Content:
     """Return the account and the hashes that follow from the file alone.
 
     Raises: LedgerError, which names the first wrong row.
     """
-    account = Account()
+    account = Account(composition, read_events(db, key))
     hashes = [FIRST_HASH]
     for row in db.execute(f"SELECT {COLUMNS} FROM ledger ORDER BY seq"):
         seq = len(hashes)

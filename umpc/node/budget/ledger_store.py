@@ -18,13 +18,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
+from umpc.dp.composition import BASIC, Composition
 from umpc.errors import LedgerError
 from umpc.failpoints import failpoint
+from umpc.node.budget import charge_events
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
 from umpc.node.budget.anchor import disagreement, read_anchor, write_anchor
-from umpc.node.budget.budget_account import StoredRow, exact_text, row_of, sealed
+from umpc.node.budget.budget_account import (
+    BASIC_COMPOSITION,
+    StoredRow,
+    exact_text,
+    row_of,
+    sealed,
+)
 from umpc.node.budget.budget_limits import (
     DEFAULT_DELTA,
     DEFAULT_HOLD_SECONDS,
@@ -34,6 +42,7 @@ from umpc.node.budget.budget_limits import (
 from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses
 
 log = logging.getLogger("umpc.node")
+TOTAL_NOTE = "the configured total"
 
 
 class LedgerStore:
@@ -42,6 +51,7 @@ class LedgerStore:
     Args:
         total: ε for all studies together.
         delta: δ for all studies together.
+        composition: how their costs add up.
         anchor: the anchor's file, by default `<path>.anchor`.
         accept: set an anchor anew that is lost or disagrees, and say so in a row. Only an
             administrator may ask for this.
@@ -57,6 +67,7 @@ class LedgerStore:
         total: Fraction,
         delta: Fraction = DEFAULT_DELTA,
         *,
+        composition: Composition = BASIC_COMPOSITION,
         anchor: Path | None = None,
         accept: bool = False,
         clock: Callable[[], str] | None = None,
@@ -68,6 +79,7 @@ class LedgerStore:
         check_epsilon(total)
         check_delta(delta)
         self.hold_seconds = hold_seconds
+        self.composition = composition
         self._place = Place.of(path, anchor)
         self._dataset = dataset
         self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -109,7 +121,7 @@ class LedgerStore:
         """
         reading.check_version(self._db, self._place)
         self._key = reading.existing_key(self._place)
-        content = reading.replay(self._db, self._place, self._key)
+        content = reading.replay(self._db, self._place, self._key, self.composition)
         self._account, self._head = content.account, content.head
         self._until = {}
         mark = read_anchor(self._place.anchor)
@@ -118,6 +130,7 @@ class LedgerStore:
             raise self._place.astray(astray)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute(holds.TABLE)
+        self._db.execute(charge_events.TABLE)
         file.settle(self._db, self._place)
         if astray:
             reason = astray.partition(",")[0]
@@ -141,7 +154,7 @@ class LedgerStore:
                     study.hex()[:16],
                 )
             if study not in self._until:
-                self._change("drop", holds.DELETE, (study,))
+                self._forget(study)
 
     def _recover(self) -> None:
         """Open the file again after a failed write. Raises: LedgerError while the disk refuses."""
@@ -171,8 +184,13 @@ class LedgerStore:
             if study not in self._until:  # a row of an earlier version reserved it
                 note = "left by a process that ended before charging"
                 self._append("cancel", study, cost.epsilon, cost.delta, note=note)
-        if (total, delta) != (self._account.epsilon().total, self._account.delta().total):
-            self._append("total", epsilon=total, delta=delta, note="the configured total")
+        note = TOTAL_NOTE
+        if self.composition.name != BASIC:
+            note += f", composed by {self.composition}"
+        former = self._account.total
+        configured = total, delta, note
+        if configured != (former.epsilon, former.delta, self._account.total_note):
+            self._append("total", epsilon=total, delta=delta, note=note)
 
     def _append(
         self,
@@ -201,12 +219,17 @@ class LedgerStore:
         self._account.apply(row_of(row))
         self._head = head
 
-    def _change(self, kind: str, statement: str, values: StoredRow) -> None:
+    def _change(self, kind: str, *changes: tuple[str, StoredRow]) -> None:
         """Change the table of held attempts, on disk when this returns. Failures: as `_append`."""
         with self._writing():
-            file.change_held(
-                self._db, statement, values, lambda step: self._at_step(f"{kind}-{step}")
-            )
+            file.change_held(self._db, changes, lambda step: self._at_step(f"{kind}-{step}"))
+
+    def _forget(self, study: bytes) -> None:
+        """Remove a held attempt from the disk, and its mechanism if no charge needs it."""
+        changes = [(holds.DELETE, (study,))]
+        if study not in self._account.charged:
+            changes.append((charge_events.DELETE, (study,)))
+        self._change("drop", *changes)
 
     def _expire(self) -> None:
         """Drop the held attempts whose time is up."""
@@ -216,7 +239,7 @@ class LedgerStore:
             self._drop(study)
 
     def _drop(self, study: bytes) -> None:
-        self._change("drop", holds.DELETE, (study,))
+        self._forget(study)
         self._until.pop(study, None)
         self._account.open.pop(study, None)
         self._names.pop(study, None)

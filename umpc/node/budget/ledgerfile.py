@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -132,13 +132,16 @@ def append(
 
 def change_held(
     db: sqlite3.Connection,
-    statement: str,
-    values: StoredRow,
+    changes: Iterable[tuple[str, StoredRow]],
     at_step: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Change the table of held attempts. The change is on disk when this returns."""
+    """Change the tables of held attempts and their events, on disk when this returns.
+
+    Args: changes: statements with their values.
+    """
     db.execute("BEGIN IMMEDIATE")
-    db.execute(statement, values)
+    for statement, values in changes:
+        db.execute(statement, values)
     at_step("before-commit")
     db.execute("COMMIT")
     at_step("after-commit")

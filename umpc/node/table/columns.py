@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -22,6 +23,12 @@ PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \
 Schema = Sequence[tuple[str, int | None]]
 """The nodes of a Parquet file's schema: a name, and its number of children; the root is first."""
 
+WHOLE_KINDS = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+)
+"""DuckDB's types of whole numbers of up to 64 bits."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -29,11 +36,13 @@ class Column:
 
     text: str
     numbers: NumberFormat
+    whole: str = ""
+    """The column itself where its type is of whole numbers, whose text need not be parsed."""
 
     @property
     def number(self) -> str:
         """The expression of the column's number, DOUBLE or NULL."""
-        return self.numbers.sql(self.text)
+        return f"CAST({self.whole} AS DOUBLE)" if self.whole else self.numbers.sql(self.text)
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ def open_table(
     try:
         if source.is_csv:
             names, delimiter = _csv_header(source, site)
-            with TextPipe(source.path, source.encoding) as pipe, _connect() as connection:
+            with TextPipe(source.path, source.encoding) as pipe, _cursor() as connection:
                 try:
                     yield connection, _csv_table(names, delimiter, pipe.path, source.numbers)
                 except duckdb.Error:
@@ -86,9 +95,11 @@ def open_table(
             if pipe.failure is not None:
                 raise site.unreadable(f"{pipe.failure}; encoding {source.encoding!r}")
         else:
-            with _connect() as connection:
+            with _cursor() as connection:
                 yield connection, _parquet_table(connection, source, site)
     except duckdb.Error as error:
+        if isinstance(error, duckdb.FatalException | duckdb.InternalException):
+            _connect.cache_clear()  # this engine may answer nothing more
         raise site.unreadable(where_it_stopped(error)) from None
 
 
@@ -100,16 +111,29 @@ def where_it_stopped(error: duckdb.Error) -> str:
     return "; ".join([type(error).__name__, *PLACE.findall(str(error))])
 
 
+def open_engine() -> None:
+    """Open DuckDB, if this process has not. A process that will read tables does so beforehand."""
+    _connect()
+
+
+def _cursor() -> duckdb.DuckDBPyConnection:
+    """One query's own connection to the process's DuckDB, which holds no table and no file."""
+    return _connect().cursor()
+
+
+@cache
 def _connect() -> duckdb.DuckDBPyConnection:
     """Open DuckDB in memory, without extensions from the network and without files on disk.
 
-    It keeps the order of the rows.
+    It keeps the order of the rows, and nothing of a file after its query. To open it takes longer
+    than to read a small table, so each process opens it once.
     """
     return duckdb.connect(
         ":memory:",
         config={
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "enable_external_file_cache": False,
             "preserve_insertion_order": True,
             "temp_directory": "",
             "threads": 2,
@@ -203,7 +227,8 @@ def _parquet_column(name: str, kind: str, numbers: NumberFormat) -> Column:
     text = f"CAST({reference} AS VARCHAR)"
     if kind in ("FLOAT", "DOUBLE"):
         text = f"CASE WHEN isnan({reference}) THEN NULL ELSE {text} END"
-    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN)
+    whole = reference if kind in WHOLE_KINDS else ""
+    return Column(_trimmed(text), numbers if kind == "VARCHAR" else PLAIN, whole)
 
 
 def _literal(path: Path) -> str:

@@ -19,6 +19,8 @@ LARGEST_TERM = 10**100
 NEAR = 2.0**-50
 """A quotient this close to a step, relative to itself, is at it: the double of a decimal and the
 division each round by 2^-53."""
+LARGEST_EXACT = 2.0**53
+"""Whole numbers below it are doubles."""
 
 Rows = NDArray[np.int64]
 
@@ -154,11 +156,15 @@ def _round_half_even(values: NDArray[np.float64], resolution: Fraction) -> NDArr
 
     0.35 / 0.1 is a tie and goes to 4, although the double 0.35 lies below 0.35. Only quotients
     within a few roundings of a tie are computed again, as fractions, each distinct value once.
+    Wide columns of whole numbers need none of them, which saves a site minutes.
     """
     quotients = _quotients(values, resolution)
     units: NDArray[np.int64] = np.rint(quotients).astype(np.int64)
     to_tie = np.abs(quotients - np.floor(quotients) - 0.5)
     near = to_tie <= NEAR * np.maximum(np.abs(quotients), 1)
+    if resolution.numerator == 1:
+        # a whole value has a whole quotient, which is no tie, however large it is
+        near &= (values != np.rint(values)) | (np.abs(quotients) >= LARGEST_EXACT)
     distinct, where = np.unique(values[near], return_inverse=True)
     exact = [round(Fraction(repr(value)) / resolution) for value in distinct.tolist()]
     units[near] = np.array(exact, dtype=np.int64)[where]

@@ -25,6 +25,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.events import Event
 from umpc.errors import StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -192,6 +193,10 @@ class StudyProtocol(ABC):
         """The noise on each mean of a run, and what the run sends, where `with_less_noise` asks."""
         yield from ()
 
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
+        """The noise of a run beside that of a plainer mechanism; nothing where there is none."""
+        yield from ()
+
     def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
         """How much less noise the study could have had, for the report; empty where none."""
         return ""
@@ -217,6 +222,17 @@ class StudyProtocol(ABC):
     def known_delta(self, study: Study) -> Fraction:
         """The part of δ that follows from the study alone."""
         return study.exact_delta
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        """The mechanism of the release, for a site whose ledger composes closer than ε and δ.
+
+        Empty where nothing is known but that the release is (ε, δ)-DP.
+        """
+        return ()
+
+    def known_events(self, study: Study) -> tuple[Event, ...]:
+        """A mechanism that the release costs no more than, from the study alone; as `events`."""
+        return ()
 
     # --- the sides -----------------------------------------------------------------------------
 
@@ -283,6 +299,14 @@ class StudyProtocol(ABC):
     def trial_over_edges(self, study: Study) -> Study:
         """The study without noise over all sets, to measure the work for one edge."""
         return study.replaced(edges="all", max_colluding=0)
+
+    def byte_seconds(self, study: Study) -> float | None:
+        """Seconds of all owners for a byte of their edges' messages on data, where bytes tell them.
+
+        Kernels differ by half of it each way. It was measured on one machine, as a trial measures
+        it: Kendall's tau over narrow and wide fields, a covariance, and Spearman's rho.
+        """
+        return None
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         """The ways to run a statistic by this protocol, for the planner's table.

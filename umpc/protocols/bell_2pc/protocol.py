@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.events import Event
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Variant
@@ -55,6 +56,9 @@ class BellTwoPc(UMpc):
     def delta(self, sizes: Sizes) -> Fraction:
         return delta_of_pairs(sizes)
 
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        return ()
+
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
     ) -> Attempt:
@@ -78,6 +82,9 @@ class BellTwoPc(UMpc):
         relative = study.edges[-1:] in ("n", "p")
         rule = study.edges if relative else "1p"
         return study.replaced(edges=rule, delta="", max_colluding=0)
+
+    def byte_seconds(self, study: Study) -> float | None:
+        return 100e-9
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         for noise in NOISES:

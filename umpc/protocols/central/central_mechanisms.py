@@ -1,8 +1,8 @@
-"""Each central mechanism by its name, with parameters from public knowledge alone.
+"""Each central mechanism by its name, with parameters that are public.
 
-Public are the kernel, ε, and the numbers of records and sets.
+Public are the kernel, ε, the numbers of records and sets, and what a study says of τ or ξ.
 
-| name | protocol | parameters, C the kernel's range |
+| name | protocol | usual parameters, C the kernel's range |
 |---|---|---|
 | `laplace` | `GlobalSensitivity` | C |
 | `coinpress_naive`, `coinpress_all`, `coinpress_subsampled` | `PrivateTuples` | τ = C/2 |
@@ -14,8 +14,10 @@ Both facts hold for every table. So nothing is ever clipped, cut or weighted dow
 the mean over its family plus noise. The noise has exactly the predicted variance for all records,
 except that CoinPress also rounds to 1/2^16 of one record's largest effect. The price is that these
 mechanisms improve on `laplace` only with more knowledge than the range, for example that the values
-or the H_i lie close together. Here, `laplace` is therefore the best of them. A user with more
-knowledge calls the protocols themselves, with a smaller τ or ξ.
+or the H_i lie close together. With these parameters `laplace` is therefore the best of them. A
+study with more knowledge states a smaller τ or ξ. The release is ε-DP for every table then too. If
+the knowledge is wrong, values are clipped or sets weigh less, and the noise of the Hájek mechanisms
+is larger than predicted.
 
 *The error of taking sets.* Let v <= C²/4 be the variance of f over all sets of this table. The mean
 over the family differs from the mean over all sets by a variance of at most
@@ -80,6 +82,8 @@ class Choice:
         kernel: symmetric.
         epsilon: > 0, exact.
         count: M of a subsampled family, else 0.
+        spread: τ, in values; None takes half the range, which always holds.
+        concentration: ξ, in values; None takes the range, which always holds.
 
     Raises:
         InvalidEpsilon: epsilon is not exact or not above 0.
@@ -90,6 +94,8 @@ class Choice:
     kernel: Kernel
     epsilon: Fraction
     count: int = 0
+    spread: Fraction | None = None
+    concentration: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -102,14 +108,16 @@ class Choice:
         kernel = self.kernel
         epsilon = self.epsilon
         width = kernel.interval.width
-        spread = max(width, kernel.unit) / 2
+        usual = max(width, kernel.unit) / 2
+        spread = usual if self.spread is None else min(self.spread, usual)
+        xi = width if self.concentration is None else min(self.concentration, width)
         makers: dict[str, Callable[[], CentralMechanism]] = {
             "laplace": lambda: GlobalSensitivity(kernel, epsilon),
             "coinpress_naive": lambda: naive(kernel, epsilon, spread),
             "coinpress_all": lambda: all_tuples(kernel, epsilon, spread),
             "coinpress_subsampled": lambda: subsampled(kernel, epsilon, spread, self.count),
-            "hajek": lambda: LocalHajek(kernel, epsilon, width),
-            "hajek_subsampled": lambda: LocalHajek(kernel, epsilon, width, self.count),
+            "hajek": lambda: LocalHajek(kernel, epsilon, xi),
+            "hajek_subsampled": lambda: LocalHajek(kernel, epsilon, xi, self.count),
             "hajek_split": lambda: SplitHajek(kernel, epsilon, spread),
         }
         return makers[self.name]()

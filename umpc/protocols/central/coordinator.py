@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, sum_report
 from umpc.protocols.central.messages import CuratorMessages
+from umpc.protocols.central.uniformity import answer_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
+from umpc.study.interval import Limits, covers_all_sets
 from umpc.study.report import Measured, Report, report_of
 from umpc.study.sizes import ClassCounts, Member, Sizes
 
@@ -35,5 +37,12 @@ class CuratorCoordinator(OneMessageCoordinator):
     ) -> Report:
         estimate = self._messages.aggregate([answer.share for answer in answers], counts)
         one = sum_report(self.study, estimate, estimate.sampling)
-        report = report_of(self.study, [one], run, self.study.exact_delta, measured, cost)
+        limits = self._messages.limits()
+        test = self._messages.test(estimate.records)
+        if test is not None:
+            noise = self._messages.fixed_noise(estimate.records)
+            note = answer_of(test, estimate.value, noise)
+            limits = Limits(covers_all_sets(self.study), note)
+        delta = self.study.exact_delta
+        report = report_of(self.study, [one], run, delta, measured, cost, limits)
         return replace(report, edges=estimate.sets, max_degree=estimate.most)

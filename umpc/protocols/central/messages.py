@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -31,12 +32,19 @@ from umpc.protocols.central.columns import (
     pack_records,
     unpack_records,
 )
-from umpc.protocols.central.settings import SUBSAMPLED
+from umpc.protocols.central.hajek import bernstein_concentration
+from umpc.protocols.central.settings import DEGENERATE, SUBSAMPLED, CentralSettings
+from umpc.protocols.central.uniformity import UniformityTest, uniformity_test
 from umpc.study.document import Study
+from umpc.study.interval import Limits, covers_all_sets
+from umpc.study.parts import exact
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import edge_count
 from umpc.ustat.schema import FieldSchema
+
+FAILURE = Fraction(1, 100)
+"""The chance that a degenerate kernel's records exceed the ξ of corollary 2."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,59 @@ class CuratorMessages(OneMessage):
         count = 0
         if study.noise in SUBSAMPLED:
             count = edge_count(study.edges, records, study.degree)
-        return Choice(study.noise, study.parsed_kernels[0], study.exact_epsilon, count)
+        settings = study.settings_as(CentralSettings)
+        return Choice(
+            study.noise,
+            study.parsed_kernels[0],
+            study.exact_epsilon,
+            count,
+            exact(settings.spread, "spread") if settings.spread else None,
+            self.concentration(records),
+        )
+
+    def concentration(self, records: int) -> Fraction | None:
+        """ξ, in values; None for the range of the kernel.
+
+        For a degenerate kernel it is that of corollary 2, with the constants of
+        `bernstein_concentration` and the variance C²/4 of Popoviciu.
+        """
+        study = self.study
+        test = self.test(records)
+        if test is not None:
+            return test.concentration
+        written = study.settings_as(CentralSettings).concentration
+        if written != DEGENERATE:
+            return exact(written, "concentration") if written else None
+        width = study.parsed_kernels[0].interval.width
+        if not width or records < study.degree:
+            return None
+        return bernstein_concentration(records, study.degree, width, width**2 / 4, FAILURE)
+
+    def test(self, records: int) -> UniformityTest | None:
+        """The test of uniformity, where the study asks for one. Raises: TooFewRecords."""
+        study = self.study
+        distance = study.settings_as(CentralSettings).distance
+        if not distance:
+            return None
+        kernel = study.parsed_kernels[0]
+        return uniformity_test(kernel, exact(distance, "distance"), records, study.exact_epsilon)
+
+    def fixed_noise(self, records: int) -> float | None:
+        """The noise's standard deviation where no table changes it; None for the Hájek one."""
+        return self.usual_std(records) if self.study.noise == "laplace" else None
+
+    def limits(self) -> Limits | None:
+        """The statement that the interval rests on, where a study states more than the range."""
+        settings = self.study.settings_as(CentralSettings)
+        if not settings.knows_more():
+            return None
+        stated = f"concentration = {settings.concentration!r}" if settings.concentration else ""
+        stated = stated or f"spread = {settings.spread!r}"
+        return Limits(
+            covers_all_sets(self.study) + f", if {stated} is true of the records",
+            f"noise and interval rest on {stated}. If it does not hold, the estimate is further "
+            "off; epsilon holds in any case",
+        )
 
     @property
     def fields(self) -> tuple[FieldSchema, ...]:

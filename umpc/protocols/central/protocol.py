@@ -12,6 +12,7 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
 from umpc.protocols.base.protocol import ExactKind, Line, Trial, Variant
 from umpc.protocols.base.trust import CURATOR, Trust
+from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.central.coordinator import CuratorCoordinator
 from umpc.protocols.central.messages import CuratorMessages
 from umpc.protocols.central.settings import (
@@ -21,7 +22,9 @@ from umpc.protocols.central.settings import (
     check_settings,
     usual_settings,
 )
+from umpc.protocols.central.terms import CompleteFamily
 from umpc.protocols.central.theory import error_of_curator
+from umpc.protocols.central.uniformity import describe_errors
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.settings import Settings
@@ -58,6 +61,9 @@ class CentralProtocol(OneMessageProtocol):
             f"{study.coordinator} is shown {', '.join(self.discloses(study))} of all records, if "
             f"nodes allow it (trusted_curator under [policy])",
         )
+        limits = self.messages(study).limits()
+        if limits is not None:
+            yield "assumed", limits.note
 
     def discloses(self, study: Study) -> tuple[str, ...]:
         return tuple(study.parsed_kernels[0].fields)
@@ -90,6 +96,28 @@ class CentralProtocol(OneMessageProtocol):
         messages = self.messages(attempt.study)
         messages.check_records(attempt.sizes.records)
         return messages.usual_std(attempt.sizes.records)
+
+    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
+        yield from super().describe_run(attempt)
+        yield from self.compare_noise(attempt)
+
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
+        study, records = attempt.study, attempt.sizes.records
+        messages = self.messages(study)
+        test = messages.test(records)
+        if test is not None:
+            yield "test", describe_errors(test, messages.fixed_noise(records))
+        if study.noise == "laplace":
+            return
+        own = self._noise_beforehand(attempt)
+        usual = Choice("laplace", study.parsed_kernels[0], study.exact_epsilon)
+        laplace = usual.noise_std(records, CompleteFamily(records, study.degree))
+        gains = "gains" if own < laplace else "does not gain"
+        yield (
+            "against laplace",
+            f'noise = "{study.noise}" {gains} here: noise = "laplace" has a standard deviation of '
+            f"{laplace:.4g}",
+        )
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         return error_of_curator(attempt.sizes, table)

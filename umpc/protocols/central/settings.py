@@ -3,6 +3,9 @@
 `noise` names the curator's mechanism (`central_mechanisms.py`). All of them average one symmetric
 kernel. Those of `SUBSAMPLED` average over `edges` independent sets, the others over sets that their
 definition fixes, which is `edges = "all"`.
+
+`concentration` (ξ) and `spread` (τ) say that the coordinator knows more about the records than
+their bounds. They decide the size of the noise. Every mechanism is ε-DP whether they hold or not.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from typing import Annotated, Any
 import msgspec
 
 from umpc.errors import StudyError
+from umpc.protocols.central.uniformity import LEAST_RECORDS, uniformity_test
 from umpc.study.document import Study
+from umpc.study.parts import exact
 from umpc.study.rules import check_choice
 from umpc.study.settings import Settings, describe
 from umpc.ustat.sampling import read_rule
@@ -28,6 +33,12 @@ MECHANISMS = (
     "hajek_subsampled",
     "hajek_split",
 )
+WITH_CONCENTRATION = ("hajek", "hajek_subsampled")
+WITH_SPREAD = ("coinpress_naive", "coinpress_all", "coinpress_subsampled", "hajek_split")
+TESTED = ("laplace", "hajek")
+"""Mechanisms with which a study may test uniformity."""
+DEGENERATE = "degenerate"
+"""The `concentration` of corollary 2: ξ follows from range, degree and number of records."""
 
 
 class CentralSettings(
@@ -49,6 +60,34 @@ class CentralSettings(
             "Other mechanisms take all."
         ),
     ] = "all"
+    concentration: Annotated[
+        str,
+        describe(
+            "ξ of a Hájek mechanism, in the kernel's values: how far a record's mean is from the "
+            'mean of all, at most. Or "degenerate", where only chance sets them apart. Default: '
+            "the kernel's range, which always holds."
+        ),
+    ] = ""
+    spread: Annotated[
+        str,
+        describe(
+            "τ of a CoinPress mechanism or of hajek_split: the sub-Gaussian parameter of the "
+            "kernel's values. Default: half the kernel's range, which always holds."
+        ),
+    ] = ""
+
+    distance: Annotated[
+        str,
+        describe(
+            "D of a test of uniformity, above 0 and at most 1: a study of the statistic "
+            "uniformity then also accepts or rejects, with bounds of its errors. For the "
+            "mechanisms laplace and hajek."
+        ),
+    ] = ""
+
+    def knows_more(self) -> bool:
+        """Whether the noise rests on more than the range of the kernel."""
+        return bool(self.concentration or self.spread)
 
 
 def usual_settings(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +101,9 @@ def check_settings(study: Study) -> None:
     settings = study.settings_as(CentralSettings)
     check_choice('noise of "central"', settings.noise, MECHANISMS)
     _check_edges(settings)
+    _check_knowledge(settings)
+    if settings.distance:
+        _check_distance(study, settings)
     if (study.sampling, study.estimator, len(study.kernels)) != ("balanced", "mean", 1):
         raise StudyError(
             f'"central" estimates the mean of one symmetric kernel, without classes; got '
@@ -72,6 +114,36 @@ def check_settings(study: Study) -> None:
         raise StudyError(
             '"central" sends the fields of the kernel to the coordinator, and this kernel has none'
         )
+
+
+def _check_knowledge(settings: CentralSettings) -> None:
+    """ξ and τ go with mechanisms that use them, and are exact numbers above 0."""
+    for key, written, mechanisms in (
+        ("concentration", settings.concentration, WITH_CONCENTRATION),
+        ("spread", settings.spread, WITH_SPREAD),
+    ):
+        if written and settings.noise not in mechanisms:
+            raise StudyError(
+                f"{key} goes with noise = {' or '.join(map(repr, mechanisms))}; got noise = "
+                f"{settings.noise!r}. Remove {key}, or take one of these"
+            )
+        is_number = written and (key, written) != ("concentration", DEGENERATE)
+        if is_number and exact(written, key) <= 0:
+            raise StudyError(f'{key} must be a number above 0, such as "0.05"; got {written!r}')
+
+
+def _check_distance(study: Study, settings: CentralSettings) -> None:
+    """A test of uniformity needs its statistic, and noise whose size is known."""
+    if settings.noise not in TESTED or settings.knows_more():
+        raise StudyError(
+            f"distance goes with noise = {' or '.join(map(repr, TESTED))}, without concentration "
+            f"or spread; got noise = {settings.noise!r}. Remove distance, or the others"
+        )
+    distance = exact(settings.distance, "distance")
+    if not 0 < distance <= 1:
+        raise StudyError(f'distance must be above 0 and at most 1; got "{settings.distance}"')
+    if len(study.kernels) == 1:
+        uniformity_test(study.parsed_kernels[0], distance, LEAST_RECORDS, study.exact_epsilon)
 
 
 def _check_edges(settings: CentralSettings) -> None:

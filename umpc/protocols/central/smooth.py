@@ -56,9 +56,11 @@ Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, appendix A.4.1, Lemmas A.10-A.16. Th
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, lcm
 from typing import TypeVar
 
 import numpy as np
@@ -95,11 +97,28 @@ def local_bound(
     d = (q + p) * c
     near = concentration + d * level
     fade = d / slope
+    peaks = _peak(near, fade) + _peak(near + d, fade)
+    return _least(c, _with_peaks(peaks, level, c, concentration, slope, q, p))
+
+
+def _with_peaks(
+    peaks: Number,
+    level: Number,
+    c: Number,
+    concentration: Number,
+    slope: Number,
+    q: Number,
+    p: Number,
+) -> Number:
+    """Return q bound(L), of which peak(T) + peak(T + d) is given."""
+    d = (q + p) * c
+    near = concentration + d * level
+    fade = d / slope
     # The terms of bound(L), in the order of the formula.
-    change = q * c + _peak(near, fade) + _peak(near + d, fade) + level * (2 * p + q) * c
+    change = q * c + peaks + level * (2 * p + q) * c
     reweighted = 2 * slope * level * (near + fade + 2 * d + p * c)
     remainder = slope * level * (2 * level - 1) * p * c
-    return _least(c, q * (change + (reweighted + remainder)))
+    return q * (change + (reweighted + remainder))
 
 
 def _least(one: Number, other: Number) -> Number:
@@ -196,15 +215,76 @@ def _smooth(bound: LocalBound, beta: Fraction, records: int, level: int, within:
     """
     with ctx.workprec(PRECISION):
         ratio = above(ball(-min(beta, Fraction(MOST_BETA))).exp())
-    found = bound.at(records)
-    grain = bound.at(0) / ROUNDED
+    whole = WholeBound.of(bound)
+    # In units of 1/(under ROUNDED), where bound(0)/ROUNDED is whole, no step divides a fraction.
+    found = ROUNDED * whole.at(records)
+    grain = whole.at(0)
     # From this level on the bound is B, which most often is C.
-    constant_from = bisect_left(range(records), found, key=bound.at)
+    constant_from = bisect_left(range(records), whole.at(records), key=whole.at)
     last = min(constant_from, level + within)
     for number in range(last - 1, level - 1, -1):
-        faded = -((-ratio * found) // grain) * grain
-        found = max(bound.at(number), min(found, faded))
-    return found
+        faded = -((-ratio.numerator * found) // (ratio.denominator * grain)) * grain
+        found = max(ROUNDED * whole.at(number), min(found, faded))
+    return Fraction(found, ROUNDED * whole.under)
+
+
+@dataclass(frozen=True)
+class WholeBound:
+    """A local bound in whole numbers of 1/under, for many levels.
+
+    It is a quadratic in L below `edge`, and another one above. At `edge` alone T is below s, and
+    T + d is not.
+
+    Args:
+        below, above: (e, b, a) of e L² + b L + a.
+        at_edge: the value at `edge`.
+        most: C.
+    """
+
+    under: int
+    edge: int
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+    at_edge: int
+    most: int
+
+    @classmethod
+    def of(cls, bound: LocalBound) -> WholeBound:
+        """The bound, with the least `under` that makes all its numbers whole."""
+        fade = bound.fade
+        edge = ceil((fade - bound.concentration) / bound.step) - 1
+        parts = [
+            _quadratic(bound, lambda near: (near + fade) ** 2 / (4 * fade)),
+            _quadratic(bound, lambda near: near),
+            (bound.at(edge) if edge >= 0 else Fraction(0), bound.width),
+        ]
+        under = lcm(*(number.denominator for part in parts for number in part))
+        below, over, (at_edge, most) = (
+            tuple(int(number * under) for number in part) for part in parts
+        )
+        return cls(under, edge, below, over, at_edge, most)
+
+    def at(self, level: int) -> int:
+        """The bound at this level, times `under`."""
+        if level == self.edge:
+            return self.at_edge
+        e, b, a = self.below if level < self.edge else self.above
+        return min(self.most, (e * level + b) * level + a)
+
+
+def _quadratic(bound: LocalBound, peak: Callable[[Fraction], Fraction]) -> tuple[Fraction, ...]:
+    """Return (e, b, a) of q bound(L) with this form of `_peak`, from its values at three levels."""
+    numbers = (bound.width, bound.concentration, bound.slope, bound.share, bound.together)
+    values = [
+        _with_peaks(
+            peak(bound.threshold(level)) + peak(bound.threshold(level + 1)),
+            Fraction(level),
+            *numbers,
+        )
+        for level in (0, 1, 2)
+    ]
+    e = (values[2] - 2 * values[1] + values[0]) / 2
+    return e, values[1] - values[0] - e, values[0]
 
 
 def reach(beta: Fraction | float) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.signing import Credentials
+from umpc.dp.events import ConcentratedEvent, Event
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
 from umpc.protocols.base.seed_agreement import Entropy
@@ -17,6 +18,7 @@ from umpc.protocols.gopa.settings import GopaSettings, check_settings
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.study.settings import Settings
+from umpc.study.sizes import Sizes
 
 USUAL_DELTA = "1e-9"
 
@@ -32,6 +34,12 @@ class GopaProtocol(OneMessageProtocol):
 
     def describe_noise(self, noise: str) -> str:
         return "discrete Gaussian; the nodes' shared noise cancels, their own remains"
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        return self.known_events(sizes.study)
+
+    def known_events(self, study: Study) -> tuple[Event, ...]:
+        return (ConcentratedEvent(self.messages(study).noise.rho),)
 
     def messages(self, study: Study) -> GopaMessages:
         return gopa_messages(study)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from umpc.errors import KernelError, StudyError
 from umpc.planning.reference_table import ReferenceTable
@@ -25,9 +26,12 @@ from umpc.study.interval import Limits
 from umpc.study.parts import FieldBins, FieldText
 from umpc.study.report import SumReport
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import FieldSchema
 
 LEAST_BINS = 2
 MOST_LEVELS = 64
+KEPT = 64
+"""The most fields of which a process keeps the bins."""
 DEVIATIONS = 2
 """Standard deviations of noise by which a bound from a released mean is widened."""
 
@@ -81,19 +85,27 @@ def _check_levels(study: Study, levels: int) -> None:
 
 def _bins_of(study: Study, bins: FieldBins) -> Bins:
     """Raises: StudyError where cut points do not fit the field, or it has fewer values."""
-    field = study.schema[bins.field]
+    return _bins_of_field(study.schema[bins.field], bins)
+
+
+@lru_cache(maxsize=KEPT)
+def _bins_of_field(field: FieldSchema, bins: FieldBins) -> Bins:
     return Bins.equal(field, bins.count) if bins.count else Bins(field, bins.units(field))
 
 
-def cut_points(study: Study) -> Mapping[str, Sequence[Fraction]]:
+def cut_points(study: Study) -> Mapping[str, Sequence[Fraction | int]]:
     """The cut points of the study's bins, in the fields' own numbers. Raises: StudyError."""
     settings = study.settings_as(GridSettings)
     return {
-        bins.field: [
-            cut * study.schema[bins.field].resolution for cut in _bins_of(study, bins).cuts
-        ]
+        bins.field: _in_own_numbers(_bins_of(study, bins), study.schema[bins.field].resolution)
         for bins in settings.bins
     }
+
+
+def _in_own_numbers(bins: Bins, resolution: Fraction) -> tuple[Fraction | int, ...]:
+    """The cut points: whole numbers where they can be, because fractions take long."""
+    step = resolution.numerator if resolution.denominator == 1 else resolution
+    return tuple(cut * step for cut in bins.cuts)
 
 
 def described(study: Study) -> Iterator[tuple[str, str]]:

@@ -154,10 +154,13 @@ class GridProtocol(UMpc):
 
     def trial(self, study: Study, records: int) -> Trial:
         if study.preprocessing == "none":
-            few = min(records, FEW_RECORDS * len(study.nodes))
-            bits = [count // len(study.nodes) for count in (records, few)]
-            factor = max(1, bits[0].bit_length()) / max(1, bits[1].bit_length())
-            return Trial(study, few, factor)
+            nodes = len(study.nodes)
+            pair = self.trial_over_edges(study).replaced(nodes=study.nodes[:2])
+            few = min(records, FEW_RECORDS * len(pair.nodes))
+            bits = [(records // nodes).bit_length(), (few // len(pair.nodes)).bit_length()]
+            # the trial is both ends of one link, and a node has an end of each of its own
+            ends = (nodes - 1) / len(pair.nodes)
+            return Trial(pair, few, ends * max(1, bits[0]) / max(1, bits[1]))
         return Trial(study, min(records, TRIAL_RECORDS), 1.0)
 
     def table_work(self, attempt: Attempt) -> tuple[float, float] | None:

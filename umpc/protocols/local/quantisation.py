@@ -66,10 +66,11 @@ class Bins:
     @classmethod
     def equal(cls, field: FieldSchema, bins: int) -> Bins:
         """Bins of equal width, up to rounding."""
-        span = field.upper_units - field.lower_units + 1
+        low = field.lower_units
+        span = field.upper_units - low + 1
         if not 1 <= bins <= span:
             raise StudyError(f"field {field.name!r} has {span} values and cannot have {bins} bins")
-        cuts = (field.lower_units + number * span // bins for number in range(1, bins))
+        cuts = (low + number * span // bins for number in range(1, bins))
         return cls(field, tuple(cuts))
 
     @property
@@ -232,10 +233,11 @@ class Quantiser:
         return rows, weights
 
     def limits(self) -> Limits | None:
-        """The value that an interval covers; None if each value of each field has its own bin."""
-        return limits_of_bins(
-            (axis.field, axis.size) for axis in self.axes if not isinstance(axis, Points)
-        )
+        """The value that an interval covers; None if each value of each field has its own bin.
+
+        Randomised rounding is right on average for one value, but not for a comparison of two.
+        """
+        return limits_of_bins((axis.field, axis.size) for axis in self.axes)
 
     def quantised(self, columns: Columns) -> float:
         """The U-statistic of the quantised records, averaged over their rounding.

@@ -14,6 +14,13 @@ from math import ceil, comb
 from umpc.crypto.ring import Ring, smallest_ring
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
+from umpc.dp.events import (
+    ApproximateEvent,
+    Event,
+    FailureEvent,
+    LaplaceEvent,
+    SkellamEvent,
+)
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
@@ -77,6 +84,27 @@ def delta_of_sums(sizes: Sizes) -> Fraction:
     all_nodes = committee_size(len(study.nodes), study.max_colluding) == len(study.nodes)
     dishonest = Fraction(1, 1 << FAILURE_BITS) if draws and not all_nodes else Fraction(0)
     return min(Fraction(1), study.exact_delta + bits + dishonest)
+
+
+def events_of_sums(sizes: Sizes) -> tuple[Event, ...]:
+    """The noise of all sums as events, with the committee's own δ."""
+    laws = noise_of_sums(sizes)
+    events: list[Event] = []
+    own = Fraction(0)
+    for law in laws:
+        if isinstance(law, DistributedLaplace) and law.sensitivity:
+            events.append(LaplaceEvent(law.sensitivity / law.epsilon, law.sensitivity))
+        elif isinstance(law, CommitteeNoise) and law.sensitivity:
+            events.append(ApproximateEvent(law.epsilon, law.delta))
+            own += law.delta
+    variances = tuple(law.honest_variance for law in laws if isinstance(law, SkellamShare))
+    if any(variances):
+        events.append(SkellamEvent(variances, tuple(sizes.sensitivities)))
+        own += sizes.study.exact_delta
+    dishonest = delta_of_sums(sizes) - own
+    if dishonest > 0:
+        events.append(FailureEvent(dishonest))
+    return tuple(events)
 
 
 def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.composition import concentrated_rho
+from umpc.dp.events import ConcentratedEvent, Event
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cost import predict
@@ -23,7 +25,12 @@ from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.drawn_committee import gain_of_committee, with_committee
 from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.noise_binding import delta_of_sums, noise_of_sums, shared_attempt
+from umpc.protocols.u_mpc.noise_binding import (
+    delta_of_sums,
+    events_of_sums,
+    noise_of_sums,
+    shared_attempt,
+)
 from umpc.protocols.u_mpc.settings import UMpcSettings, check_settings, usual_settings
 from umpc.protocols.u_mpc.sums import Law
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
@@ -115,6 +122,14 @@ class UMpc(StudyProtocol):
     def delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)
 
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        return events_of_sums(sizes)
+
+    def known_events(self, study: Study) -> tuple[Event, ...]:
+        if study.noise != "skellam":
+            return ()
+        return (ConcentratedEvent(concentrated_rho(study.exact_epsilon, study.exact_delta)),)
+
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
     ) -> Attempt:
@@ -170,6 +185,9 @@ class UMpc(StudyProtocol):
         return study.replaced(
             edges="all", epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
         )
+
+    def byte_seconds(self, study: Study) -> float | None:
+        return {"garbled": 18e-9, "triples": 110e-9}.get(study.backend)
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         yield Variant(self.name, {})

@@ -77,7 +77,7 @@ def compile_grid(
     schema: Schema,
     *,
     label: str = "",
-    cuts: Mapping[str, Sequence[Fraction]] | None = None,
+    cuts: Mapping[str, Sequence[Fraction | int]] | None = None,
 ) -> Grid:
     """The grid of kernels over one schema.
 

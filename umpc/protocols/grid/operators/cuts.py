@@ -33,14 +33,14 @@ class Cuts:
     """
 
     schema: Schema
-    points: Mapping[str, Sequence[Fraction]]
+    points: Mapping[str, Sequence[Fraction | int]]
 
     def __post_init__(self) -> None:
         for name, points in self.points.items():
             field = self.schema[name]
             rising = all(low < high for low, high in pairwise(points))
-            inside = all(field.lower < point <= field.upper for point in points)
-            if field.categories or not points or not rising or not inside:
+            inside = points and field.lower < points[0] and points[-1] <= field.upper
+            if field.categories or not rising or not inside:
                 raise RangeError(
                     f"field {name!r}: cut points are rising numbers above {field.lower} and up to "
                     f"{field.upper} of a field without categories; got "
@@ -78,9 +78,25 @@ class Cuts:
         return FieldSchema(field.name, Fraction(0), last, Fraction(1))
 
     def _numbers(self, column: Integers, name: str) -> Integers:
-        resolution = self.schema[name].resolution
-        steps = np.array([ceil(point / resolution) for point in self.points[name]], dtype=np.int64)
-        return np.searchsorted(steps, column, side="right").astype(np.int64)
+        step = self.schema[name].resolution
+        points = self.points[name]
+        steps = np.array([_steps(point, step) for point in points], dtype=np.int64)
+        field = self.schema[name]
+        low, high = field.lower_units, field.upper_units
+        inside = len(column) > high - low and column.min() >= low and column.max() <= high
+        if not inside:
+            return np.searchsorted(steps, column, side="right").astype(np.int64)
+        # more records than values: find each value's number once, and look it up
+        values = np.arange(low, high + 1, dtype=np.int64)
+        numbers = np.searchsorted(steps, values, side="right").astype(np.int64)
+        return numbers[column - low]
+
+
+def _steps(point: Fraction | int, resolution: Fraction) -> int:
+    """The least number of steps of the resolution that reaches a point."""
+    if resolution == 1 and isinstance(point, int):
+        return point
+    return ceil(point / resolution)
 
 
 def uses_more_than_order(polynomial: Polynomial, name: str) -> bool:

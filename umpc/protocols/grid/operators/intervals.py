@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from umpc.ustat.normal_form import Atom, BitAtom, Polynomial, build
 
 Bounds = tuple[Integers, Integers]
 """(lo, hi), each (size of the first record's axis,) int64: the places lo ≤ place < hi."""
+
+
+KEPT = 256
+"""The most comparisons that a process keeps."""
 
 
 class DoesNotFactor(Exception):
@@ -79,6 +84,7 @@ def _quotient(numbers: Integers, divisors: Integers) -> tuple[Integers, Flags]:
     return root, root * steep == numbers
 
 
+@lru_cache(maxsize=KEPT)
 def link_of(bit: BitAtom, first: int, second: int) -> OrderLink:
     """A comparison of records `first` and `second`. Raises: DoesNotFactor."""
     own: dict[int, list[Polynomial]] = {first: [], second: []}

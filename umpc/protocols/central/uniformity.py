@@ -28,11 +28,13 @@ from functools import cached_property
 from umpc.dp.checks import check_epsilon, is_exact, is_integer
 from umpc.dp.events import PureEvent
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import StudyError
+from umpc.errors import StudyError, TooFewRecords
 from umpc.protocols.central.hajek import LocalHajek, bernstein_concentration
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+
+LEAST_RECORDS = 4
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class UniformityTest:
             is_integer(self.categories)
             and self.categories >= 2
             and is_integer(self.records)
-            and self.records >= 4
+            and self.records >= LEAST_RECORDS
         ):
             raise StudyError("a test of uniformity needs at least 2 categories and 4 records")
         if not all(map(is_exact, (self.distance, self.nearly, self.failure))):
@@ -125,11 +127,14 @@ class UniformityTest:
         zeta_1, zeta_2 = cubes - square, collisions - square
         return float((2 * (n - 2) * zeta_1 + zeta_2) * 2 / (n * (n - 1)))
 
-    def error_bound(self, excess: Fraction) -> float:
+    def error_bound(self, excess: Fraction, noise_std: float | None = None) -> float:
         """A bound of the chance of a wrong answer for a p of mean a² = `excess`.
 
-        It includes ξ's failure. Σp³ = (1 + 3 mean a² + mean a³)/m², where mean a³ <= mean a²
-        because |a| <= 1.
+        Σp³ = (1 + 3 mean a² + mean a³)/m², where mean a³ <= mean a² because |a| <= 1.
+
+        Args:
+            noise_std: of noise that has this size for every table. None is that of the estimator,
+                and the bound then includes ξ's failure.
         """
         m = self.categories
         collisions = (1 + Fraction(excess)) / m
@@ -137,9 +142,74 @@ class UniformityTest:
         gap = float(collisions - self.threshold) ** 2
         if not gap:
             return 1.0
+        if noise_std is not None:
+            return min(1.0, (variance + noise_std**2) / gap)
         return min(1.0, (variance + self.estimator.mse(self.records)) / gap + float(self.failure))
+
+    def error_bounds(self, noise_std: float | None = None) -> tuple[float, float]:
+        """The bounds for the nearest of the nearly uniform columns, and for the nearest far one."""
+        near, far = self.distance**2 / 2, self.distance**2
+        return self.error_bound(near, noise_std), self.error_bound(far, noise_std)
 
     @property
     def event(self) -> PureEvent:
         """The cost of the release."""
         return PureEvent(self.epsilon)
+
+
+# --- as a study -----------------------------------------------------------------------------------
+
+
+def uniformity_test(
+    kernel: Kernel, distance: Fraction, records: int, epsilon: Fraction
+) -> UniformityTest:
+    """The test for a study of the statistic `uniformity`, whose kernel is [x = y] - 1/m.
+
+    Raises:
+        StudyError: the kernel is another one, or a number is out of range.
+        TooFewRecords: there are fewer than 4 records.
+    """
+    if len(kernel.fields) != 1 or kernel.degree != 2 or not kernel.interval.low < 0:
+        raise _another_kernel(kernel)
+    column = kernel.fields[0]
+    categories = -1 / kernel.interval.low
+    expected = f"(a.{column} == b.{column}) - 1/{categories}"
+    if categories.denominator != 1 or Kernel.from_text(expected, kernel.schema) != kernel:
+        raise _another_kernel(kernel)
+    if records < LEAST_RECORDS:
+        raise TooFewRecords(
+            f"a test of uniformity needs at least {LEAST_RECORDS} records, {records} came"
+        )
+    return UniformityTest(column, int(categories), distance, records, epsilon)
+
+
+def _another_kernel(kernel: Kernel) -> StudyError:
+    return StudyError(
+        'distance goes with statistic = "uniformity", the squared distance of a field to the '
+        f"uniform law; got the kernel {kernel.text[:63]!r}. Remove distance, or take that statistic"
+    )
+
+
+def answer_of(test: UniformityTest, value: float, noise_std: float | None) -> str:
+    """The answer and its error bounds, in words.
+
+    Args:
+        value: the private mean of [x = y] - 1/m.
+        noise_std: as of `error_bound`.
+    """
+    threshold = float(test.threshold - Fraction(1, test.categories))
+    uniform = value <= threshold
+    return (
+        f"the test {'accepts' if uniform else 'rejects'} that {test.column} is uniform: "
+        f"{value:.4g} is {'at most' if uniform else 'above'} the threshold {threshold:.4g} for "
+        f"distance {float(test.distance):g}. {describe_errors(test, noise_std)}"
+    )
+
+
+def describe_errors(test: UniformityTest, noise_std: float | None) -> str:
+    """The error bounds in words."""
+    near, far = test.error_bounds(noise_std)
+    return (
+        f"It wrongly rejects a nearly uniform column with a chance of at most {near:.2g}, and "
+        f"wrongly accepts a far one with at most {far:.2g}"
+    )

@@ -1,0 +1,37 @@
+"""umpc.protocols.grid.operators.cuts: few and many records get the same numbers of cut points."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from tests.support.mpc_studies import make_schema
+from umpc.protocols.grid.operators.cuts import Cuts
+
+SCHEMA = make_schema(x=("0", "99"), y=("-10", "10", "0.5"))
+CUTS = Cuts(
+    SCHEMA,
+    {"x": [1, 10, 21, 99], "y": [Fraction("-19/2"), Fraction("-1/3"), Fraction(2), Fraction(10)]},
+)
+
+
+def by_definition(name: str) -> dict[int, int]:
+    """Return each value in steps, and the number of cut points that it reaches."""
+    field = SCHEMA[name]
+    values = range(field.lower_units, field.upper_units + 1)
+    return {
+        value: sum(point <= value * field.resolution for point in CUTS.points[name])
+        for value in values
+    }
+
+
+def test_every_value_has_the_number_of_the_cut_points_that_it_reaches():
+    """With more records than values the numbers are looked up in a table."""
+    for name in CUTS.points:
+        expected = by_definition(name)
+        every = np.array(list(expected), dtype=np.int64)
+        for column in (*np.split(every, len(every)), every[:-1], np.repeat(every, 3)[::-1]):
+            found = CUTS.apply({name: column, "other": column})
+            assert found[name].tolist() == [expected[value] for value in column.tolist()]
+            assert found["other"] is column

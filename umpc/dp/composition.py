@@ -1,0 +1,207 @@
+"""Composition of releases that are chosen one after another: what they cost together.
+
+A ledger is a *privacy filter*: everybody who asks sees the earlier releases, and then chooses the
+next one and its parameters. The filter stops before the studies together would cost more than the
+site's ε. Theorems for parameters that were fixed beforehand do not cover this. These do:
+
+| composition | the studies together are | paper |
+|---|---|---|
+| basic | (Σ ε, Σ δ)-DP | Rogers, Roth, Ullman, Vadhan 2016, section 3 |
+| advanced | (ρ + 2√(ρ ln 1/δ'), Σ δ + δ')-DP with ρ = Σ ε tanh(ε/2) | Whitehouse et al. 2023 |
+| zcdp | (ε(ρ, δ'), Σ δ + δ')-DP with ρ = Σ of the events' ρ | the same; Feldman, Zrnic 2021 |
+
+δ' is the composition's own, which the site states. ε(ρ, δ') is the least that a Rényi order proves
+(`renyi.py`). Advanced knows each study's (ε, δ) only, zcdp its events.
+
+*One bound for all paths.* A filter needs one number that only grows, here ρ, and a bound of it that
+was fixed beforehand, here the ρ for which the formula reaches the site's ε. The least over several
+theorems is not a filter by itself. It is one for basic beside one of the others, at no cost. Divide
+the paths of asking and answering into those that end with ρ within its bound, and the rest, which
+end with Σ ε within its bound. On the first, Σ (P − e^ε Q)⁺ is at most δ', because a run that stops
+where ρ would pass its bound has the same paths. On the rest P ≤ e^ε Q, because all their releases
+are pure but for the failures Σ δ. So basic is used where every release counts the same δ in both,
+and one release with less δ in zcdp (such as Gaussian noise) ends its use.
+
+*ρ of an ε-DP release* is ε tanh(ε/2) (Bun & Steinke 2016 have ε²/2). Its divergence is at most that
+of randomised response, log(cosh((α − 1/2)ε)/cosh(ε/2))/(α − 1). log cosh √v is concave in v, so
+with v = (α − 1/2)²ε² and the tangent at ε²/4 this is at most α ε tanh(ε/2). It is reached as
+α → 1.
+
+Every number is exact or rounded up, so no result is below its formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from flint import ctx
+
+from umpc.dp.balls import PRECISION, above, ball, below
+from umpc.dp.events import (
+    ApproximateEvent,
+    ConcentratedEvent,
+    Event,
+    FailureEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    PureEvent,
+    SkellamEvent,
+)
+from umpc.dp.renyi import gaussian_curve, renyi_epsilon
+from umpc.errors import InvalidEpsilon
+
+BASIC, ADVANCED, ZCDP = COMPOSITIONS = ("basic", "advanced", "zcdp")
+RHO_GRID = 80
+"""A release's ρ is rounded up to a multiple of 2^-80, so that sums of many stay short."""
+
+NOISE_WITHOUT_EPSILON = (GaussianEvent, ConcentratedEvent, SkellamEvent)
+"""Events that have an ε only with a δ. In zcdp they cost no δ."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """The cost of some releases, as one composition counts it. Weights of several add up.
+
+    epsilon: the sum of the ε. rho: the sum of the ρ, 0 where basic composition needs none.
+    delta: the sum of the δ. plain: whether basic composition would count the same δ.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    plain: bool = True
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(
+            self.epsilon + other.epsilon,
+            self.rho + other.rho,
+            self.delta + other.delta,
+            self.plain and other.plain,
+        )
+
+
+@dataclass(frozen=True)
+class Composition:
+    """How a site adds up what its studies cost.
+
+    Args:
+        name: one of COMPOSITIONS.
+        delta: δ' of the composition itself, beside the δ of the studies: 0 for basic, else between
+            0 and 1, exact.
+
+    Raises:
+        InvalidEpsilon: the name is unknown, or δ' does not fit it.
+    """
+
+    name: str = BASIC
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.name not in COMPOSITIONS:
+            raise InvalidEpsilon(
+                f"composition: one of {', '.join(COMPOSITIONS)} was expected, and {self.name!r} "
+                "came. Correct composition under [budget]"
+            )
+        if self.delta != 0 if self.name == BASIC else not 0 < self.delta < 1:
+            raise InvalidEpsilon(
+                f"composition {self.name!r}: a delta "
+                f"{'of 0' if self.name == BASIC else 'above 0 and below 1'} was expected, and "
+                f"{self.delta} came. Correct composition_delta under [budget]"
+            )
+
+    def __str__(self) -> str:
+        return self.name if self.name == BASIC else f"{self.name} at delta {self.delta}"
+
+    def weigh(self, epsilon: Fraction, delta: Fraction, events: tuple[Event, ...] = ()) -> Weight:
+        """The weight of one release that is (ε, δ)-DP. Args: events: its mechanism, if known."""
+        if self.name == BASIC:
+            return Weight(epsilon, delta=delta)
+        if self.name == ADVANCED or not events:
+            return Weight(epsilon, rho_of_pure(epsilon), delta)
+        rho = sum((rho_of(event) for event in events), Fraction(0))
+        failure = sum((failure_of(event) for event in events), Fraction(0))
+        plain = not any(isinstance(event, NOISE_WITHOUT_EPSILON) for event in events)
+        return Weight(epsilon, rho, max(failure, delta) if plain else failure, plain)
+
+    def epsilon(self, weight: Weight) -> Fraction:
+        """The ε of all releases of this weight together."""
+        if self.name == BASIC or (not weight.rho and weight.plain):
+            return weight.epsilon
+        formula = advanced_epsilon if self.name == ADVANCED else concentrated_epsilon
+        composed = formula(weight.rho, self.delta)
+        return min(weight.epsilon, composed) if weight.plain else composed
+
+
+def total_weight(weights: Iterable[Weight]) -> Weight:
+    """The weight of several releases together."""
+    return sum(weights, Weight())
+
+
+@lru_cache(maxsize=1024)
+def rho_of_pure(epsilon: Fraction) -> Fraction:
+    """ε tanh(ε/2), rounded up: every ε-DP release is ρ-zCDP for this ρ."""
+    with ctx.workprec(PRECISION):
+        return above(ball(epsilon) * (ball(epsilon) / 2).tanh(), RHO_GRID)
+
+
+def rho_of(event: Event) -> Fraction:
+    """A ρ with which the event is ρ-zCDP, apart from its `failure_of`."""
+    match event:
+        case PureEvent(epsilon) | ApproximateEvent(epsilon, _):
+            return rho_of_pure(epsilon)
+        case LaplaceEvent():
+            return rho_of_pure(event.epsilon)
+        case FailureEvent():
+            return Fraction(0)
+        case ConcentratedEvent(rho):
+            return rho
+        case GaussianEvent():
+            return event.rho
+        case SkellamEvent(variances, sensitivities):
+            pairs = zip(variances, sensitivities, strict=True)
+            return sum((_rho_of_skellam(mu, s) for mu, s in pairs if s), Fraction(0))
+
+
+def _rho_of_skellam(mu: Fraction, s: int) -> Fraction:
+    """The largest ratio of `renyi.skellam_curve` to its order, over the integers of 2 and more."""
+    slope = Fraction(s * s) / (2 * mu)
+    squared = (s * s + Fraction(max(0, 6 * s - s * s), 4)) / (2 * mu * mu)
+    return slope + min(squared, 3 * s / (4 * mu))
+
+
+def failure_of(event: Event) -> Fraction:
+    """The probability outside of which the event is `rho_of`-zCDP."""
+    return event.delta if isinstance(event, ApproximateEvent | FailureEvent) else Fraction(0)
+
+
+@lru_cache(maxsize=1024)
+def advanced_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """ρ + 2√(ρ ln 1/δ), rounded up (Bun & Steinke 2016, proposition 1.3)."""
+    with ctx.workprec(PRECISION):
+        return above(ball(rho) + 2 * (-ball(rho) * ball(delta).log()).sqrt())
+
+
+@lru_cache(maxsize=1024)
+def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """The least ε that a Rényi order proves of a ρ-zCDP release, rounded up."""
+    return renyi_epsilon(gaussian_curve(rho), delta) if rho else Fraction(0)
+
+
+@lru_cache(maxsize=256)
+def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Nearly the largest ρ that implies (ε, δ)-DP, rounded down to 20 binary digits.
+
+    Noise that was calibrated for (ε, δ) by Rényi orders has a ρ of about this.
+    """
+    with ctx.workprec(PRECISION):
+        high = below(ball(epsilon))
+    low = Fraction(0)
+    step = high
+    while step * (1 << 20) >= high:
+        if concentrated_epsilon(low + step, delta) <= epsilon:
+            low += step
+        step /= 2
+    return low

@@ -1,0 +1,59 @@
+"""The mechanisms of studies, on disk beside the ledger's rows: what each release did.
+
+A charge's row has its ε and δ. The table `events` adds the mechanism and its parameters
+(`umpc/dp/event_text.py`), which closer compositions need. It is written with the held attempt,
+before anything leaves. Its entry belongs to one attempt, and has a seal, an HMAC with the ledger's
+key.
+
+The table is outside the chain of rows, so every ledger of an earlier version is whole without it,
+and earlier versions read a ledger that has it. A charge without an entry is counted by its ε and δ
+alone, which are true of it too. So nobody gains by removing an entry, or by moving it to another
+attempt, and an entry that was edited is ignored with a warning.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import sqlite3
+
+from umpc.dp.event_text import decode_events
+from umpc.dp.events import Event
+from umpc.node.budget.budget_account import ATTEMPT_BYTES, StoredRow, row_hash
+from umpc.node.budget.held_attempts import HeldAttempt
+
+log = logging.getLogger("umpc.node")
+TAG = b"umpc events 1"
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS events (study BLOB PRIMARY KEY, attempt BLOB NOT NULL,"
+    " events TEXT NOT NULL, seal BLOB NOT NULL)"
+)
+INSERT = "INSERT OR REPLACE INTO events (study, attempt, events, seal) VALUES (?, ?, ?, ?)"
+DELETE = "DELETE FROM events WHERE study = ?"
+Mechanisms = dict[tuple[bytes, bytes], tuple[Event, ...]]
+"""(study, attempt's id) → the events of its release."""
+
+
+def sealed_events(key: bytes, held: HeldAttempt, text: str) -> StoredRow:
+    """Return an entry as it is stored, with its seal at the end. Args: text: the events."""
+    values = (held.study, held.attempt[:ATTEMPT_BYTES], text)
+    return (*values, row_hash(key, TAG, values))
+
+
+def read_events(db: sqlite3.Connection, key: bytes) -> Mechanisms:
+    """Return the mechanisms of all entries whose seal agrees; a ledger may have no such table."""
+    tables = db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'")
+    if tables.fetchone() is None:
+        return {}
+    found: Mechanisms = {}
+    for *values, seal in db.execute("SELECT study, attempt, events, seal FROM events"):
+        study, attempt, text = values
+        if isinstance(seal, bytes) and hmac.compare_digest(seal, row_hash(key, TAG, values)):
+            found[study, attempt] = decode_events(text)
+        else:
+            log.warning(
+                "the stored mechanism of study %s was changed on disk; its epsilon and delta "
+                "count instead",
+                bytes(study).hex()[:16],
+            )
+    return found
