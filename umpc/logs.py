@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import TextIO
 
 from umpc.errors import UmpcError
 
@@ -57,7 +58,7 @@ def belongs(study_hash: bytes, step: str) -> dict[str, str]:
 
 
 def start_logging(
-    process: str, level: str = "info", style: str = "text", stream: object = None
+    process: str, level: str = "info", style: str = "text", stream: TextIO | None = None
 ) -> None:
     """Write the log of this process to standard error.
 
@@ -66,7 +67,7 @@ def start_logging(
         level: one of LEVELS, for umpc's own lines. Other libraries write warnings and errors only.
         style: one of FORMATS.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)  # type: ignore[arg-type]
+    handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(process) if style == "json" else TextLines(process))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OWN).setLevel(level.upper())
@@ -122,8 +123,9 @@ def time_of(record: logging.LogRecord) -> str:
 
 def place_of(record: logging.LogRecord) -> Place:
     """Return the study and the step of a record: its own, else those of its task."""
-    if hasattr(record, "study"):
-        return record.study, getattr(record, "step", "")
+    study: str | None = getattr(record, "study", None)
+    if study is not None:
+        return study, getattr(record, "step", "")
     place = _place.get(None)
     return place() if place else ("", "")
 

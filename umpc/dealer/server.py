@@ -193,7 +193,8 @@ class DealerServer(rpc.DealerServicer):
         for key in ended[: max(0, len(ended) - REMEMBERED)]:
             del self.dealt[key]
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
-        place = logs.belongs(attempt.study.hash, (error and error.step) or "prepare")
+        step = error.step if error else None
+        place = logs.belongs(attempt.study.hash, step or "prepare")
         if error is None:
             log.info("%s is dealt", label, extra=place)
         else:

@@ -296,7 +296,8 @@ class ShufflerServer(rpc.ShufflerServicer):
     def _ended(self, run: Run, error: UmpcError | None) -> None:
         self._runs.pop(run.attempt, None)
         label = f"attempt {run.attempt.hex()[:8]} of study {run.study.name!r}"
-        place = logs.belongs(run.study.hash, (error and error.step) or "release")
+        step = error.step if error else None
+        place = logs.belongs(run.study.hash, step or "release")
         if error is None:
             log.info("%s is shuffled", label, extra=place)
         else:
