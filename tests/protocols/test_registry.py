@@ -20,6 +20,7 @@ from tests.support.protocols import (
 )
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import STUDY, Entropy, changed, make_members
+from tests.support.vector import vector_study
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
 from umpc.protocols import registry
 from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
@@ -50,12 +51,15 @@ from umpc.protocols.registry import (
 )
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.vector.coordinator import VectorCoordinator
+from umpc.protocols.vector.node import VectorNode
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
 
 NAMES = (
     "u-mpc",
     "grid",
+    "vector",
     "bell-2pc",
     "bell-ldp",
     "bell-auc",
@@ -68,6 +72,7 @@ NAMES = (
 STUDIES = {
     "u-mpc": STUDY,
     "grid": grid_study(),
+    "vector": vector_study(),
     "bell-2pc": bell_study(),
     "bell-ldp": local_study("bell-ldp"),
     "bell-auc": local_study("bell-auc"),
@@ -88,6 +93,16 @@ VALUES: dict[str, Any] = {
     "bins": [{"field": "x", "count": 2, "cuts": []}],
     "rounding": "randomised",
     "levels": 2,
+    "loss": "auc_hinge",
+    "coordinates": ["x"],
+    "weights": ["1"],
+    "margin": "2",
+    "centres": ["1"],
+    "scales": ["1"],
+    "clip": "2",
+    "course": "train",
+    "step": 2,
+    "steps": 2,
     "shufflers": [{"name": "one", "address": "one:1"}, {"name": "two", "address": "two:1"}],
 }
 """A value that some protocol takes, for every setting."""
@@ -108,7 +123,7 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
-        StudyError, match=r"protocol must be one of u-mpc, grid, bell-2pc.*got 'bell'"
+        StudyError, match=r"protocol must be one of u-mpc, grid, vector, bell-2pc.*got 'bell'"
     ):
         find_protocol("bell")
 
@@ -129,6 +144,7 @@ def test_a_protocol_is_registered_under_its_own_name(monkeypatch):
 KINDS = {
     "u-mpc": (UMpcNode, UMpcCoordinator),
     "grid": (GridNode, GridCoordinator),
+    "vector": (VectorNode, VectorCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),
     "bell-ldp": (OneMessageNode, OneMessageCoordinator),
     "bell-auc": (OneMessageNode, OneMessageCoordinator),
@@ -174,12 +190,14 @@ def test_the_possible_values_are_those_of_all_protocols():
         "in_mpc",
         "skellam",
         "binomial",
+        "gaussian",
+        "laplace",
         "pair_laplace",
         "randomised_response",
         "local",
         "shuffled",
         "gopa",
-        *MECHANISMS,
+        *(each for each in MECHANISMS if each != "laplace"),
     )
     assert possible_values("backend") == ("shared", "garbled", "triples", "grid", "none")
     assert possible_values("preprocessing") == ("dealer", "none")
@@ -187,7 +205,7 @@ def test_the_possible_values_are_those_of_all_protocols():
 
 
 def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
-    no_edges = [STUDIES[name] for name in NAMES[3:]]
+    no_edges = [STUDIES[name] for name in NAMES[4:]]
     assert {(each.backend, each.preprocessing, each.coins, each.dealer) for each in no_edges} == {
         ("none", "none", "none", None)
     }

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from umpc.errors import KernelError
-from umpc.ustat.estimators import ESTIMATORS, QUANTILE, Estimate, estimate, find_estimator
+from umpc.ustat.estimators import (
+    ANY,
+    ESTIMATORS,
+    QUANTILE,
+    VECTOR,
+    Estimate,
+    estimate,
+    find_estimator,
+)
 
 RUNS = 8000
 LEAST_COVERAGE = 0.93
@@ -39,10 +47,17 @@ def draw(rng: np.random.Generator, shape: float, std: float) -> np.ndarray:
 
 
 def test_every_estimator_is_tested_and_takes_as_many_sums():
-    assert ESTIMATORS.keys() == MEANS.keys() == VALUES.keys()
+    assert ESTIMATORS.keys() - {VECTOR} == MEANS.keys() == VALUES.keys()
     assert {name: len(means) for name, means in MEANS.items()} == {
-        n: e.sums for n, e in ESTIMATORS.items()
+        n: e.sums for n, e in ESTIMATORS.items() if n != VECTOR
     }
+
+
+def test_a_vector_of_any_length_has_no_single_value():
+    assert ESTIMATORS[VECTOR].sums == ANY
+    for count in (1, 5):
+        found = run(VECTOR, [0.5] * count, [0.1] * count)
+        assert found.value is None and f"{count} mean(s)" in found.note
     assert all(
         name == estimator.name and estimator.formula for name, estimator in ESTIMATORS.items()
     )

@@ -10,6 +10,9 @@
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
 | `study.py` | `umpc study`: check, prepare or run a study |
+| `train.py` | `umpc train`: a model by gradients of a pairwise loss |
+| `train_run.py` | its run as the coordinator, and its public table |
+| `train_demo.py` | its demo: a table split over processes on this machine |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `kernel_options.py` | its options as kernels, fields and grades |

@@ -39,6 +39,8 @@ STATES = {
     "delta": "reserved",
     "cancel": "given back",
     "charge": "charged",
+    "course": "charged",
+    "step": "charged",
     "answer": "answered",
     "release": "released",
 }
@@ -47,7 +49,7 @@ of earlier versions.
 """
 
 
-NAMING = ("reserve", "charge")
+NAMING = ("reserve", "charge", "course", "step")
 """The kinds of rows whose note is the study's name."""
 
 
@@ -198,7 +200,7 @@ def _entry(row: Row, before: StudyEntry | None) -> StudyEntry:
         "when": row.at,
         "hash": row.study.hex(),
         "name": row.note if row.kind in NAMING and row.note else name,
-        "epsilon": row.epsilon or epsilon,
+        "epsilon": epsilon if row.epsilon is None else row.epsilon,
         "delta": delta if row.delta is None else row.delta,
         "state": STATES[row.kind],
     }

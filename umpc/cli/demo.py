@@ -171,7 +171,7 @@ def demo(**given: Any) -> None:
             )
         settings["edges"] = f"{permutations}p"
     options = DemoOptions(**given, settings=settings)
-    with _folder(options.keep) as folder, fork_server() as popen:
+    with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
     print_report(report, options.style, exact)
     if options.page:
@@ -216,7 +216,7 @@ def _number_format(decimal: str, thousands: str) -> NumberFormat:
 
 
 @contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def kept_folder(keep: Path | None) -> Iterator[Path]:
     """The demo's folder: the one to keep, or one that is gone with the demo."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="umpc-demo-") as name:

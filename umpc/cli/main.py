@@ -15,6 +15,7 @@ INTERRUPTED = 130
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("umpc.cli.demo", "demo"),
     "study": ("umpc.cli.study", "study"),
+    "train": ("umpc.cli.train", "train"),
     "plan": ("umpc.cli.plan", "plan"),
     "node": ("umpc.cli.serve", "node"),
     "approve": ("umpc.cli.approve", "approve"),
@@ -57,6 +58,7 @@ def umpc() -> None:
     Elsewhere, run the dealer:    umpc dealer start --identity dealer --listen 0.0.0.0:7100
     Plan a study:                 umpc plan study.toml --records 300,200
     Run a study:                  umpc study run study.toml
+    Train a model:                umpc train train.toml --model model.json
     """
 
 

@@ -27,6 +27,8 @@ Line = tuple[str, str, str]
 """A row of the table: what it is, its value, a note."""
 Extra = Mapping[str, float | None]
 """Values that only the demo knows: exact, exact_over_edges, and quantised where there are bins."""
+MOST_SUMS = 16
+"""The most sums that are listed; a vector may have thousands."""
 WIDEST_FIELD = 70
 """Characters of a field's description; a field may have thousands of categories."""
 
@@ -130,9 +132,11 @@ def _sums(report: Report) -> Iterator[Line]:
     """The mean of each sum, if the statistic has several."""
     if len(report.sums) == 1:
         return
-    for number, entry in enumerate(report.sums, 1):
+    for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
         noise = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         yield f"sum {number}, its mean", f"{entry.mean:.6g}", noise
+    if (more := len(report.sums) - MOST_SUMS) > 0:
+        yield f"and {more} more sums", "", "--format json has all of them"
 
 
 def _facts(report: Report) -> Iterator[Line]:

@@ -244,7 +244,7 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
 
     Raises: StudyError naming file and key.
     """
-    fields = _read_values(path).get("fields", [])
+    fields = read_values(path).get("fields", [])
     try:
         return msgspec.convert(fields, type=list[FieldEntry], strict=True)
     except msgspec.ValidationError as error:
@@ -253,7 +253,7 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
 
 def load_study_file(path: Path) -> StudyFile:
     """Read study.toml. Raises: StudyError naming file and key."""
-    values = _read_values(path)
+    values = read_values(path)
     name = values.pop("protocol", None)
     left_open = is_open(name, values)
     try:
@@ -293,7 +293,7 @@ def _decided(file: StudyFile) -> StudyFile:
     return replace(file.turned_to(choice.protocol, choice.settings), chosen=choice.reason)
 
 
-def _read_values(path: Path) -> dict[str, Any]:
+def read_values(path: Path) -> dict[str, Any]:
     """Raises: StudyError where the file is not TOML."""
     try:
         text = path.read_text(encoding="utf-8")

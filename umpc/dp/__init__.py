@@ -6,6 +6,7 @@
 | `laplace.py` | `sample_share`: one node's share; `DiscreteLaplace`: the law of h shares' sum |
 | `polya.py` | `sample_polya`: an exact draw of the negative binomial with real shape |
 | `skellam.py` | `DistributedSkellam`: noise on several sums, (epsilon, delta)-DP together |
+| `distributed_gaussian.py` | `joint_gaussian`: nodes' discrete Gaussian shares on a vector |
 | `poisson.py` | `sample_poisson`: an exact draw at any rational mean up to 2^128 |
 | `committee.py` | noise from independent coins, which a committee computes under shares |
 | `binomial.py` | `least_coins`: how many shared fair coins make a sum (epsilon, delta)-DP |

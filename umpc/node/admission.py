@@ -17,6 +17,7 @@ from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.field_sets import FieldSets, field_sets_beside
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records
+from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
 
 log = logging.getLogger("umpc.node")
@@ -90,7 +91,9 @@ class Admission:
         """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
         policy = self.policy()
         policy.check(study, self.name)
-        self.approvals.require(study, self.name, approval=policy.approval)
+        course = protocol_of(study).course(study)
+        identity = course.id if course else b""
+        self.approvals.require(study, self.name, approval=policy.approval, identity=identity)
         return policy
 
     def policy(self) -> Policy:

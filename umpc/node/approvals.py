@@ -7,7 +7,8 @@ The node uses them if [policy] says approval = true.
 The node asks at every proposal. `umpc approve` decides, in another process, while the node runs. An
 unknown study is kept whole as pending, and refused. Nothing was charged, so the coordinator can ask
 again later. A study's hash is its identity, so a decision holds for exactly the study that was
-shown. A rejected study stays refused even if approval is no longer required.
+shown. All steps of a course have one identity, so one decision holds for the course. A rejected
+study stays refused even if approval is no longer required.
 
 The decisions are in one SQLite file beside the ledger, which only its owner can read. Every call is
 one transaction with the write lock, fsynced, so either process may be killed at any time. Only the
@@ -86,20 +87,25 @@ class Approvals:
         self._path = Path(path).resolve()
         self._clock = clock or (lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
-    def require(self, study: Study, node: str, *, approval: bool = True) -> None:
+    def require(
+        self, study: Study, node: str, *, approval: bool = True, identity: bytes = b""
+    ) -> None:
         """Check that the study may run.
 
         Args:
             approval: a person must have accepted the study. Otherwise it is enough that nobody
                 rejected it.
+            identity: of the course that the study is a step of; a decision holds for all its steps.
+                Empty for the study's own hash.
 
         Raises: ApprovalPending (an unknown study is now pending), PolicyRefused with the reason of
             the rejection.
         """
+        known = (identity or study.hash).hex()
         with self._transaction(create=approval) as db:
-            found = _select(db, "hash = ?", study.hash.hex())
+            found = _select(db, "hash = ?", known)
             if not found and approval:
-                self._add(db, study)
+                self._add(db, study, known)
         if found and found[0].state == REJECTED:
             raise PolicyRefused(
                 f"{node}'s administrator rejected this study (approval under [policy]): "
@@ -108,7 +114,7 @@ class Approvals:
                 step="propose",
             )
         if approval and not (found and found[0].state == ACCEPTED):
-            digits = study.hash.hex()[:16]
+            digits = known[:16]
             raise ApprovalPending(
                 f"{node}: the study of hash {digits}… waits for approval by its administrator; "
                 "ask again later",
@@ -143,7 +149,7 @@ class Approvals:
 
     # --- the file -----------------------------------------------------------------------------
 
-    def _add(self, db: sqlite3.Connection, study: Study) -> None:
+    def _add(self, db: sqlite3.Connection, study: Study, known: str) -> None:
         """Add a pending study. The oldest ones make room."""
         document = study.encode()
         sizes = db.execute(
@@ -156,7 +162,7 @@ class Approvals:
             total -= size
             db.execute("DELETE FROM studies WHERE seq = ?", (oldest,))
         told = (study.coordinator, study.name, study.statistic, study.epsilon)
-        values = (study.hash.hex(), PENDING, self._clock(), "", "", *map(_line, told), document)
+        values = (known, PENDING, self._clock(), "", "", *map(_line, told), document)
         db.execute(f"INSERT INTO studies ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def _one(self, db: sqlite3.Connection, prefix: str) -> Entry:

@@ -8,6 +8,7 @@
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
 | `grid/` | noisy sums over all sets, from one masked histogram |
+| `vector/` | a vector of noisy sums under one joint sensitivity, and pairwise losses |
 | `bell_2pc/` | a noisy value of every pair |
 | `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`: every record is randomised at its node |
 | `ghazi_rounds/` | a local protocol with a question after a first look |

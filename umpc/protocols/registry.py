@@ -20,6 +20,7 @@ from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.grid.protocol import GridProtocol
 from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, GhaziLdpProtocol
 from umpc.protocols.u_mpc.protocol import UMpc
+from umpc.protocols.vector.protocol import VectorProtocol
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study, decode_document
 from umpc.study.grades import ADVERSARIES
@@ -43,6 +44,7 @@ def register(protocol: StudyProtocol) -> StudyProtocol:
 
 register(UMpc())
 register(GridProtocol())
+register(VectorProtocol())
 register(BellTwoPc())
 register(BellLdpProtocol())
 register(BellAucProtocol())

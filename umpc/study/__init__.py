@@ -12,6 +12,7 @@
 | `attempt.py` | one attempt at a study: members, joint seed, identity |
 | `members.py` | what each node signs, and how everybody checks it |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
+| `course.py` | several studies that pay once, such as the steps of a training |
 | `possible.py` | the sums that a study can release, and the refusal of others |
 | `cost.py` | predicted rounds and bytes |
 | `messages.py` | what coordinator and node say to each other |

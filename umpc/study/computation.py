@@ -26,7 +26,9 @@ class Computation:
     A new fact that decides what a release tells is one attribute here. `of` reads it from the
     study, and `hash` covers every attribute.
 
-    kernels: their canonical texts, in the study's order. fields: with bounds and public labels.
+    kernels: their canonical texts, in the study's order; of a loss its name and parameters, without
+        the weights, so that all steps of a training are one computation.
+    fields: with bounds and public labels.
     """
 
     protocol: str
@@ -46,7 +48,7 @@ class Computation:
             estimator=study.estimator,
             sampling=study.sampling,
             degree=study.degree,
-            kernels=tuple(kernel.text for kernel in study.parsed_kernels),
+            kernels=study.settings.computed(tuple(each.text for each in study.parsed_kernels)),
             fields=study.fields,
         )
 

@@ -9,11 +9,13 @@ from umpc import __version__
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, VersionMismatch
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
-from umpc.ustat.estimators import ESTIMATORS
+from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
 from umpc.ustat.sampling import read_rule
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
+MAX_VECTOR = 4096
+"""The most sums of a vector, which are released under one joint sensitivity."""
 SHOWN = 8
 """Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -69,10 +71,11 @@ def _check_statistic(study: Study) -> None:
         raise StudyError(
             f"a statistic is over 1 to {MAX_DEGREE} records, got degree {study.degree}"
         )
-    if not 1 <= len(study.kernels) <= MAX_SUMS:
-        raise StudyError(f"a study releases 1 to {MAX_SUMS} sums, got {len(study.kernels)} kernels")
+    most = MAX_VECTOR if study.estimator == VECTOR else MAX_SUMS
+    if not 1 <= len(study.kernels) <= most:
+        raise StudyError(f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels")
     check_choice("estimator", study.estimator, tuple(sorted(ESTIMATORS)))
-    if ESTIMATORS[study.estimator].sums != len(study.kernels):
+    if ESTIMATORS[study.estimator].sums not in (ANY, len(study.kernels)):
         raise StudyError(
             f"the estimator {study.estimator!r} takes {ESTIMATORS[study.estimator].sums} sum(s), "
             f"the study has {len(study.kernels)} kernel(s)"

@@ -39,6 +39,10 @@ class Settings:
         """The protocol's name, which is the tag of the struct."""
         return name_of(type(self))
 
+    def computed(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
+        """The texts that stand for the kernels in a computation's hash (`computation.py`)."""
+        return kernels
+
     @property
     def edges(self) -> str:
         """The sets of records that are averaged over: "all", "2n", "1p" or a number."""

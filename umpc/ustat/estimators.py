@@ -16,6 +16,7 @@ never added up:
 | ratio | s0 / s1 | numerator, denominator |
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
 | collision_entropy | −log2 s0 | pairs that collide |
+| means | no single number: the means themselves | any number of kernels |
 
 `sets` is the number of possible edges. A value is withheld where its denominator cannot be told
 from zero at 95 %: then no bounded interval holds the ratio.
@@ -41,6 +42,12 @@ Fieller's theorem, lies there too. So 2.118 holds for all of them.
 The grid matters where noise is a few units of the sum. Coverage is at least 94 % from a standard
 deviation of four units on. It may be 83 % below one unit, where noise is no concern.
 """
+
+
+VECTOR = "means"
+"""The estimator whose result are the means themselves."""
+ANY = 0
+"""Any number of sums."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class Estimator:
     """A way to compute one number from the sums' means.
 
     Args:
-        sums: the number of means that it takes.
+        sums: the number of means that it takes; ANY for a vector.
         formula: the same in words.
         compute: from the means and the number of possible edges to the estimate.
     """
@@ -124,7 +131,8 @@ def estimate(
     mean, or a negative error.
     """
     estimator = find_estimator(name)
-    if not len(means) == len(noise_stds) == len(sampling_bounds) == estimator.sums:
+    due = len(means) if estimator.sums == ANY else estimator.sums
+    if not len(means) == len(noise_stds) == len(sampling_bounds) == due:
         raise KernelError(
             f"{name} is {estimator.formula}, of {estimator.sums} sum(s); got {len(means)}"
         )
@@ -215,6 +223,12 @@ def _collision_entropy(sums: Sequence[Sum], sets: int) -> Estimate:
     return Estimate(value, slope * share.noise, low, high, slope * share.sampling)
 
 
+def _vector(sums: Sequence[Sum], sets: int) -> Estimate:
+    """No single number: the released means are the result."""
+    note = f"the result is a vector of {len(sums)} mean(s), which are listed as sums"
+    return Estimate(None, None, None, None, None, note)
+
+
 def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
     """No value, where a denominator (or the logarithm's argument) cannot be told from zero.
 
@@ -243,5 +257,6 @@ ESTIMATORS = {
         Estimator("ratio", 2, "sum 1 / sum 2", _ratio),
         Estimator("geometric_ratio", 3, "sum 1 / sqrt(sum 2 * sum 3)", _geometric_ratio),
         Estimator("collision_entropy", 1, "-log2 of the mean", _collision_entropy),
+        Estimator(VECTOR, ANY, "the means themselves", _vector),
     )
 }

@@ -42,6 +42,8 @@ from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial
 
 MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""
+EXPANSIONS_OF_A_SUM = 8
+"""The same for each sum of a vector: a product of two or three factors."""
 LONGEST = 8
 """The most literals of a conjunction. A longer one is made of conjunctions, in one more round."""
 
@@ -119,7 +121,8 @@ class _Compiler:
             outputs=outputs,
         )
         most_dealt = max(plan.dealt_bits(party) for party in plan.everybody)
-        if _expanded(plan) > MAX_EXPANSIONS or most_dealt > MATERIAL_BYTES:
+        most_expanded = max(MAX_EXPANSIONS, EXPANSIONS_OF_A_SUM * len(outputs))
+        if _expanded(plan) > most_expanded or most_dealt > MATERIAL_BYTES:
             raise KernelError(
                 "the kernel multiplies so many comparisons that 8 edges need more than "
                 f"{MATERIAL_BYTES} bytes of material, or more than {MAX_EXPANSIONS} products of "

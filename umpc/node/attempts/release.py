@@ -40,8 +40,10 @@ class Ending:
         study = self.stream.study
         ledger = self.site.ledger
         share = codec.encode_kept(side.release())
-        table = b""
-        if protocol_of(study).questions:
+        protocol = protocol_of(study)
+        course = protocol.course(study)
+        table = course.encode() if course else b""
+        if protocol.questions:
             table = await self.runner.in_thread(fingerprint, ledger, side)
         return await asyncio.to_thread(ledger.hold, study.hash, side.attempt.id, share, table)
 

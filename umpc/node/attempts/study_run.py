@@ -138,7 +138,10 @@ class StudyRun(CoordinatorStream):
         # Before the table is read: nothing about it is told without budget.
         # Not in a thread: no cancellation may come in between.
         known = protocol.known_events(study)
-        ledger.reserve(study.hash, study.exact_epsilon, name=study.name, events=known)
+        course = protocol.course(study)
+        ledger.reserve(
+            study.hash, study.exact_epsilon, name=study.name, events=known, course=course
+        )
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)

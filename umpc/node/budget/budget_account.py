@@ -17,6 +17,8 @@ from typing import Any, ClassVar
 
 from umpc.dp.composition import BASIC, Composition, Weight, total_weight
 from umpc.dp.events import Event
+from umpc.errors import EncodingError
+from umpc.study.course import COURSE_BYTES, Course
 
 VERSION = b"umpc ledger 2"
 """The study of the genesis row. Version 1 kept no δ, and its hashes had no key."""
@@ -59,8 +61,9 @@ class BudgetCost:
 class Row:
     """One line of the history.
 
-    `kind` is genesis, total, charge, answer or accept. Earlier versions also wrote reserve, delta,
-    cancel and release.
+    `kind` is genesis, total, charge, course, step, answer or accept. Earlier versions also wrote
+    reserve, delta, cancel and release. A `course` charges the first step of a course, with the
+    whole ε and δ, and a `step` is each further one, which costs nothing more.
     """
 
     seq: int
@@ -108,6 +111,8 @@ class Account:
         """Number of the row that charged a study."""
         self.answered: dict[bytes, int] = {}
         """Number of the row with a study's answer."""
+        self.courses: dict[bytes, set[int]] = {}
+        """The steps that were released of each course that is paid."""
         self._total_epsilon = self._total_delta = Fraction(0)
         self._spent = Weight()
 
@@ -166,6 +171,8 @@ class Account:
         return self._spent + total_weight(map(self._weigh, reserved))
 
     def _weigh(self, cost: BudgetCost) -> Weight:
+        if not (cost.epsilon or cost.delta):
+            return Weight()  # a step of a course that is paid
         return self.composition.weigh(cost.epsilon, cost.delta or Fraction(0), cost.events)
 
     def apply(self, row: Row) -> str:
@@ -225,6 +232,27 @@ class Account:
         self.charged[row.study] = row.seq
         return True
 
+    def _course(self, row: Row) -> bool:
+        course = course_in(row.attempt)
+        if course is None or self._is_released(course) or not self._charge(row):
+            return False
+        self.courses.setdefault(course.id, set()).add(course.step)
+        return True
+
+    def _step(self, row: Row) -> bool:
+        course = course_in(row.attempt)
+        if course is None or course.id not in self.courses or self._is_released(course):
+            return False
+        if row.study in self.charged or row.cost != BudgetCost(Fraction(0), Fraction(0)):
+            return False
+        self.open.pop(row.study, None)
+        self.charged[row.study] = row.seq
+        self.courses[course.id].add(course.step)
+        return True
+
+    def _is_released(self, course: Course) -> bool:
+        return course.step in self.courses.get(course.id, ())
+
     def _answer(self, row: Row) -> bool:
         if row.study not in self.charged or row.study in self.answered:
             return False
@@ -244,10 +272,22 @@ class Account:
         "delta": _reserve_delta,
         "cancel": _cancel,
         "charge": _charge,
+        "course": _course,
+        "step": _step,
         "answer": _answer,
         "release": _release,
         "accept": _accept,
     }
+
+
+def course_in(attempt: bytes) -> Course | None:
+    """The course with which the attempt of a step ends; None for any other attempt."""
+    if len(attempt) != ATTEMPT_BYTES + COURSE_BYTES:
+        return None
+    try:
+        return Course.decode(attempt[ATTEMPT_BYTES:])
+    except EncodingError:
+        return None
 
 
 def _balance(total: Fraction, spent: Fraction, reserved: Fraction) -> Balance:

@@ -14,6 +14,10 @@ has its own total.
     reserve ──► reserve_delta ──► hold ──► charge ──► released (any number of times: these bytes)
        └──────────────┴► cancel    └─► drop  └► answer, once, where the protocol asks
 
+A study may be a step of a course (`umpc/study/course.py`). Its first charged step pays for all of
+them, and each number of a step is released once. A step that is reserved before the course is paid
+reserves the whole, so two steps at once can cost twice and never too little.
+
 The charge has already paid for an answer. The answer is stored with its question's digest before it
 leaves, and there is never another one.
 
@@ -62,11 +66,20 @@ from umpc.node.budget import charge_events
 from umpc.node.budget import held_attempts as holds
 from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget.anchor import disagreement, read_anchor
-from umpc.node.budget.budget_account import ATTEMPT_BYTES, Balance, BudgetCost, Row
+from umpc.node.budget.budget_account import (
+    ATTEMPT_BYTES,
+    Balance,
+    BudgetCost,
+    Row,
+    course_in,
+)
 from umpc.node.budget.budget_limits import check_delta, check_epsilon, insufficient
 from umpc.node.budget.held_attempts import MOST_HELD, HeldAttempt
 from umpc.node.budget.ledger_store import LedgerStore
+from umpc.study.course import Course
 
+NOTHING = BudgetCost(Fraction(0), Fraction(0))
+"""The cost of a step of a course that is paid."""
 QUESTION_BYTES = 32
 """Length of a question's digest, with which the row of its answer begins."""
 
@@ -117,6 +130,7 @@ class Ledger(LedgerStore):
         *,
         name: str = "",
         events: tuple[Event, ...] = (),
+        course: Course | None = None,
     ) -> None:
         """Reserve ε for the study, in memory.
 
@@ -124,6 +138,7 @@ class Ledger(LedgerStore):
             delta: None if it is not yet known.
             name: the study's name, for the history.
             events: its mechanism, as far as it is known; empty if nothing but ε is.
+            course: the course that the study is a step of. A paid course costs nothing more.
 
         Raises: InsufficientBudget (with spent, reserved, left and asked), InvalidEpsilon,
             AlreadyReleased (`released` has the share, at no cost), LedgerError (the study has an
@@ -148,7 +163,10 @@ class Ledger(LedgerStore):
                     "as many have reserved. Try again when one of them has ended"
                 )
             cost = BudgetCost(epsilon, delta, events)
-            self._check_left(cost)
+            if course is not None and self._is_paid(study, course):
+                cost = NOTHING
+            else:
+                self._check_left(cost)
             self._account.open[study] = cost
             self._names[study] = name
 
@@ -159,6 +177,8 @@ class Ledger(LedgerStore):
         """
         with self._alone():
             reserved = self._account.open.get(study)
+            if reserved == NOTHING:
+                return  # a step of a course that is paid
             if reserved is None or reserved.delta is not None:
                 found = "there is none" if reserved is None else "it has one"
                 raise LedgerError(
@@ -259,7 +279,7 @@ class Ledger(LedgerStore):
                     "up, or it was given up. Do not release the share; run the study anew"
                 )
             self._append(
-                "charge",
+                self._kind_of(held),
                 study,
                 held.epsilon,
                 held.delta,
@@ -355,6 +375,25 @@ class Ledger(LedgerStore):
         for attempt, share in rows:
             return attempt, share
         raise self._place.damaged(f"row {seq}, {kind}, was expected, and it is gone")
+
+    def _is_paid(self, study: bytes, course: Course) -> bool:
+        """Whether a step's course is paid. Raises: AlreadyReleased where this step was released."""
+        steps = self._account.courses.get(course.id)
+        if steps is not None and course.step in steps:
+            raise AlreadyReleased(
+                f"{self._study(study)}: step {course.step} of its course was expected to be new, "
+                f"and another study was released as this step. Give the training a new name to "
+                f"run it anew"
+            )
+        return steps is not None
+
+    def _kind_of(self, held: HeldAttempt) -> str:
+        """The kind of the row that releases a held attempt. Raises: AlreadyReleased."""
+        course = course_in(held.attempt)
+        if course is None:
+            return "charge"
+        self._is_paid(held.study, course)
+        return "course" if held.epsilon else "step"
 
     def _check_left(self, cost: BudgetCost, study: bytes = b"") -> None:
         """Check that the cost fits. Args: study: one whose reservation it replaces."""

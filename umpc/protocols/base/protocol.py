@@ -35,6 +35,7 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
+from umpc.study.course import Course
 from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.grades import HONEST
@@ -152,6 +153,10 @@ class StudyProtocol(ABC):
     def has_links(self, study: Study) -> bool:
         """Whether nodes open links to each other in a run of the study."""
         return False
+
+    def course(self, study: Study) -> Course | None:
+        """The course that a study is a step of, whose ε is paid once; None without one."""
+        return None
 
     def discloses(self, study: Study) -> tuple[str, ...]:
         """The fields whose raw values the coordinator is shown, of all records."""

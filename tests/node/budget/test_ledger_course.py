@@ -1,0 +1,90 @@
+"""A course in the ledger: its first step pays for all, and each step is released once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.support.ledgers import A, B, C, D, balance, kinds, opened, pay
+from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError
+from umpc.study.course import Course
+
+ATTEMPT = bytes(32)
+ID = bytes([7]) * 32
+
+
+def step(number: int, steps: int = 3, of: bytes = ID) -> Course:
+    return Course(of, number, steps)
+
+
+def take(ledger, study: bytes, course: Course, epsilon: int = 3) -> None:
+    ledger.reserve(study, Fraction(epsilon), name="train", course=course)
+    ledger.reserve_delta(study, D)
+    pay(ledger, study, ATTEMPT, b"share", course.encode())
+
+
+def test_the_first_step_pays_and_the_others_pay_nothing_more(path):
+    with opened(path) as ledger:
+        ledger.reserve(A, Fraction(3), name="train", course=step(1))
+        ledger.reserve_delta(A, D)
+        assert ledger.balance() == balance(5, 0, 3, 2) and ledger.delta().reserved == D
+        pay(ledger, A, ATTEMPT, b"one", step(1).encode())
+        take(ledger, B, step(2))
+        assert ledger.balance() == balance(5, 3, 0, 2) and ledger.delta().spent == D
+        assert kinds(ledger)[2:] == ["course", "step"]
+        assert ledger.released(A).share == b"one" and ledger.released(B).share == b"share"
+    with opened(path) as ledger:  # and so it is in a new process
+        take(ledger, C, step(3))
+        assert ledger.balance() == balance(5, 3, 0, 2)
+        ledger.verify()
+
+
+def test_a_step_is_released_once_whatever_its_study_is(path):
+    with opened(path) as ledger:
+        take(ledger, A, step(1))
+        with pytest.raises(AlreadyReleased, match="released as this step"):
+            ledger.reserve(B, Fraction(3), name="train", course=step(1))
+        with pytest.raises(AlreadyReleased, match="charged before"):
+            ledger.reserve(A, Fraction(3), name="train", course=step(1))
+        assert ledger.balance() == balance(5, 3, 0, 2)
+
+
+def test_two_studies_of_one_step_at_once_release_one_of_them(path):
+    with opened(path, Fraction(9)) as ledger:
+        for study in (A, B):
+            ledger.reserve(study, Fraction(3), name="train", course=step(1))
+            ledger.reserve_delta(study, D)
+            ledger.hold(study, ATTEMPT, b"share", step(1).encode())
+        ledger.charge(A, ATTEMPT + step(1).encode())
+        with pytest.raises(AlreadyReleased, match="released as this step"):
+            ledger.charge(B, ATTEMPT + step(1).encode())
+        assert ledger.balance() == balance(9, 3, 3, 3) and ledger.released(B) is None
+
+
+def test_steps_that_are_reserved_before_the_course_is_paid_cost_too_much_and_never_too_little(path):
+    with opened(path, Fraction(9)) as ledger:
+        for number, study in enumerate((A, B), 1):
+            ledger.reserve(study, Fraction(3), name="train", course=step(number))
+            ledger.reserve_delta(study, D)
+            ledger.hold(study, ATTEMPT, b"share", step(number).encode())
+        for number, study in enumerate((A, B), 1):
+            ledger.charge(study, ATTEMPT + step(number).encode())
+        assert ledger.balance() == balance(9, 6, 0, 3) and kinds(ledger)[2:] == ["course"] * 2
+        take(ledger, C, step(3))
+        assert ledger.balance() == balance(9, 6, 0, 3)
+
+
+def test_another_course_pays_for_itself_and_is_refused_without_budget(path):
+    with opened(path) as ledger:
+        take(ledger, A, step(1))
+        with pytest.raises(InsufficientBudget):
+            ledger.reserve(B, Fraction(3), name="other", course=step(2, of=bytes(32)))
+
+
+def test_a_row_of_a_step_that_was_not_paid_is_wrong(path):
+    with opened(path) as ledger:
+        zero = Fraction(0)
+        ledger.write_row("step", A, zero, zero, attempt=ATTEMPT + step(2).encode())
+    with pytest.raises(LedgerError, match="'step' cannot follow"):
+        opened(path)

@@ -1,0 +1,40 @@
+"""A training's run as its coordinator, and the public table on which its models are tried."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import numpy as np
+
+from umpc.cli.table import DemoTable
+from umpc.coordinator.client import run_study
+from umpc.coordinator.trainfile import TrainFile
+from umpc.coordinator.training import Model, PublicTable, StepResult, train
+from umpc.errors import ConfigError
+from umpc.study.document import Study
+from umpc.study.report import Report
+from umpc.transport.authority import load_identity
+
+
+def lead(file: TrainFile, told: Callable[[StepResult], None], public: PublicTable | None) -> Model:
+    """Run a training as its coordinator."""
+    identity = load_identity(file.identity, "coordinator")
+
+    async def run(study: Study) -> Report:
+        return await run_study(study, identity)
+
+    return asyncio.run(train(file, identity.name, run, told, public))
+
+
+def public_table(table: DemoTable, label: str, first: str) -> PublicTable:
+    """A table's rows as numbers, with the label apart. Raises: ConfigError."""
+    columns = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
+    is_first = np.array([value.strip() == first for value in columns.pop(label)])
+    if is_first.all() or not is_first.any():
+        raise ConfigError(
+            f"the public table has records of one class of {label!r} only, and an AUC compares "
+            f"two; give it records of both"
+        )
+    numbers = {name: np.array([float(value) for value in row]) for name, row in columns.items()}
+    return PublicTable(numbers, is_first)

@@ -1,0 +1,165 @@
+"""Discrete Gaussian noise that nodes add on a vector of sums, under one joint L2 sensitivity.
+
+Each of n nodes adds a discrete Gaussian of parameter v_i/h to sum i, so that the shares of any h
+nodes have the parameter v_i together.
+
+The guarantee. Neighbours (replace-one) change sum i by d_i, with sum of (d_i/S_i)^2 <= square for
+known scales S_i. That is one L2 sensitivity of the whole vector, in units of the scales. The noise
+of any h honest nodes has v_i = k S_i^2. One release is rho-zCDP with
+
+    rho = square/(2 k) + (3/2) m tau,    tau = 10 (h-1) exp(-pi^2 v_min/h)
+
+for m sums, and T releases are T rho-zCDP, also where a release is chosen by the results of the
+earlier ones. k is the least, to one part in 2^16 above, for which some order proves (epsilon,
+delta).
+
+Why. Were the sum of h shares a discrete Gaussian of parameter v_i, the first term would be all
+(Canonne, Kamath, Steinke 2020, theorem 4). It is nearly one: its probabilities lie within factors
+e^-tau .. e^tau of it (Kairouz, Liu, Steinke 2021, section 4). A divergence of order alpha >= 2
+between laws within such factors grows by at most tau (2 alpha - 1)/(alpha - 1) <= (3/2) alpha tau,
+for each sum. Every share has a parameter of at least `LEAST_SHARE`, so tau is below 2^-200 for any
+number of nodes.
+
+Paper: Kairouz, Liu, Steinke 2021 (the distributed discrete Gaussian); Canonne, Kamath, Steinke 2020
+(the law, zCDP, the step to epsilon and delta).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from umpc.dp.checks import check_delta, check_epsilon, check_nodes
+from umpc.dp.gaussian import DiscreteGaussian
+from umpc.dp.random_bits import RandomBits
+from umpc.dp.renyi import gaussian_curve, least_scale, renyi_epsilon, satisfies
+from umpc.errors import StudyError
+
+LEAST_SHARE = 16
+"""The least parameter of one node's share. exp(-pi^2 16) is below 2^-227."""
+TAU_PER_NODE = Fraction(10, 1 << 227)
+"""A bound of tau for each honest node but the first."""
+
+
+@dataclass(frozen=True)
+class GaussianShare:
+    """The noise on one sum: n nodes add a share, and any h shares have `parameter` together.
+
+    Args:
+        parameter: v >= 0, exact, squared units of the sum. 0 is no noise.
+        nodes: n, how many nodes add a share.
+        honest: h, how many at least are assumed honest.
+
+    Raises:
+        StudyError: nodes or honest is not an integer in its range.
+    """
+
+    parameter: Fraction
+    nodes: int
+    honest: int
+
+    def __post_init__(self) -> None:
+        check_nodes(self.nodes, self.honest)
+
+    @property
+    def share(self) -> DiscreteGaussian:
+        """The law of one node's share."""
+        return DiscreteGaussian(self.parameter / self.honest)
+
+    @property
+    def variance(self) -> float:
+        """A bound of the variance of the sum of all n shares; nearly equal to it."""
+        return float(self.parameter * self.nodes / self.honest)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the sum of all n shares, in units of the sum."""
+        return math.sqrt(self.variance)
+
+    def draw(self, bits: RandomBits) -> int:
+        """One node's share of the noise. Secret; the work follows from the law."""
+        return self.share.draw(bits)
+
+    def tail_bound(self, log2_probability: int = 64) -> int:
+        """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability.
+
+        Parameters of independent sub-Gaussian numbers add up.
+        """
+        whole = DiscreteGaussian(self.parameter * self.nodes / self.honest)
+        return whole.tail_bound(log2_probability)
+
+
+def joint_gaussian(
+    epsilon: Fraction,
+    delta: Fraction,
+    scales: tuple[Fraction, ...],
+    square: int,
+    nodes: int,
+    honest: int,
+    releases: int = 1,
+) -> tuple[GaussianShare, ...]:
+    """The noise of each sum of a vector, for `releases` releases under one epsilon and delta.
+
+    Args:
+        scales: S_i >= 0, exact, in units of sum i. 0 says that the sum is public: no noise.
+        square: a bound of sum of (change_i/S_i)^2 between neighbours, in one release.
+        releases: T, fixed beforehand.
+
+    Raises:
+        InvalidEpsilon: epsilon or delta is not exact or not in its range.
+        StudyError: another argument is out of range.
+    """
+    check_nodes(nodes, honest)
+    if square < 1 or releases < 1 or not scales or min(scales) < 0:
+        raise StudyError(
+            "a vector takes scales of 0 or more, a squared sensitivity of 1 or more, and 1 or "
+            f"more releases, but {len(scales)} scales, {square} and {releases} came"
+        )
+    k = _parameter_per_square(
+        check_epsilon(epsilon), check_delta(delta), len(scales), square, honest, releases
+    )
+    return tuple(GaussianShare(_parameter(k, scale, honest), nodes, honest) for scale in scales)
+
+
+def epsilon_after(
+    done: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    sums: int,
+    square: int,
+    honest: int,
+    releases: int,
+) -> Fraction:
+    """The epsilon that the first `done` releases alone have with this delta, rounded up.
+
+    Args: the others as of `joint_gaussian`; sums: how many a release has.
+    """
+    k = _parameter_per_square(epsilon, delta, sums, square, honest, releases)
+    return renyi_epsilon(gaussian_curve(rho_of(k, sums, square, honest, done)), delta)
+
+
+def rho_of(k: Fraction, sums: int, square: int, honest: int, releases: int) -> Fraction:
+    """The zCDP parameter of all releases together."""
+    slack = Fraction(3, 2) * sums * TAU_PER_NODE * (honest - 1)
+    return releases * (Fraction(square) / (2 * k) + slack)
+
+
+def _parameter(k: Fraction, scale: Fraction, honest: int) -> Fraction:
+    """k S², rounded up to a whole number, and large enough for every share."""
+    if not scale:
+        return Fraction(0)
+    return Fraction(max(math.ceil(k * scale**2), LEAST_SHARE * honest))
+
+
+@lru_cache(maxsize=64)
+def _parameter_per_square(
+    epsilon: Fraction, delta: Fraction, sums: int, square: int, honest: int, releases: int
+) -> Fraction:
+    """k, remembered: a study asks for it often."""
+
+    def holds(k: Fraction) -> bool:
+        return satisfies(gaussian_curve(rho_of(k, sums, square, honest, releases)), epsilon, delta)
+
+    return least_scale(holds, Fraction(square * releases))

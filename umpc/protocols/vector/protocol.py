@@ -1,0 +1,122 @@
+"""`vector`: the protocol object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from umpc.crypto.signing import Credentials, Verify
+from umpc.dp.events import Event
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.protocol import Line, Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.u_mpc.protocol import LOUD, UMpc
+from umpc.protocols.u_mpc.sums import Law
+from umpc.protocols.vector.coordinator import VectorCoordinator
+from umpc.protocols.vector.node import VectorNode
+from umpc.protocols.vector.noise_binding import noise_of_vector, vector_attempt
+from umpc.protocols.vector.settings import (
+    VectorSettings,
+    check_settings,
+    course_of,
+    loss_of,
+)
+from umpc.study.attempt import Attempt
+from umpc.study.course import Course
+from umpc.study.document import Study
+from umpc.study.grades import HONEST
+from umpc.study.settings import Settings, read_settings
+from umpc.study.sizes import Member, Sizes
+
+NOISE_IN_WORDS = {
+    "gaussian": "discrete Gaussian for the whole vector, each node adds its part",
+    "laplace": "discrete Laplace for the whole vector, each node adds its part",
+}
+
+
+class VectorProtocol(UMpc):
+    """A vector of noisy sums over one E, under one joint sensitivity."""
+
+    settings: type[Settings] = VectorSettings
+    adversaries = (HONEST,)
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return read_settings(self.settings, entries)
+
+    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
+        return entries
+
+    def complete(self, study: Study) -> Study:
+        return study
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def course(self, study: Study) -> Course | None:
+        return course_of(study)
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        settings = study.settings_as(VectorSettings)
+        if (loss := loss_of(study)) is not None:
+            yield "loss", f"{loss.name} of {len(settings.coordinates)} fields, at public weights"
+            yield "clip", f"records to length {settings.clip}, in scales from their centres"
+        if settings.course:
+            yield (
+                "course",
+                f"step {settings.step} of {settings.steps} of {settings.course!r}; epsilon and "
+                f"delta are for all steps together",
+            )
+
+    def describe_noise(self, noise: str) -> str:
+        return NOISE_IN_WORDS[noise]
+
+    def with_less_noise(self, study: Study) -> Study | None:
+        return None
+
+    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
+        return ""
+
+    def noise(self, sizes: Sizes) -> Sequence[Law]:
+        return noise_of_vector(sizes)
+
+    def delta(self, sizes: Sizes) -> Fraction:
+        return sizes.study.exact_delta
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        """None: the whole course counts with its ε and δ, in every composition."""
+        return ()
+
+    def known_events(self, study: Study) -> tuple[Event, ...]:
+        return ()
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        return vector_attempt(study, members, openings)
+
+    def node(
+        self,
+        own: Credentials,
+        study: Study,
+        columns: Mapping[str, np.ndarray],
+        records: int,
+        entropy: Entropy,
+    ) -> NodeSide:
+        return VectorNode(own, study, columns, records, entropy)
+
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return VectorCoordinator(study, verify)
+
+    def trial_over_edges(self, study: Study) -> Study:
+        return study.replaced(edges="all", epsilon=LOUD, max_colluding=0)
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        """A planner compares ways to one number, and this protocol releases many."""
+        yield from ()
+
+    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
+        return {}
