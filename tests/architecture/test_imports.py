@@ -26,11 +26,13 @@ PROCESS = (
     "umpc.proto",
     "umpc.transport",
     "umpc.failpoints",
+    "umpc.logs",
 )
 MAY_IMPORT = {
     "umpc/__init__.py": (),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
+    "umpc/logs.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),

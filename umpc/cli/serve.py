@@ -16,6 +16,7 @@ import click
 from umpc.cli.memory import tune_memory
 from umpc.cli.status import status
 from umpc.errors import UmpcError
+from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
@@ -46,6 +47,26 @@ IDENTITY = click.option(
     help="Folder with ca.pem, cert.pem and key.pem; see `umpc ca`.",
 )
 
+LOG_LEVEL = click.option(
+    "--log-level",
+    "level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    envvar="UMPC_LOG_LEVEL",
+    show_envvar=True,
+    help="The least level of lines on standard error.",
+)
+LOG_FORMAT = click.option(
+    "--log-format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    envvar="UMPC_LOG_FORMAT",
+    show_envvar=True,
+    help="Lines for people, or one JSON object a line for programs.",
+)
 LEASH = click.option("--while-stdin-open", "leash", is_flag=True, hidden=True)
 """End with the process that started this one. The demo's processes must not outlive it."""
 
@@ -80,8 +101,10 @@ def template(name: str) -> None:
     "--config", type=FILE, required=True, help="The node's TOML file; see `umpc node template`."
 )
 @STUDIES
+@LOG_LEVEL
+@LOG_FORMAT
 @LEASH
-def start_node(config: Path, studies: int | None, leash: bool) -> None:
+def start_node(config: Path, studies: int | None, level: str, style: str, leash: bool) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
@@ -95,10 +118,10 @@ def start_node(config: Path, studies: int | None, leash: bool) -> None:
     from umpc.transport.services import rpc
 
     tune_memory()
-    _log_to_stderr()
     loaded = load_node_config(config)
     open_engine()
     identity = load_identity(loaded.identity, "node")
+    start_logging(f"node {identity.name}", level, style)
     if identity.name != loaded.name:
         raise CertificateError(
             f"{config} names this node {loaded.name!r}, but its certificate in "
@@ -150,16 +173,20 @@ def dealer() -> None:
 @IDENTITY
 @LISTEN
 @STUDIES
+@LOG_LEVEL
+@LOG_FORMAT
 @LEASH
-def start_dealer(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
+def start_dealer(
+    folder: Path, listen: str, studies: int | None, level: str, style: str, leash: bool
+) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
     tune_memory()
-    _log_to_stderr()
     identity = load_identity(folder, "dealer")
+    start_logging(f"dealer {identity.name}", level, style)
 
     def add(server: Server, finished: Finished) -> None:
         dealer = DealerServer(identity, finished)
@@ -184,16 +211,20 @@ def shuffler() -> None:
 @IDENTITY
 @LISTEN
 @STUDIES
+@LOG_LEVEL
+@LOG_FORMAT
 @LEASH
-def start_shuffler(folder: Path, listen: str, studies: int | None, leash: bool) -> None:
+def start_shuffler(
+    folder: Path, listen: str, studies: int | None, level: str, style: str, leash: bool
+) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.shuffler.server import ALLOWED, ShufflerServer
     from umpc.transport.authority import load_identity
     from umpc.transport.services import rpc
 
     tune_memory()
-    _log_to_stderr()
     identity = load_identity(folder, "shuffler")
+    start_logging(f"shuffler {identity.name}", level, style)
 
     def add(server: Server, finished: Finished) -> None:
         shuffler = ShufflerServer(identity, finished)
@@ -251,14 +282,3 @@ async def _serve(
 
 
 # The functions `rpc.add_…_to_server` are generated, without types.
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-        datefmt="%H:%M:%S",
-    )
-    logging.getLogger("umpc").setLevel(logging.INFO)
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)

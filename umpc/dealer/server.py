@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from weakref import WeakValueDictionary
 
-from umpc import __version__
+from umpc import __version__, logs
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
 from umpc.dealer.session import DealerSession
@@ -169,7 +169,12 @@ class DealerServer(rpc.DealerServicer):
                 )
             self.dealt[attempt.id] = None
             self.running[attempt.id] = AttemptRun(attempt, lambda error: self.end(attempt, error))
-            log.info("attempt %s of study %r begins", attempt.id.hex()[:8], attempt.study.name)
+            log.info(
+                "attempt %s of study %r begins",
+                attempt.id.hex()[:8],
+                attempt.study.name,
+                extra=logs.belongs(attempt.study.hash, "prepare"),
+            )
         run = self.running[attempt.id]
         run.join(index)
         return run
@@ -188,10 +193,12 @@ class DealerServer(rpc.DealerServicer):
         for key in ended[: max(0, len(ended) - REMEMBERED)]:
             del self.dealt[key]
         label = f"attempt {attempt.id.hex()[:8]} of study {attempt.study.name!r}"
+        step = error.step if error else None
+        place = logs.belongs(attempt.study.hash, step or "prepare")
         if error is None:
-            log.info("%s is dealt", label)
+            log.info("%s is dealt", label, extra=place)
         else:
-            log.warning("%s ended: %s", label, error.message)
+            log.warning("%s ended: %s", label, error.message, extra=place)
         self.finished(error)
 
 

@@ -16,8 +16,9 @@ values from the number of complete records.
 
 *Reveals*: the number of complete records, and whether the file can be read and has the study's
 columns. The message of an error may travel to the coordinator. It names the node and the field, and
-never a value, a count, a row or a file. Those are in `Records.misfits` and in the error's `detail`,
-which only this site's administrator reads.
+never a value, a count, a row or a file. Counts, rows and the file are in `Records.misfits` and in
+the error's `detail`, which only this site's administrator reads. No number of a record is in
+either.
 """
 
 from __future__ import annotations

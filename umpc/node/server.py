@@ -16,7 +16,7 @@ import logging
 import shutil
 from collections.abc import Awaitable, Callable
 
-from umpc import __version__
+from umpc import __version__, logs
 from umpc.errors import (
     ApprovalError,
     ConfigError,
@@ -138,6 +138,17 @@ class NodeServer(rpc.NodeServicer):
 
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
         run = StudyRun(self.site, coordinator, inbox.get, send)
+        with logs.about(run.place):
+            await self._follow(run, receive, inbox, send)
+
+    async def _follow(
+        self,
+        run: StudyRun,
+        receive: Callable[[], Awaitable[m.CoordinatorMessage]],
+        inbox: asyncio.Queue[m.CoordinatorMessage],
+        send: Callable[[m.NodeMessage], Awaitable[None]],
+    ) -> None:
+        """Let a run take its steps, until it ends or its coordinator goes away."""
         steps = asyncio.create_task(run.run())
         listener = asyncio.create_task(_listen(receive, inbox, run, steps))
         error: UmpcError | None = None
@@ -152,7 +163,7 @@ class NodeServer(rpc.NodeServicer):
             error = await _first_cause(failure, listener)
         except asyncio.CancelledError:
             # The listener cancels, or gRPC does when the coordinator's connection is gone.
-            error = None if run.answered else _reason(listener, coordinator)
+            error = None if run.answered else _reason(listener, run.coordinator)
         finally:
             steps.cancel()
             listener.cancel()
@@ -240,7 +251,9 @@ async def _listen(
 ) -> UmpcError | None:
     """Put the coordinator's messages into the inbox until the stream ends, and return the reason.
 
-    An abort, or the stream's end, ends the run unless the run is complete.
+    An abort, or the stream's end, ends the run unless the run is complete. A coordinator that has
+    the last message may end its stream before the run knows that the message left. Then the run
+    ends by itself.
     """
     error: UmpcError | None = None
     try:
@@ -258,7 +271,8 @@ async def _listen(
         error = failure
     except (grpc.aio.AioRpcError, grpc.aio.BaseError):
         pass  # the coordinator is gone
-    if not run.answered:
+    has_hung_up = isinstance(error, StudyAborted) and not run.aborted
+    if not run.answered and not (run.answering and has_hung_up):
         steps.cancel()
     return error
 

@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable
 
-from umpc import __version__
+from umpc import __version__, logs
 from umpc.crypto.signing import Verify
 from umpc.errors import (
     EncodingError,
@@ -271,7 +271,12 @@ class ShufflerServer(rpc.ShufflerServicer):
         if attempt not in self._runs:
             seen = self._seen.setdefault(attempt, {})
             run = self._runs[attempt] = Run(study, attempt, self.identity.name, seen, self._ended)
-            log.info("attempt %s of study %r: a run begins", attempt.hex()[:8], study.name)
+            log.info(
+                "attempt %s of study %r: a run begins",
+                attempt.hex()[:8],
+                study.name,
+                extra=logs.belongs(study.hash, "release"),
+            )
             if place_of(study, self.identity.name) == 0:
                 task = asyncio.create_task(self._tell_order(run))
                 self._ordering.add(task)
@@ -291,10 +296,13 @@ class ShufflerServer(rpc.ShufflerServicer):
     def _ended(self, run: Run, error: UmpcError | None) -> None:
         self._runs.pop(run.attempt, None)
         label = f"attempt {run.attempt.hex()[:8]} of study {run.study.name!r}"
+        step = error.step if error else None
+        place = logs.belongs(run.study.hash, step or "release")
         if error is None:
-            log.info("%s is shuffled", label)
+            log.info("%s is shuffled", label, extra=place)
         else:
-            log.warning("%s ended: %s: %s", label, type(error).__name__, error.message)
+            name = type(error).__name__
+            log.warning("%s ended: %s: %s", label, name, error.message, extra=place)
         self.finished(error)
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from umpc import logs
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
@@ -43,6 +44,8 @@ class CoordinatorStream:
         self.send = send
         self.proposed: Study | None = None
         self.step = "propose"
+        self.answering = False
+        """The last message is on its way: the coordinator may hang up before its sender knows."""
         self.answered = False
         """The share is out, or the study waits prepared.
 
@@ -86,6 +89,12 @@ class CoordinatorStream:
             )
         return message
 
+    async def send_last(self, message: m.NodeMessage) -> None:
+        """Send the message after which this run is complete here."""
+        self.answering = True
+        await self.send(message)
+        self.answered = True
+
     async def tell(self, done: int, total: int) -> None:
         """Report progress of the present step."""
         await self.send(m.Progress(self.step, done, total))
@@ -113,6 +122,11 @@ class CoordinatorStream:
                 records,
                 self.coordinator,
             )
+
+    def place(self) -> logs.Place:
+        """The study and the step, for the lines of the log."""
+        study = self.proposed.hash.hex()[: logs.DIGITS] if self.proposed else ""
+        return study, self.step
 
     @property
     def label(self) -> str:

@@ -80,8 +80,10 @@ class Questions:
         return answer
 
     async def _tell(self, answer: bytes, *, is_last: bool) -> None:
-        await self.stream.send(m.Answer(answer))
-        self.stream.answered = is_last
+        if is_last:
+            await self.stream.send_last(m.Answer(answer))
+        else:
+            await self.stream.send(m.Answer(answer))
         log.info("study %s: the question is answered", self.stream.label)
         failpoint("after-told")
 

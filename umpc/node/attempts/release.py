@@ -66,8 +66,10 @@ class Ending:
         if isinstance(kept, m.Delivery):
             message = replace(message, sent=await self.runner.deliver(study, kept))
         failpoint("before-send")
-        await self.stream.send(message)
-        self.stream.answered = protocol_of(study).questions == 0
+        if protocol_of(study).questions:
+            await self.stream.send(message)
+        else:
+            await self.stream.send_last(message)
         failpoint("after-send")
 
 

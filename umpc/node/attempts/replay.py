@@ -53,7 +53,10 @@ class Replay:
         if protocol.discloses(study):
             await asyncio.to_thread(self.site.permit, study, message.records)
             self.stream.log_disclosure(message.records)
-        await self.stream.send(message)
+        if protocol.questions:
+            await self.stream.send(message)
+        else:
+            await self.stream.send_last(message)
         await Questions(self.site, self.stream, self.runner).answer_later(stored)
 
     async def _deliver(self, kept: m.Delivery) -> None:
@@ -66,7 +69,7 @@ class Replay:
             study, kept.attempt, kept.members, kept.openings, kept.signatures
         )
         sent = await self.runner.deliver(study, kept)
-        await self.stream.send(replace(message, sent=sent))
+        await self.stream.send_last(replace(message, sent=sent))
 
 
 def refuse_former(site: Site, study: Study) -> None:

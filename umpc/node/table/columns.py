@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from umpc.node.table.number_format import PLAIN, NumberFormat
 from umpc.node.table.plain_text import UNREADABLE, TextPipe, read_header
 from umpc.node.table.source import DELIMITERS, TableSite, TableSource, check_file
 
+PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")
+"""The parts of DuckDB's errors that say where a text is wrong, and quote nothing of it."""
 Schema = Sequence[tuple[str, int | None]]
 """The nodes of a Parquet file's schema: a name, and its number of children; the root is first."""
 
@@ -97,7 +100,15 @@ def open_table(
     except duckdb.Error as error:
         if isinstance(error, duckdb.FatalException | duckdb.InternalException):
             _connect.cache_clear()  # this engine may answer nothing more
-        raise site.unreadable(str(error)) from None
+        raise site.unreadable(where_it_stopped(error)) from None
+
+
+def where_it_stopped(error: duckdb.Error) -> str:
+    """Return the place in the file at which the reading stopped.
+
+    DuckDB's own text quotes the line, which is a record, and the site's log must hold no values.
+    """
+    return "; ".join([type(error).__name__, *PLACE.findall(str(error))])
 
 
 def open_engine() -> None:
