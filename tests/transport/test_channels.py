@@ -276,7 +276,7 @@ def test_a_port_in_use_is_refused(site, host):
 
 def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site, monkeypatch):
     """Without `grpc.so_reuseport` = 0 both servers would get a share of the calls."""
-    monkeypatch.setattr("umpc.transport.channels._refuse_if_taken", lambda *address: None)
+    monkeypatch.setattr("umpc.transport.channels.refuse_if_taken", lambda *address: None)
 
     async def scenario():
         identity = site("a")

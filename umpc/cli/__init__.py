@@ -7,6 +7,11 @@
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
 | `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
+| `doctor.py` | `umpc node doctor`: all checks of a site, one line each |
+| `doctor_finding.py` | its lines, and the exit code |
+| `doctor_site.py` | its checks of the site's files: table, disk, ledger, certificate |
+| `doctor_policy.py` | the policy in one line |
+| `doctor_network.py` | its checks of the own address and of each peer |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
 | `study.py` | `umpc study`: check, prepare or run a study |

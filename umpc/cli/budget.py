@@ -101,16 +101,22 @@ def verify(config: Path) -> None:
 
     Keep a copy of the printed hash elsewhere if you want to recognise this state later.
     """
+    loaded, place = _place(config)
+    snapshot = read_verified(loaded, place)
+    click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
+    click.echo(str(snapshot.head))
+
+
+def read_verified(config: NodeConfig, place: Place) -> Snapshot:
+    """Read a ledger and verify its rows, its anchor and its held attempts. Raises: LedgerError."""
     from umpc.node.budget.ledger_reading import read_beside
 
-    loaded, place = _place(config)
-    snapshot = read_beside(place, composition=loaded.composition)
+    snapshot = read_beside(place, composition=config.composition)
     if snapshot.fault:
         raise place.astray(snapshot.fault)
     for study in snapshot.damaged:
         raise place.damaged(f"the held attempt of {study.hex()[:DIGITS]} is wrong")
-    click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
-    click.echo(str(snapshot.head))
+    return snapshot
 
 
 @budget.command()

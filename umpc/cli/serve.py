@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from umpc.cli.doctor import doctor
 from umpc.cli.memory import tune_memory
 from umpc.cli.status import status
 from umpc.errors import UmpcError
@@ -79,12 +80,14 @@ def node() -> None:
 
     \b
     umpc node template --name north > node.toml
+    umpc node doctor --config node.toml
     umpc node start --config node.toml
     umpc node status --config node.toml
     """
 
 
 node.add_command(status)
+node.add_command(doctor)
 
 
 @node.command()

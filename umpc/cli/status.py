@@ -12,6 +12,9 @@ import click
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
+    from cryptography import x509
+
+    from umpc.node.budget.budget_account import Balance
     from umpc.node.config import NodeConfig
     from umpc.transport.revoked import Revoked
 
@@ -86,7 +89,7 @@ def _identity(config: NodeConfig, show: Sheet) -> None:
         _dates_of(config.identity, show)
         raise
     _dates_of(config.identity, show)
-    show.line("list", _list(identity.revoked))
+    show.line("list", list_text(identity.revoked))
     if identity.name != config.name:
         show.must(
             f"the certificate is for {identity.name!r} and {config.file} is for {config.name!r}: "
@@ -101,14 +104,20 @@ def _dates_of(folder: Path, show: Sheet) -> None:
     from umpc.transport.certificates import load_certificate
 
     cert = load_certificate(folder / "cert.pem")
-    since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
-    days = (until - datetime.now(UTC)).days
-    left = f"{days} days left" if days >= 0 else "expired"
-    show.line("certificate", f"from {since:%Y-%m-%d} until {until:%Y-%m-%d %H:%M} UTC, {left}")
+    show.line("certificate", dates_text(cert))
     show.line("serial", f"{cert.serial_number:x}")
 
 
-def _list(revoked: Revoked | None) -> str:
+def dates_text(cert: x509.Certificate) -> str:
+    """Return a certificate's dates in words."""
+    since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
+    days = (until - datetime.now(UTC)).days
+    left = f"{days} days left" if days >= 0 else "expired"
+    return f"from {since:%Y-%m-%d} until {until:%Y-%m-%d %H:%M} UTC, {left}"
+
+
+def list_text(revoked: Revoked | None) -> str:
+    """Return the number and dates of a list of revoked certificates in words."""
     if revoked is None:
         return "no list of revoked certificates"
     return (
@@ -128,20 +137,21 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
         )
         return
     snapshot = read_beside(place, composition=config.composition)
-    for name, balance in (
-        ("epsilon", snapshot.account.epsilon()),
-        ("delta", snapshot.account.delta()),
-    ):
-        show.line(
-            name,
-            f"{balance.left} left of {balance.total} ({balance.spent} spent, "
-            f"{balance.reserved} reserved)",
-        )
+    show.line("epsilon", balance_text(snapshot.account.epsilon()))
+    show.line("delta", balance_text(snapshot.account.delta()))
     _some(show, "held", [(each.study.hex(), each.name) for each in snapshot.held])
     for study in snapshot.damaged:
         show.must(f"ledger {place.ledger}: the held attempt of {study.hex()[:16]} is wrong")
     if snapshot.fault:
         show.must(place.astray(snapshot.fault).message)
+
+
+def balance_text(balance: Balance) -> str:
+    """Return a balance of epsilon or delta in words."""
+    return (
+        f"{balance.left} left of {balance.total} ({balance.spent} spent, "
+        f"{balance.reserved} reserved)"
+    )
 
 
 def _studies(config: NodeConfig, show: Sheet) -> None:

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import inspect
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any
 
-from umpc.errors import AddressInUse, CertificateError, ConfigError, UmpcError
+from umpc.errors import AddressInUse, CertificateError, UmpcError
 from umpc.transport.certificates import clock, host_name, verify_certificate
 from umpc.transport.diagnose import explain, find_fault, shown_certificate, split_address
 from umpc.transport.identity import Identity
+from umpc.transport.listening import refuse_if_taken
 from umpc.transport.services import (
     AnyContext,
     Behaviour,
@@ -78,7 +77,6 @@ CHANNEL = (
 )
 
 Allowed = Mapping[str, Collection[str]]
-SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 
 
 async def connect(
@@ -205,50 +203,13 @@ async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
     Raises: AddressInUse, or ConfigError if the address is not one of this machine.
     """
     host, port = split_address(listen)
-    _refuse_if_taken(host, port, listen)
+    refuse_if_taken(host, port, listen)
     shown = f"[{host}]" if ":" in host else host
     try:
         bound = server.add_secure_port(f"{shown}:{port}", server_credentials(identity))
     except RuntimeError:
         raise AddressInUse(f"cannot listen on {listen}: just taken; choose another port") from None
     return f"{shown}:{bound}"
-
-
-def _refuse_if_taken(host: str, port: int, listen: str) -> None:
-    """Check that all addresses of the host name are free. gRPC would be content with one.
-
-    Raises: AddressInUse, ConfigError.
-    """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except socket.gaierror as error:
-        raise ConfigError(
-            f"cannot listen on {listen}: {error.strerror}; give an address of this machine"
-        ) from None
-    failures = [_failure(family, address) for family, _, _, _, address in found]
-    if errno.EADDRINUSE in failures:
-        raise AddressInUse(
-            f"cannot listen on {listen}: another process does already; stop it "
-            f"(`ss -ltnp 'sport = {port}'` shows which), or choose another port"
-        )
-    if all(failures):
-        raise ConfigError(
-            f"cannot listen on {listen}: {errno.errorcode[failures[0]]}; "
-            "give an address of this machine, and a port above 1023"
-        )
-
-
-def _failure(family: int, address: SocketAddress) -> int:
-    """Return 0, or the errno of binding there."""
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            probe.bind(address)
-    except OSError as error:
-        return error.errno or errno.EIO
-    return 0
 
 
 class RoleGuard(ServerInterceptor):

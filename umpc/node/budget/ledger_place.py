@@ -53,6 +53,13 @@ class Place:
         """Return the error for an anchor that disagrees with its ledger."""
         return LedgerError(f"ledger {self.ledger}: its anchor {self.anchor} {reason}")
 
+    def of_other_data(self, expected: str, found: str) -> LedgerError:
+        """Return the error for a ledger of another data set."""
+        return LedgerError(
+            f"ledger {self.ledger}: data set {expected!r} was expected, and the file is that of "
+            f"{found!r}. Correct ledger, or name under [data]"
+        )
+
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     """Open an existing file. Every commit is on disk when it returns."""

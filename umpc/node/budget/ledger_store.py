@@ -176,10 +176,7 @@ class LedgerStore:
     def _catch_up(self, total: Fraction, delta: Fraction) -> None:
         """Write the rows for changes since the last process: its death, or other totals."""
         if self._account.dataset != self._dataset:
-            raise LedgerError(
-                f"ledger {self._place.ledger}: data set {self._dataset!r} was expected, and the "
-                f"file is that of {self._account.dataset!r}. Correct ledger, or name under [data]"
-            )
+            raise self._place.of_other_data(self._dataset, self._account.dataset)
         for study, cost in list(self._account.open.items()):
             if study not in self._until:  # a row of an earlier version reserved it
                 note = "left by a process that ended before charging"

@@ -7,6 +7,7 @@
 | `columns.py` | the columns of a CSV or Parquet file, as expressions in SQL |
 | `number_format.py` | the texts that are numbers, with decimal comma and thousands separators |
 | `reading.py` | the query that reads the study's fields with DuckDB |
+| `survey.py` | a table's columns, rows and types, for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |
 | `resolution.py` | the resolution that holds every value of a column |
 """

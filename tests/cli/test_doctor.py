@@ -1,0 +1,332 @@
+"""`umpc node doctor`: one line a check, and each red line says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from tests.support.studies import KENDALL, make_study
+from umpc import __version__
+from umpc.cli.doctor_network import Peer, check_network
+from umpc.cli.main import umpc
+from umpc.node.budget.ledger import Ledger
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.authority import Authority, load_identity
+from umpc.transport.channels import bind, make_server
+from umpc.transport.services import rpc
+
+LONG_AGO = datetime.now(UTC) - timedelta(days=400)
+TABLE = "age,balance,city\n1,2.5,Lille\n2,NA,Paris\n,3,Lyon\n"
+POLICY = '[policy]\nfields = ["age", "balance", "city"]\nmax_epsilon = 1\napproval = true\n'
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Examined:
+    """The folder of a node, where all is well at first, and the command."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.port = free_port()
+        self.authority = Authority.create(folder / "authority", now=LONG_AGO)
+        self.authority.issue("north", "node", folder / "site")
+        self.ledger = folder / "north-ledger.sqlite"
+        self.table(TABLE)
+        self.write(POLICY)
+
+    def table(self, text):
+        (self.folder / "t.csv").write_text(text)
+
+    def write(self, policy="", head='name = "north"', data="", budget="epsilon = 5"):
+        (self.folder / "node.toml").write_text(
+            f'{head}\nlisten = "127.0.0.1:{self.port}"\nidentity = "site"\n'
+            f'[data]\npath = "t.csv"\n{data}\n[budget]\n{budget}\n{policy}'
+        )
+
+    def spend(self, epsilon=0, dataset="t"):
+        with Ledger(self.ledger, dataset, Fraction(5)) as ledger:
+            if epsilon:
+                study = make_study(KENDALL, name="tau").hash
+                ledger.reserve(study, Fraction(epsilon), Fraction(0), name="tau")
+                ledger.hold(study, b"attempt", b"share")
+
+    def list(self, *serials, **changes):
+        self.authority.revoke(set(serials), **changes)
+        (self.folder / "site/crl.pem").write_bytes(self.authority.list_path.read_bytes())
+
+    def doctor(self, *more):
+        config = str(self.folder / "node.toml")
+        done = CliRunner().invoke(umpc, ["node", "doctor", "--config", config, *more])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.exit_code, done.output
+
+    def red(self, *more):
+        """The exit code, and the red lines."""
+        code, output = self.doctor(*more)
+        return code, [line for line in output.splitlines() if line.startswith("!!")]
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Examined(tmp_path)
+
+
+def the_one(found, code, *words):
+    """There is one red line, with these words and this exit code."""
+    came, lines = found
+    assert (came, len(lines)) == (code, 1), found
+    assert [word for word in words if word not in lines[0]] == [], lines
+
+
+def test_a_healthy_site_is_green_in_text_and_in_json(site):
+    site.spend()
+    site.list(1 << 100)
+    before = {path: path.read_bytes() for path in site.folder.rglob("*") if path.is_file()}
+    code, output = site.doctor()
+    assert code == 0 and "!!" not in output, output
+    for line in (
+        f"ok  version: umpc {__version__}, Python 3",
+        "3 rows and 3 columns",
+        "ok  column: 'age': whole numbers\n",
+        "ok  column: 'balance': numbers, and 1 other value(s)\n",
+        "ok  column: 'city': text\n",
+        "MB free",
+        "verified with its anchor, row ",
+        "ok  budget: epsilon 5 left of 5 (0 spent, 0 reserved)",
+        "ok  certificate: node 'north', from ",
+        "mode 600, for its owner only",
+        "1 revoked, next due ",
+        "0 days old, and this node is not on it",
+        f"ok  listen: 127.0.0.1:{site.port} is free",
+        "--  peers: none was named",
+        "ok  policy: allows studies within fields = [age, balance, city]; max_epsilon = 1; "
+        "approval = true; refuses raw records for the coordinator, public labels, ",
+    ):
+        assert line in output, (line, output)
+    for path, content in before.items():
+        assert path.read_bytes() == content, f"the command changed {path}"
+    code, output = site.doctor("--format", "json")
+    told = json.loads(output)
+    assert (code, told["ok"], told["exit_code"]) == (0, True, 0)
+    assert {each["state"] for each in told["checks"]} == {"ok", "neutral"}
+
+
+def test_a_new_site_has_no_ledger_yet_and_gets_none(site):
+    code, output = site.doctor()
+    assert code == 0 and "--  ledger: " in output and "with 5 in all" in output
+    assert not site.ledger.exists()
+
+
+def test_a_configuration_that_does_not_load_ends_the_checks(site):
+    site.write(head='nam = "north"')
+    the_one(site.red(), 20, "unknown key 'nam'", "did you mean 'name'?")
+    code, output = site.doctor("--format", "json")
+    (failed,) = [each for each in json.loads(output)["checks"] if each["state"] == "failed"]
+    assert (code, failed["error"]) == (20, "ConfigError")
+    assert site.doctor("--peer", "south")[0] == 2  # no address: a usage error
+
+
+def test_each_fault_of_the_table_is_red(site):
+    site.write('[policy]\nfields = ["agee"]\n')
+    the_one(site.red(), 22, "the field 'agee'", "did you mean 'age'?", "Correct the policy")
+    site.write("[policy]\nmin_records = 4\n")
+    the_one(site.red(), 21, "has 3 rows", "asks for 4", "lower min_records")
+    site.write()
+    for text, code, words in (
+        ("age\n", 26, "Put the records"),
+        ("", 26, "Put the records"),
+        ("a,b\n1,2\n3\n", 21, "Expected Number of Columns: 2 Found: 1"),
+        ("age,age\n1,2\n", 0, ""),
+    ):
+        site.table(text)
+        came, lines = site.red()
+        assert came == code and all(words in line for line in lines), (text, lines)
+        assert len(lines) == bool(code)
+    site.write('[policy]\nfields = ["age"]\n')
+    the_one(site.red(), 21, "more than once")
+
+
+def test_each_fault_of_the_disk_is_red(site, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=5_000_000))
+        the_one(site.red(), 32, "5 MB free", "Make room")
+    with monkeypatch.context() as patch:
+        access = os.access
+        patch.setattr(os, "access", lambda path, mode: mode == os.R_OK and access(path, mode))
+        the_one(site.red(), 32, "may not write", "correct owner and mode")
+
+
+def test_each_fault_of_the_ledger_is_red(site):
+    site.spend(5)
+    the_one(site.red(), 31, "0 left of 5", "Raise epsilon under [budget]")
+    site.write(budget="epsilon = 7")
+    code, output = site.doctor()
+    assert code == 0 and "gives epsilon 7 from the next start on" in output
+    site.write(data='name = "other"')
+    the_one(site.red(), 32, "data set 'other' was expected", "Correct ledger")
+    site.write()
+    key = site.folder / "north-ledger.sqlite.key"
+    site.write(budget="epsilon = 7")
+    key.chmod(0o640)
+    the_one(site.red(), 51, "mode 640", f"chmod 600 {key}")
+    key.chmod(0o600)
+    anchor = site.folder / "north-ledger.sqlite.anchor"
+    text = anchor.read_bytes()
+    anchor.unlink()
+    the_one(site.red(), 32, "its anchor", "umpc budget anchor")
+    anchor.write_bytes(text)
+    site.ledger.unlink()
+    the_one(site.red(), 32, "because its anchor", "from its backup")
+    site.ledger.write_bytes(b"no database" * 500)
+    the_one(site.red(), 32, "the system refused", "Check the disk")
+
+
+def test_each_fault_of_the_certificate_is_red(site):
+    folder, key = site.folder / "site", site.folder / "site/key.pem"
+    key.chmod(0o604)
+    the_one(site.red(), 51, "mode 604", f"chmod 600 {key}")
+    key.chmod(0o600)
+    site.write(head='name = "south"')
+    the_one(site.red(), 51, "is for 'north'", "Make both names equal")
+    site.write()
+    site.authority.issue("north", "node", folder, days=10)
+    the_one(site.red(), 51, "expires in 9 days", "renew it")
+    site.authority.issue("north", "node", folder, now=datetime.now(UTC) - timedelta(days=200))
+    the_one(site.red(), 51, "expired", "umpc ca request")
+    site.authority.issue("north", "node", folder)
+    site.list(now=datetime.now(UTC) - timedelta(days=40))
+    the_one(site.red(), 51, "is overdue since", "get a new crl.pem")
+    site.list(load_identity(folder).certificate.serial_number)
+    came = site.red("--peer", "south=127.0.0.1:1")
+    the_one(came, 51, "is revoked", "make a new key")
+    assert "--  peers: not called" in site.doctor("--peer", "south=127.0.0.1:1")[1]
+
+
+def test_a_policy_that_refuses_everything_is_red_and_others_are_one_line(site):
+    for text, word in (
+        ("coordinators = []", "coordinators"),
+        ("noise = []\nfields = []", "fields, noise"),
+        ("statistics = []", "statistics or kernels"),
+    ):
+        site.write(f"[policy]\n{text}\n")
+        the_one(site.red(), 34, f"{word} under [policy]", "remove the key")
+    site.write("[policy]\ndealers = []\ntrusted_curator = true\nmin_colluding = 1\n")
+    code, output = site.doctor()
+    assert code == 0 and "dealers = []; trusted_curator = true; refuses public labels; " in output
+    site.write()
+    assert "policy: allows every study; refuses raw records" in site.doctor()[1]
+
+
+class Greeter(rpc.NodeServicer):
+    """A node that says its version and does nothing else."""
+
+    def __init__(self, name, version):
+        self.name, self.version = name, version
+
+    async def Hello(self, request, context):
+        return pb.HelloReply(name=self.name, role="node", version=self.version)
+
+
+def test_peers_and_the_own_address_are_called(site):
+    """South is well, east is older, and nobody is at west. North itself runs, too."""
+    site.authority.issue("south", "node", site.folder / "south")
+    site.authority.issue("east", "node", site.folder / "east")
+    strangers = Authority.create(site.folder / "strangers", now=LONG_AGO)
+    strangers.issue("stranger", "node", site.folder / "stranger")
+    identities = {
+        name: load_identity(site.folder / folder)
+        for name, folder in (
+            ("north", "site"),
+            *((name, name) for name in ("south", "east", "stranger")),
+        )
+    }
+    west = f"127.0.0.1:{free_port()}"
+
+    async def scenario():
+        servers, at = [], {}
+        for name, identity in identities.items():
+            server = make_server(identity, {"/umpc.v1.Node/Hello": {"node"}})
+            version = "0.1.0" if name == "east" else __version__
+            rpc.add_NodeServicer_to_server(Greeter(name, version), server)
+            at[name] = await bind(server, identity, "127.0.0.1:0")
+            await server.start()
+            servers.append(server)
+        called = [
+            *(Peer("node", name, at[name]) for name in ("south", "east", "stranger")),
+            Peer("node", "west", west),
+            Peer("node", "south", at["east"]),
+            Peer("dealer", "south", at["south"]),
+            Peer("node", "south", "nowhere"),
+        ]
+        own = identities["north"]
+        port = at["north"].rpartition(":")[2]
+        try:
+            return (
+                await check_network(f"0.0.0.0:{port}", own, called),
+                await check_network(at["south"], own, ()),
+                await check_network(at["south"], None, ()),
+                await check_network("127.0.0.1:0", own, ()),
+                await check_network("192.0.2.1:7443", own, ()),
+            )
+        finally:
+            for server in servers:
+                await server.stop(0)
+
+    found, other, unknown, free, foreign = asyncio.run(scenario())
+    lines = list(map(str, found))
+    for line, words in zip(
+        lines,
+        (
+            "this node runs and listens there",
+            "ok  peer: node 'south' at ",
+            f"ok  peer version: node 'south' at {found[1].text.split()[3]} umpc {__version__}",
+            "ok  peer: node 'east' at ",
+            "!!  peer version: node 'east' runs umpc '0.1.0'",
+            "!!  peer: node 'stranger' at ",
+            "connection refused: start it there",
+            "is east.node.umpc, expected south.node.umpc",
+            "is south.node.umpc, expected south.dealer.umpc",
+            "address 'nowhere' is wrong",
+            "--  clock: ",
+        ),
+        strict=True,
+    ):
+        assert words in line, (words, line)
+    assert "our authority did not sign" in lines[5] and "umpc ca show" in lines[5]
+    assert [type(each.error).__name__ for each in found if each.error] == [
+        "VersionMismatch",
+        "CertificateError",
+        "PeerUnavailable",
+        "CertificateError",
+        "CertificateError",
+        "ConfigError",
+    ]
+    assert other[0].mark == "!!" and "choose another port" in str(other[0])
+    assert unknown[0].mark == "--" and "is in use" in str(unknown[0])
+    assert free[0].mark == "--" and "peers need a fixed one" in str(free[0])
+    assert foreign[0].mark == "!!" and "give an address of this machine" in str(foreign[0])
+
+
+def test_the_first_error_gives_the_exit_code_and_a_name_must_resolve(site, monkeypatch):
+    def unknown(*args, **kwargs):
+        raise socket.gaierror(socket.EAI_NONAME, "unknown name")
+
+    monkeypatch.setattr(socket, "create_connection", unknown)
+    code, lines = site.red("--peer", "dealer:d=nowhere.invalid:7443", "--peer", "b=x.invalid:1")
+    assert code == 53 and len(lines) == 2
+    assert (
+        "dealer 'd' at nowhere.invalid:7443" in lines[0]
+        and "check the address and the DNS" in (lines[0])
+    )

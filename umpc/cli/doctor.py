@@ -1,0 +1,97 @@
+"""`umpc node doctor`: check everything that a node needs before a study, one line a check."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from umpc.cli.doctor_finding import Finding, attempt, exit_code
+from umpc.errors import UmpcError
+
+if TYPE_CHECKING:
+    from umpc.cli.doctor_network import Peer
+
+
+@click.command()
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The node's TOML file.",
+)
+@click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="Also call this node; dealer:NAME=HOST:PORT and shuffler:NAME=HOST:PORT call those. May "
+    "be given several times.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Lines for people, or one JSON object for programs.",
+)
+def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
+    """Check the site's files, its address and its peers, and say what to do.
+
+    A line begins with "ok", with "!!" if somebody must do something, or with "--" if it only
+    informs. The exit code is 0 if no line begins with "!!", and otherwise that of the first such
+    error. The command changes nothing, and it works while the node runs. It shows the number of
+    rows of the table, so keep its output at the site.
+
+    \b
+    Example:
+      umpc node doctor --config node.toml --peer south=south.example.org:7100
+    """
+    from umpc.cli.doctor_network import parse_peer
+
+    parsed = [parse_peer(peer) for peer in peers]
+    findings: list[Finding] = []
+    for finding in examine(config, parsed):
+        findings.append(finding)
+        if style == "text":
+            click.echo(str(finding))
+    code = exit_code(findings)
+    if style == "json":
+        checks = [finding.as_dict() for finding in findings]
+        click.echo(json.dumps({"ok": code == 0, "exit_code": code, "checks": checks}))
+    sys.exit(code)
+
+
+def examine(config: Path, peers: Sequence[Peer]) -> Iterator[Finding]:
+    """Yield the findings of all checks. Without a configuration only the versions are known."""
+    from umpc.cli import doctor_site as site
+    from umpc.cli.doctor_network import check_network
+    from umpc.cli.doctor_policy import check_policy
+    from umpc.node.config import load_node_config
+    from umpc.transport.identity import load_identity
+
+    yield from site.check_version()
+    try:
+        node = load_node_config(config)
+    except UmpcError as error:
+        yield Finding("configuration", error=error)
+        return
+    yield Finding("configuration", f"{node.file}: node {node.name!r}")
+    yield from attempt("policy", check_policy, node.policy)
+    yield from attempt("table", site.check_table, node)
+    yield from attempt("disk", site.check_disk, node)
+    yield from attempt("ledger", site.check_ledger, node)
+    identity = None
+    try:
+        identity = load_identity(node.identity, "node")
+    except UmpcError as error:
+        yield Finding("certificate", error=error)
+    else:
+        yield from attempt("certificate", site.check_identity, node, identity)
+    yield from asyncio.run(check_network(node.listen, identity, peers))

@@ -1,0 +1,176 @@
+"""The checks of `umpc node doctor` that read the site's own files: table, disk, ledger, identity.
+
+They change nothing, and they work while the node runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from umpc import __version__
+from umpc.cli.budget import read_verified
+from umpc.cli.doctor_finding import Finding, neutral
+from umpc.cli.status import balance_text, dates_text, list_text
+from umpc.errors import (
+    CertificateError,
+    DataError,
+    EmptyTable,
+    InsufficientBudget,
+    LedgerError,
+    UnknownField,
+)
+from umpc.node.budget.ledger_place import Place
+from umpc.node.config import NodeConfig
+from umpc.node.table.source import TableSite
+from umpc.node.table.survey import survey_table
+from umpc.transport.expiry import due
+from umpc.transport.identity import Identity
+
+LEAST_FREE = 400_000_000
+"""Bytes that should be free where the ledger is.
+
+By default four studies may wait that were prepared ahead, and each may have 100 MB of material.
+"""
+
+
+def check_version() -> Iterator[Finding]:
+    """Show the versions, and whether the compiled sign gate is used."""
+    from umpc.mpc.masked.native import KERNEL
+
+    yield Finding("version", f"umpc {__version__}, Python {platform.python_version()}")
+    if KERNEL is None:
+        yield neutral(
+            "native gate", "not in use, so comparisons take longer; `make native` builds it"
+        )
+    else:
+        yield Finding("native gate", "in use")
+
+
+def check_table(config: NodeConfig) -> Iterator[Finding]:
+    """Read the whole table, and look for the columns that the policy names."""
+    policy = config.policy
+    names = sorted((policy.fields or frozenset()) | policy.public_labels)
+    survey = survey_table(config.source, names, TableSite(config.name, config.source.path))
+    path, rows = config.source.path, survey.rows
+    if not rows:
+        raise EmptyTable(f"{path} has a header and no rows. Put the records into the file")
+    if rows < policy.min_records:
+        raise DataError(
+            f"{path} has {rows} rows, and min_records under [policy] asks for "
+            f"{policy.min_records}, so every study is refused. Add records, or lower min_records"
+        )
+    shown = f"{path}: {rows} rows and {len(survey.columns)} columns (only this command tells you)"
+    yield Finding("table", shown)
+    if not names:
+        yield neutral("columns", "[policy] names no fields, so a study may use every column")
+    for name in names:
+        if name in survey.kinds:
+            yield Finding("column", f"{name!r}: {survey.kinds[name]}")
+        else:
+            yield Finding("column", error=_no_column(name, survey.columns))
+
+
+def _no_column(name: str, columns: list[str]) -> UnknownField:
+    close = difflib.get_close_matches(name, columns, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return UnknownField(
+        f"[policy] names the field {name!r}, and the table has no such column{hint} "
+        "Correct the policy, or rename the column"
+    )
+
+
+def check_disk(config: NodeConfig) -> Iterator[Finding]:
+    """Check that the folders of ledger and anchor can be written to and have room."""
+    place = Place.of(config.ledger, config.anchor)
+    for folder in dict.fromkeys([place.ledger.parent, place.anchor.parent]):
+        free = shutil.disk_usage(folder).free
+        if not os.access(folder, os.W_OK | os.X_OK):
+            error = LedgerError(
+                f"this user may not write to {folder}, where the ledger or its anchor is. Run the "
+                "command as the node's user, or correct owner and mode"
+            )
+            yield Finding("disk", error=error)
+        elif free < LEAST_FREE:
+            error = LedgerError(
+                f"{folder} has {_megabytes(free)} free, and {_megabytes(LEAST_FREE)} were "
+                "expected for the ledger and for prepared studies. Make room on this disk"
+            )
+            yield Finding("disk", error=error)
+        else:
+            yield Finding("disk", f"{folder}: {_megabytes(free)} free")
+
+
+def _megabytes(count: int) -> str:
+    return f"{count // 1_000_000} MB"
+
+
+def check_ledger(config: NodeConfig) -> Iterator[Finding]:
+    """Verify the ledger and its anchor as `umpc budget verify`, and show what is left."""
+    place = Place.of(config.ledger, config.anchor)
+    if not place.ledger.exists():
+        if place.anchor.exists():
+            raise LedgerError(
+                f"ledger {place.ledger}: a file was expected, because its anchor {place.anchor} "
+                "exists. Put the ledger back from its backup"
+            )
+        text = f"{place.ledger}: the node makes it at its first start, with {config.epsilon} in all"
+        yield neutral("ledger", text)
+        return
+    snapshot = read_verified(config, place)
+    account = snapshot.account
+    if account.dataset != config.dataset:
+        raise place.of_other_data(config.dataset, account.dataset)
+    yield Finding("ledger", f"{place.ledger}: verified with its anchor, {snapshot.head}")
+    yield from _private(place.key)
+    left = f"epsilon {balance_text(account.epsilon())}, delta {balance_text(account.delta())}"
+    if account.total.epsilon != config.epsilon:
+        left += f"; {config.file.name} gives epsilon {config.epsilon} from the next start on"
+    elif not account.largest_epsilon():
+        error = InsufficientBudget(
+            f"{left}: every study is refused. Raise epsilon under [budget], if your rules allow "
+            "that, or wait until a reservation ends"
+        )
+        yield Finding("budget", error=error)
+        return
+    yield Finding("budget", left)
+
+
+def check_identity(config: NodeConfig, identity: Identity) -> Iterator[Finding]:
+    """Check the certificate's name and dates, the key's mode, and the list of revoked ones."""
+    cert = identity.certificate
+    if identity.name == config.name:
+        yield Finding("certificate", f"node {identity.name!r}, {dates_text(cert)}")
+    else:
+        error = CertificateError(
+            f"the certificate is for {identity.name!r}, and {config.file} is for "
+            f"{config.name!r}. Make both names equal"
+        )
+        yield Finding("certificate", error=error)
+    for sentence in due(identity):
+        yield Finding("dates", error=CertificateError(sentence))
+    yield from _private(config.identity / "key.pem")
+    if identity.revoked is None:
+        text = "there is none; if the authority has one, put its crl.pem beside cert.pem"
+        yield neutral("revoked", text)
+    else:
+        days = (datetime.now(UTC) - identity.revoked.made).days
+        text = f"{list_text(identity.revoked)}; {days} days old, and this node is not on it"
+        yield Finding("revoked", text)
+
+
+def _private(path: Path) -> Iterator[Finding]:
+    """Yield whether only its owner can read a secret file."""
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        error = CertificateError(
+            f"{path} has mode {mode:03o}, and other users may use it: run `chmod 600 {path}`"
+        )
+        yield Finding("key", error=error)
+    else:
+        yield Finding("key", f"{path}: mode {mode:03o}, for its owner only")
