@@ -7,7 +7,6 @@ import sys
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -44,6 +43,8 @@ def test_import_of_the_package_loads_nothing_of_it():
 
 
 def test_every_kind_of_frame_gives_the_exact_value_without_noise():
+    import pandas as pd
+
     first, second = columns(seed=1), columns(9, seed=2)
     both = {name: np.concatenate([first[name], second[name]]) for name in first}
     tau = stats.kendalltau(both["age"], both["balance"], variant="c").statistic
@@ -142,6 +143,8 @@ def test_bounds_become_fields_that_follow_from_them_alone():
 
 
 def test_columns_of_all_sorts_become_numbers_or_texts():
+    import pandas as pd
+
     frame = pd.DataFrame(
         {
             "whole": pd.array([1, None], dtype="Int64"),

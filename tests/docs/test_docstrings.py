@@ -15,6 +15,8 @@ ROOT = Path(umpc.__file__).parents[1]
 FOLDERS = ("umpc", "bench", "tests", "native", "docs")
 SENTENCE = re.compile(r"(?<=[.:?!])\s+|\n\s*\n")
 RIDDLE = re.compile(r"(?:What|The same|As|Of|So many)\b")
+POSSIBLE = re.compile(rf"""(?:["']|[.:?!]\s|\n\s*\n)\s*{RIDDLE.pattern}""")
+"""Without a match, a file has no such sentence, and need not be parsed."""
 
 
 def docstrings(source: str) -> Iterator[str]:
@@ -30,6 +32,8 @@ def docstrings(source: str) -> Iterator[str]:
 
 def riddles(source: str) -> list[str]:
     """Sentences of docstrings that begin with a word of `RIDDLE`."""
+    if not POSSIBLE.search(source):
+        return []
     sentences = (
         sentence.strip()
         for docstring in docstrings(source)

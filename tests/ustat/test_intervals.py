@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from umpc.ustat.error_law import Noise
-from umpc.ustat.estimators import ESTIMATORS
+from umpc.ustat.estimators import ESTIMATORS, VECTOR
 from umpc.ustat.intervals import (
     ReleasedStatistic,
     ReleasedSum,
@@ -46,7 +46,8 @@ def statistic(name: str, noise: float = 0.01, edges: float = 600) -> ReleasedSta
 
 
 def test_every_estimator_is_tested():
-    assert CASES.keys() == ESTIMATORS.keys()
+    """A vector has no single number, so it has no interval."""
+    assert CASES.keys() == ESTIMATORS.keys() - {VECTOR}
 
 
 @pytest.mark.parametrize("hits", [0, 1, 3, 60, 300, 600])
