@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from tests.support.studies import KENDALL, make_study
 from umpc import __version__
-from umpc.cli.doctor_network import Peer, check_network
+from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.cli.main import umpc
 from umpc.node.budget.ledger import Ledger
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -264,11 +264,11 @@ def test_peers_and_the_own_address_are_called(site):
             await server.start()
             servers.append(server)
         called = [
-            *(Peer("node", name, at[name]) for name in ("south", "east", "stranger")),
-            Peer("node", "west", west),
-            Peer("node", "south", at["east"]),
-            Peer("dealer", "south", at["south"]),
-            Peer("node", "south", "nowhere"),
+            *(NamedPeer("node", name, at[name]) for name in ("south", "east", "stranger")),
+            NamedPeer("node", "west", west),
+            NamedPeer("node", "south", at["east"]),
+            NamedPeer("dealer", "south", at["south"]),
+            NamedPeer("node", "south", "nowhere"),
         ]
         own = identities["north"]
         port = at["north"].rpartition(":")[2]

@@ -15,7 +15,7 @@ from umpc.cli.doctor_finding import Finding, attempt, exit_code
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
-    from umpc.cli.doctor_network import Peer
+    from umpc.cli.doctor_network import NamedPeer
 
 
 @click.command()
@@ -68,7 +68,7 @@ def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
     sys.exit(code)
 
 
-def examine(config: Path, peers: Sequence[Peer]) -> Iterator[Finding]:
+def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
     """Yield the findings of all checks. Without a configuration only the versions are known."""
     from umpc.cli import doctor_site as site
     from umpc.cli.doctor_network import check_network

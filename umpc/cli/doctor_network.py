@@ -25,7 +25,7 @@ PEER = re.compile(rf"((?P<role>node|dealer|shuffler):)?(?P<name>{NAME})=(?P<addr
 
 
 @dataclass(frozen=True)
-class Peer:
+class NamedPeer:
     """Another process that this node should reach."""
 
     role: str
@@ -33,18 +33,18 @@ class Peer:
     address: str
 
 
-def parse_peer(text: str) -> Peer:
+def parse_peer(text: str) -> NamedPeer:
     """Read the text of one --peer. Raises: click.BadParameter."""
     found = PEER.fullmatch(text)
     if found is None:
         raise click.BadParameter(
             f"{text!r}: NAME=HOST:PORT was expected, or dealer:NAME=HOST:PORT", param_hint="--peer"
         )
-    return Peer(found["role"] or "node", found["name"], found["address"])
+    return NamedPeer(found["role"] or "node", found["name"], found["address"])
 
 
 async def check_network(
-    listen: str, identity: Identity | None, peers: Sequence[Peer]
+    listen: str, identity: Identity | None, peers: Sequence[NamedPeer]
 ) -> list[Finding]:
     """Check the address to listen on and all peers, at the same time.
 
@@ -93,7 +93,7 @@ async def _is_own(address: str, identity: Identity) -> bool:
     return found == (identity.name, identity.role)
 
 
-async def _check_peer(identity: Identity, peer: Peer) -> list[Finding]:
+async def _check_peer(identity: Identity, peer: NamedPeer) -> list[Finding]:
     """Check name, TCP and TLS of a peer, one after the other, and then its version."""
     parts = (identity, peer.name, peer.role, peer.address, LOOK_SECONDS)
     if fault := await asyncio.to_thread(find_fault, *parts):
