@@ -164,7 +164,7 @@ def test_the_noise_is_new_in_every_call():
         warnings.simplefilter("error")
         found = {
             umpc.estimate(
-                "kendall_tau", [columns()], list(BOUNDS), bounds=BOUNDS, epsilon=1, edges="2n"
+                "kendall_tau", [columns()], list(BOUNDS), bounds=BOUNDS, epsilon="0.0001"
             ).estimate
             for _ in range(3)
         }
