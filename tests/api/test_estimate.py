@@ -138,8 +138,15 @@ def test_bounds_become_fields_that_follow_from_them_alone():
     assert field_of("x", (0, 9), [whole]).whole
     assert field_of("x", (0, 9), [half]).resolution == "0.000001"
     assert field_of("x", (0.05, 3), [half]).schema().lower <= 0.05
-    assert field_of("x", ["a", "b"]).categories == ("a", "b")
-    assert field_of("x", (0, "9", 0.5)).resolution == "0.5"
+    assert field_of("x", ["a", "b"], None).categories == ("a", "b")
+    assert field_of("x", (0, "9", 0.5), None).resolution == "0.5"
+
+
+def test_values_that_are_elsewhere_are_never_taken_for_whole_ones():
+    """A column of decimals would be rounded in silence otherwise."""
+    with pytest.raises(umpc.errors.StudyError, match=r"write \(0, 127, 1\) for whole numbers"):
+        field_of("age", (0, 127), None)
+    assert not field_of("age", (0, 127, 1), None).whole
 
 
 def test_columns_of_all_sorts_become_numbers_or_texts():

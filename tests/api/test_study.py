@@ -24,7 +24,7 @@ def study(identity, **changes):
     given = {
         "statistic": "kendall_tau",
         "columns": ["age", "balance"],
-        "bounds": {"age": (0, 127), "balance": (-100, 100, "0.01")},
+        "bounds": {"age": (0, 127, 1), "balance": (-100, 100, "0.01")},
         "epsilon": 0.5,
         "nodes": {"north": "north:7100", "south": "south:7100"},
         "dealer": {"dealer": "dealer:7100"},
@@ -56,7 +56,7 @@ def test_a_kernel_of_python_is_traced_and_not_saved(identity, tmp_path):
     def gap(a, b):
         return abs(a.age - b.age)
 
-    made = study(identity, statistic=gap, columns=None, bounds={"age": (0, 127)})
+    made = study(identity, statistic=gap, columns=None, bounds={"age": (0, 127, 1)})
     assert made.document.kernels == ("abs(a.age - b.age)",) and made.document.statistic == "gap"
     with pytest.raises(umpc.errors.StudyError, match="kernel"):
         made.save(tmp_path)

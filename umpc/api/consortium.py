@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from umpc.api.entries import helper_entries, plain
-from umpc.api.fields import Bounds, with_label
+from umpc.api.fields import Bounds, fields_of, with_label
 from umpc.api.frames import Values, columns_of
 from umpc.api.in_memory import Frames, named_frames
 from umpc.api.python_kernel import PythonKernel
@@ -54,8 +54,7 @@ class LocalConsortium:
         names = list(dict.fromkeys([*bounds, *([label[0]] if label else [])]))
         found = {site: columns_of(frame, names, site) for site, frame in sites.items()}
         self.label = label
-        labelled = with_label(bounds, label, found)
-        self.bounds: Mapping[str, Bounds] = labelled if isinstance(labelled, Mapping) else bounds
+        self.bounds = _resolved(bounds, label, found)
         self._numbers = count(1)
         self._stack = ExitStack()
         try:
@@ -160,6 +159,19 @@ def local_consortium(
     Args: as of `LocalConsortium`. Raises: as it.
     """
     return LocalConsortium(frames, bounds, label=label, budget=budget)
+
+
+def _resolved(
+    bounds: Mapping[str, Bounds],
+    label: tuple[str, str] | None,
+    sites: Mapping[str, Mapping[str, Values]],
+) -> dict[str, Bounds]:
+    """The bounds as fields that fit the values of all sites; of the label its classes."""
+    fields = {field.name: field for field in fields_of(list(bounds), bounds, sites)}
+    labelled = with_label(bounds, label, sites)
+    if label is None or not isinstance(labelled, Mapping):
+        return fields
+    return {**fields, label[0]: labelled[label[0]]}
 
 
 def _is_two_sample(statistic: str | PythonKernel) -> bool:

@@ -2,13 +2,13 @@
 
 | bounds | field |
 |---|---|
-| `(0, 127)`, both whole, and the site's values are whole | whole numbers |
-| `(0, 127)` otherwise | numbers, in at least 2^20 steps of a power of ten |
-| `(0, 300, "0.1")` | numbers in steps of 0.1 |
+| `(0, 127)`, both whole, and the frames' values are whole | whole numbers |
+| `(0, 127)` with other frames | numbers, in at least 2^20 steps of a power of ten |
+| `(0, 127)` without frames | refused: nobody knows whether the values are whole |
+| `(0, 127, 1)`, `(0, 300, "0.1")` | numbers in steps of 1, of 0.1 |
 | `["case", "control"]` | categories |
 
-Bounds are public knowledge: they follow from what a column means, and never from its values. A
-resolution that is not given follows from the bounds alone.
+Bounds are public knowledge: they follow from what a column means, and never from its values.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fields_of(
     Args:
         bounds: by column; "data" takes them from the values, as `umpc demo` does.
         sites: each site's columns. They decide only whether values are whole and, with "data", the
-            bounds. They are empty where values are elsewhere.
+            bounds. They are empty where values are elsewhere; then bounds have resolutions.
         public: the column of a public label.
 
     Raises: StudyError naming the column.
@@ -68,13 +68,17 @@ def fields_of(
                 f"them from the values, which is not private"
             )
         found = (
-            field_of(name, given[name], [site[name] for site in sites.values()]) for name in names
+            field_of(name, given[name], [site[name] for site in sites.values()] if sites else None)
+            for name in names
         )
     return tuple(_published(field, field.name == public) for field in found)
 
 
-def field_of(name: str, bounds: Bounds, columns: Sequence[Values] = ()) -> FieldText:
-    """One field from its bounds. Raises: StudyError."""
+def field_of(name: str, bounds: Bounds, columns: Sequence[Values] | None) -> FieldText:
+    """One field from its bounds. Args: columns: its values at all sites; None if elsewhere.
+
+    Raises: StudyError, also where only the values could tell the resolution.
+    """
     if isinstance(bounds, FieldText):
         return bounds
     if isinstance(bounds, str) or not isinstance(bounds, Sequence):
@@ -90,6 +94,11 @@ def field_of(name: str, bounds: Bounds, columns: Sequence[Values] = ()) -> Field
     lower, upper = (str(value) for value in bounds[:2])
     if len(bounds) == 3:
         return FieldText(name, lower, upper, str(bounds[2]))
+    if columns is None:
+        raise StudyError(
+            f"bounds of {name!r}: a resolution was expected, because the values are at the sites: "
+            f'write ({lower}, {upper}, 1) for whole numbers, or a step such as "0.01"'
+        )
     if low.denominator == high.denominator == 1 and all(map(_is_whole, columns)):
         return FieldText(name, str(low), str(high), whole=True)
     return FieldText(name, *_with_step(low, high))

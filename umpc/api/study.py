@@ -39,7 +39,7 @@ class ProposedStudy:
 
         study = umpc.Study(
             "kendall-2026", "kendall_tau", ["age", "balance"], epsilon=1,
-            bounds={"age": (0, 127), "balance": (-10000, 110000, "0.01")},
+            bounds={"age": (0, 127, 1), "balance": (-10000, 110000, "0.01")},
             nodes={"north": "north.example.org:7100", "south": "south.example.org:7100"},
             dealer={"dealer": "dealer.example.org:7100"}, identity="coordinator")
         study.plan(records=[300, 200])
@@ -49,7 +49,8 @@ class ProposedStudy:
         name: a new name is a new study, with new noise and a new charge.
         statistic: of the library, or a function decorated with `umpc.kernel`.
         columns: the fields that the statistic takes, in its order.
-        bounds: as of `umpc.estimate`. Whole bounds without a resolution mean whole numbers.
+        bounds: column → (lower, upper, resolution) or a list of categories. The resolution says how
+            precise values are: 1 for whole numbers.
         epsilon: the privacy of the result, against replacing one record.
         nodes: name → address of each site's node.
         identity: the coordinator's folder with ca.pem, cert.pem and key.pem.
