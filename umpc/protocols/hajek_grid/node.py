@@ -1,0 +1,100 @@
+"""A node's side of `hajek-grid`: a share of the squares, and later one of the sum itself.
+
+| step | what is new |
+|---|---|
+| prepare | noise for the squares of the projections alone |
+| release | the share of 2·(P + noise), under zero shares; that of 2·S stays at the node |
+| ask | all nodes' shares of P come; the node adds them up, bounds the local sensitivity, draws noise for it, and sends its share of 2·(S + noise), under zero shares of its own |
+
+The node computes the bound itself, and from shares among which it looks for its own. Its law of
+noise follows from public numbers, and the work of a draw from the law.
+
+*Reveals*: both shares are uniform given the sums over all nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.attempt import SharedAttempt
+from umpc.protocols.grid.node import GridNode
+from umpc.protocols.grid.node_without_dealer import DealerlessNode
+from umpc.protocols.hajek_grid.binding import (
+    FACTOR,
+    bound_of,
+    hajek_attempt,
+    squares_law,
+    value_law,
+)
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.sums import noisy_sums
+
+
+class TwoStepNode(UMpcNode):
+    """The release of one sum, and of another one after a question."""
+
+    _held: int | None = None
+    _told = b""
+
+    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
+        return hajek_attempt(self.study, self._agreed(openings), openings)
+
+    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+        """The noise of the squares. That of the sum follows when its size is known."""
+        return [squares_law(attempt.sizes).draw(self._random_bits), 0]
+
+    def _share(self) -> bytes:
+        squares, self._held = self._totals()
+        self._told = self._encoded([squares])
+        return self._told
+
+    def answer(self, question: bytes) -> bytes:
+        """The share of 2·(S + noise), once. Raises: RemoteProtocolError for a bad question."""
+        held, self._held = self._held, None
+        if held is None:
+            raise LocalProtocolError("one question is answered, after the release")
+        sizes = self.attempt.sizes
+        noise = value_law(sizes, bound_of(sizes, self._squares_of(question)))
+        return self._encoded([held + FACTOR * noise.draw(self._random_bits)])
+
+    def _squares_of(self, question: bytes) -> int:
+        """The noisy P, from all nodes' shares of it."""
+        size = len(self._told)
+        shares = [question[start : start + size] for start in range(0, len(question), size)]
+        own = shares[self.index] if self.index < len(shares) else b""
+        if len(question) != size * len(self.study.nodes) or own != self._told:
+            raise self._refused("it does not hold what every node released")
+        doubled = noisy_sums(shares, 1)[0]
+        if doubled % FACTOR:
+            raise self._refused(f"the shares do not add up to a multiple of {FACTOR}")
+        return doubled // FACTOR
+
+    def _refused(self, reason: str) -> RemoteProtocolError:
+        return RemoteProtocolError(
+            f"the coordinator asked a malformed question: {reason}; nothing was answered, and the "
+            f"study is charged; give it a new name to run it anew",
+            culprit=self.study.coordinator,
+            step="ask",
+        )
+
+    def recall(self, share: bytes) -> None:
+        """The share of S was in the memory of a process that is gone.
+
+        Raises: AlreadyReleased.
+        """
+        raise AlreadyReleased(
+            f"{self._member.name} released the study {self.study.name!r} before, and the process "
+            f"that held the rest of its share has ended: the study is charged and incomplete; "
+            f"give it a new name to run it anew",
+            culprit=self._member.name,
+            step="ask",
+        )
+
+
+class HajekGridNode(TwoStepNode, GridNode):
+    """One node, one study, one attempt. Args: as of SeedAgreement."""
+
+
+class DealerlessHajekNode(TwoStepNode, DealerlessNode):
+    """The same without a dealer."""
