@@ -22,7 +22,7 @@ from bench.baselines.cost import (
 )
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.gopa import Gopa
-from bench.baselines.median import MedianOfMeans
+from umpc.protocols.central.median import MedianOfMeans
 from tests.support.curated import (
     CONSTANT,
     EQUAL,

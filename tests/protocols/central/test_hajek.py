@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.baselines.median import MedianOfMeans, failure, least_chunks
+from umpc.protocols.central.median import MedianOfMeans, failure, least_chunks
 from tests.support.curated import (
     CONSTANT,
     EQUAL,

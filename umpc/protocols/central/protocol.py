@@ -107,6 +107,8 @@ class CentralProtocol(OneMessageProtocol):
         test = messages.test(records)
         if test is not None:
             yield "test", describe_errors(test, messages.fixed_noise(records))
+        if told := messages.median_in_words(records):
+            yield "median", told
         if study.noise == "laplace":
             return
         own = self._noise_beforehand(attempt)

@@ -4,9 +4,10 @@
 |---|---|
 | prepare | noise for the squares of the projections alone |
 | release | the share of 2·(P + noise), under zero shares; that of 2·S stays at the node |
-| ask | all nodes' shares of P come; the node adds them up, bounds the local sensitivity, draws noise for it, and sends its share of 2·(S + noise), under zero shares of its own |
+| ask | all nodes' shares of P come; the share of 2·(S + noise), under other zero shares |
 
-The node computes the bound itself, and from shares among which it looks for its own. Its law of
+The noise of S is drawn after the question, for the bound of the local sensitivity that the shares
+of P give. The node computes the bound itself, and from shares among which it looks for its own. Its law of
 noise follows from public numbers, and the work of a draw from the law.
 
 *Reveals*: both shares are uniform given the sums over all nodes.

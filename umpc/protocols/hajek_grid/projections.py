@@ -66,7 +66,8 @@ class MatrixForm:
 
     def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         # Casts of signed integers to unsigned ones wrap, as the ring does.
-        return self.entries.astype(vector.dtype) @ vector
+        image: NDArray[Word] = self.entries.astype(vector.dtype) @ vector
+        return image
 
     def diagonal(self) -> Words:
         return np.ascontiguousarray(self.entries.diagonal()).view(np.uint64)
