@@ -56,9 +56,7 @@ def released(record: int, number: int) -> np.ndarray:
     with remembered():
         for _ in range(RUNS * MORE):
             script = simulate(STUDY, tables, entropy).transcript
-            seen.append(
-                [noisy_sums(of, 1)[0] // 2 for of in (script.shares, script.answers)]
-            )
+            seen.append([noisy_sums(of, 1)[0] // 2 for of in (script.shares, script.answers)])
     return np.array(seen)
 
 

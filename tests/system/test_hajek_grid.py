@@ -1,4 +1,4 @@
-"""`hajek-grid` over real processes: two releases, one charge, and the same bytes when asked again."""
+"""`hajek-grid` over real processes: two releases, one charge, the same bytes when asked again."""
 
 from __future__ import annotations
 

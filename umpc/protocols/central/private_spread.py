@@ -102,4 +102,5 @@ def differences(terms: Terms, bits: RandomBits) -> Integers:
             f"a private spread needs at least {2 * k} records, {terms.records} came"
         )
     sets = permutation(terms.records, bits)[: 2 * k * groups].reshape(2 * k, groups)
-    return np.abs(terms.evaluate(sets[:k]) - terms.evaluate(sets[k:]))
+    found: Integers = np.abs(terms.evaluate(sets[:k]) - terms.evaluate(sets[k:]))
+    return found

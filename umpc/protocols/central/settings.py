@@ -77,7 +77,7 @@ class CentralSettings(
         str,
         describe(
             "τ of a CoinPress mechanism or of hajek_split: the sub-Gaussian parameter of the "
-            "kernel's values. Or \"private\": an estimate that takes `spread_share` of epsilon. "
+            'kernel\'s values. Or "private": an estimate that takes `spread_share` of epsilon. '
             "Default: half the kernel's range, which always holds."
         ),
     ] = ""

@@ -7,8 +7,8 @@
 | ask | all nodes' shares of P come; the share of 2·(S + noise), under other zero shares |
 
 The noise of S is drawn after the question, for the bound of the local sensitivity that the shares
-of P give. The node computes the bound itself, and from shares among which it looks for its own. Its law of
-noise follows from public numbers, and the work of a draw from the law.
+of P give. The node computes the bound itself, and from shares among which it looks for its own. The
+law of the noise follows from public numbers, and the work of a draw from the law.
 
 *Reveals*: both shares are uniform given the sums over all nodes.
 """
