@@ -133,7 +133,8 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
-        StudyError, match=r"protocol must be one of u-mpc, grid, vector, bell-2pc.*got 'bell'"
+        StudyError,
+        match=r"protocol must be one of u-mpc, grid, hajek-grid, vector, bell-2pc.*got 'bell'",
     ):
         find_protocol("bell")
 
@@ -272,7 +273,8 @@ def test_only_the_curator_is_shown_raw_values_and_only_of_the_kernels_fields():
     assert protocol_of(one).discloses(one) == ("x",)
 
 
-def test_only_one_protocol_asks():
+def test_two_protocols_ask():
     assert {name: each.questions for name, each in PROTOCOLS.items() if each.questions} == {
-        "ghazi-rounds": 1
+        "hajek-grid": 1,
+        "ghazi-rounds": 1,
     }

@@ -51,7 +51,7 @@ def test_the_stated_error_is_exceeded_no_more_often_than_stated():
     bits = SeededBits("miss")
     error, chance = choice.miss_of_median(90, choice.family(90, bits))
     assert chance == float(failure(9, Fraction(1, 4))) < 0.05
-    found = np.array([float(choice.estimate(given, bits)) for _ in range(150)])
+    found = np.array([float(choice.estimate(given, bits)) for _ in range(60)])
     assert (np.abs(found - exact) > error).mean() <= chance
     deviation = math.hypot(choice.noise_std(90, choice.family(90, bits)), choice.sampling_bound(90))
     assert np.sqrt(((found - exact) ** 2).mean()) < deviation
@@ -63,13 +63,13 @@ def test_parts_cost_no_more_than_one_and_overlapping_parts_are_found():
     choice = Choice("laplace", PRODUCT, ONE, chunks=3)
 
     def loss() -> float:
-        return audited(*(lambda bits, t=t: choice.estimate(t, bits) for t in tables), 500, "parts")
+        return audited(*(lambda bits, t=t: choice.estimate(t, bits) for t in tables), 250, "parts")
 
     assert loss() <= 1
     last = columns([3, 3]), columns([3, 0])
 
     def overlapping() -> float:
-        return audited(*(lambda bits, t=t: choice.estimate(t, bits) for t in last), 1_200, "over")
+        return audited(*(lambda bits, t=t: choice.estimate(t, bits) for t in last), 250, "over")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(median.MedianOfMeans, "estimate", every_part_has_all)

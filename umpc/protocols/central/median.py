@@ -34,7 +34,7 @@ from umpc.protocols.central.terms import permutation
 from umpc.ustat.clear import Columns
 
 
-class Estimator(Protocol):
+class PrivateEstimator(Protocol):
     """A central protocol that estimates a number."""
 
     @property
@@ -74,7 +74,7 @@ class MedianOfMeans:
         chunks: K, odd.
     """
 
-    inner: Estimator
+    inner: PrivateEstimator
     chunks: int
 
     def __post_init__(self) -> None:
