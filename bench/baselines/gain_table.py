@@ -19,7 +19,7 @@ from umpc.protocols.hajek_grid.projections import Projections
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
 
-RECORDS = (60, 120, 250, 500, 1_000, 2_000, 10_000, 100_000)
+RECORDS = (60, 120, 250, 500, 1_000, 2_000, 10_000)
 ONE = Fraction(1)
 VALUES = 4
 KNOWN = Fraction(1, 50)

@@ -135,7 +135,7 @@ class CuratorMessages(OneMessage):
         )
 
     def median_in_words(self, records: int) -> str:
-        """What a median of means promises of large errors; empty without one."""
+        """The chance of large errors that a median of means promises; empty without one."""
         choice = self.choice(records)
         if choice.chunks == 1:
             return ""

@@ -46,7 +46,7 @@ class HajekAttempt(GridAttempt):
 
 
 class DealerlessHajekAttempt(DealerlessAttempt):
-    """The same without a dealer."""
+    """An attempt of two sums without a dealer."""
 
     sums = SUMS
 

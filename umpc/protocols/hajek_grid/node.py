@@ -98,4 +98,4 @@ class HajekGridNode(TwoStepNode, GridNode):
 
 
 class DealerlessHajekNode(TwoStepNode, DealerlessNode):
-    """The same without a dealer."""
+    """One node of a study without a dealer. Args: as of SeedAgreement."""
