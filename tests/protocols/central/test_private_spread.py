@@ -99,6 +99,8 @@ def test_a_study_pays_for_it_from_its_epsilon(noise, facts):
     run = simulate(study, given, Entropy("private parameter"))
     most = protocol_of(study).messages(study).usual_std(40)
     assert 0 < run.report.noise_std <= most
+    told = dict(protocol_of(study).compare_noise(run.attempt))["against laplace"]
+    assert f"follows from a private estimate: at most {most:.4g}" in told
     pooled = {"x": np.concatenate([each["x"] for each in given])}
     _, settled = choice.release(pooled, SeededBits("settled"))
     assert settled.protocol.epsilon == study.exact_epsilon * (1 - share)

@@ -115,6 +115,13 @@ class CentralProtocol(OneMessageProtocol):
         usual = Choice("laplace", study.parsed_kernels[0], study.exact_epsilon)
         laplace = usual.noise_std(records, CompleteFamily(records, study.degree))
         gains = "gains" if own < laplace else "does not gain"
+        if study.settings_as(CentralSettings).private:
+            yield (
+                "against laplace",
+                f"the noise follows from a private estimate: at most {own:.4g}, where noise = "
+                f'"laplace" has a standard deviation of {laplace:.4g}',
+            )
+            return
         yield (
             "against laplace",
             f'noise = "{study.noise}" {gains} here: noise = "laplace" has a standard deviation of '
