@@ -1,7 +1,8 @@
 """A private estimate of a kernel's spread, with its own share of epsilon.
 
 Groups of 2k records are drawn at random, without a record in common. Each group has a number
-d = |f_S - f_T| from its two halves S and T. A replaced record changes one group, so one of the m numbers d.
+d = |f_S - f_T| from its two halves S and T. A replaced record changes one group, so it changes one
+of the m numbers d.
 
 *Scale* (τ of CoinPress). N_b is the number of groups with d >= 2^b. One record changes each N_b by
 at most 1, so it changes the score -|4 N_b - m| by at most 4. The b with the largest score plus
