@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.node_ledgers import beside
+from tests.support.node_ledgers import beside, settled, start_again
 from tests.system.conftest import Lab
+from umpc.errors import PeerLost
 
 STUDY = {
     "protocol": "hajek-grid",
@@ -38,3 +39,16 @@ def test_a_study_is_charged_once_and_repeats_its_answers(here):
     for name in here.names:
         kinds = [row.kind for row in beside(here, name).rows if row.kind in ("charge", "answer")]
         assert kinds == ["charge", "answer"]
+
+
+def test_a_node_killed_before_its_answer_gives_it_when_it_is_back(here):
+    start_again(here, "node-2", "before-answer", "100")
+    broken = here.run(**STUDY, name="broken")
+    assert broken.code == PeerLost.exit_code and "have charged" in broken.last_line, broken.error
+    start_again(here, "node-2", epsilon="100")
+    settled(here)
+    again = here.run(**STUDY, name="broken")
+    assert again.code == 0 and again.report["replayed"], again.error
+    for name in here.names:
+        rows = beside(here, name).rows
+        assert sum(row.kind == "charge" and row.note == "broken" for row in rows) == 1

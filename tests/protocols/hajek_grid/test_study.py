@@ -10,11 +10,11 @@ import pytest
 from tests.support.grid import grid_study
 from tests.support.protocols import assert_refused
 from tests.support.studies import LOUD, Entropy, clear_sums, graph_of
-from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError, StudyError
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
 from umpc.protocols.hajek_grid.binding import bound_of, reach, squares_law, value_law
 from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.protocols.u_mpc.sums import noisy_sums
-from umpc.simulation import Simulated, simulate
+from umpc.simulation import AUTHORITY, Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.report import Measured
@@ -103,10 +103,28 @@ def fresh_nodes(study: Study):
         return simulate(study, given, Entropy("not asked")).nodes
 
 
-def test_a_later_process_does_not_answer():
-    study = checked(hajek_study())
-    with pytest.raises(AlreadyReleased, match="charged and incomplete"):
-        fresh_nodes(study)[0].recall(b"")
+def test_a_later_process_answers_from_what_the_ledger_kept():
+    """The share of S is the same, and the noise has the law of the same bound."""
+    study = checked(hajek_study(epsilon=LOUD, max_colluding=0))
+    run = ran(study)
+    nodes = fresh_nodes(study)
+    kept = [(node._told, node.rest) for node in nodes]
+    assert all(len(rest) <= 32 for _, rest in kept)
+    with pytest.raises(LocalProtocolError, match="recalls none"):
+        nodes[0].recall(*kept[0])
+    question = b"".join(share for share, _ in kept)
+    make = protocol_of(study).node
+    answers = []
+    for participant, each, (share, rest) in zip(study.nodes, tables(), kept, strict=True):
+        own = AUTHORITY.credentials(participant.name)
+        later = make(own, study, {"x": each["x"]}, len(each["x"]), Entropy("later"))
+        later.recall(share, rest)
+        answers.append(later.answer(question))
+        with pytest.raises(LocalProtocolError, match="one question is answered"):
+            later.answer(question)
+    assert noisy_sums(answers, 1) == noisy_sums(run.transcript.answers, 1)
+    with pytest.raises(LocalProtocolError, match="after the release, and before the answer"):
+        _ = run.nodes[0].rest
 
 
 def test_a_replay_gives_the_same_report_from_the_stored_shares():

@@ -10,6 +10,9 @@ The noise of S is drawn after the question, for the bound of the local sensitivi
 of P give. The node computes the bound itself, and from shares among which it looks for its own. The
 law of the noise follows from public numbers, and the work of a draw from the law.
 
+The share of 2·S waits in the node's ledger, under zero shares and a pad of the ledger's key. So a
+node that is started again still answers, once.
+
 *Reveals*: both shares are uniform given the sums over all nodes.
 """
 
@@ -17,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
+from umpc.crypto.ring import Ring
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.node_without_dealer import DealerlessNode
@@ -25,11 +29,16 @@ from umpc.protocols.hajek_grid.binding import (
     FACTOR,
     bound_of,
     hajek_attempt,
+    hajek_ring,
     squares_law,
     value_law,
 )
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.sums import noisy_sums
+from umpc.study.sizes import Sizes
+
+RECORD_BYTES = 8
+"""Bytes of the number of records that a node keeps for its answer."""
 
 
 class TwoStepNode(UMpcNode):
@@ -37,6 +46,7 @@ class TwoStepNode(UMpcNode):
 
     _held: int | None = None
     _told = b""
+    _recalled: Sizes | None = None
 
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return hajek_attempt(self.study, self._agreed(openings), openings)
@@ -50,14 +60,16 @@ class TwoStepNode(UMpcNode):
         self._told = self._encoded([squares])
         return self._told
 
+    # --- ask -----------------------------------------------------------------------------------
+
     def answer(self, question: bytes) -> bytes:
         """The share of 2·(S + noise), once. Raises: RemoteProtocolError for a bad question."""
         held, self._held = self._held, None
         if held is None:
             raise LocalProtocolError("one question is answered, after the release")
-        sizes = self.attempt.sizes
+        sizes = self._recalled or self.attempt.sizes
         noise = value_law(sizes, bound_of(sizes, self._squares_of(question)))
-        return self._encoded([held + FACTOR * noise.draw(self._random_bits)])
+        return element(hajek_ring(sizes), held + FACTOR * noise.draw(self._random_bits))
 
     def _squares_of(self, question: bytes) -> int:
         """The noisy P, from all nodes' shares of it."""
@@ -73,24 +85,33 @@ class TwoStepNode(UMpcNode):
 
     def _refused(self, reason: str) -> RemoteProtocolError:
         return RemoteProtocolError(
-            f"the coordinator asked a malformed question: {reason}; nothing was answered, and the "
-            f"study is charged; give it a new name to run it anew",
+            f"the coordinator asked a malformed question: {reason}; nothing was answered, run the "
+            f"study again",
             culprit=self.study.coordinator,
             step="ask",
         )
 
-    def recall(self, share: bytes) -> None:
-        """The share of S was in the memory of a process that is gone.
+    @property
+    def rest(self) -> bytes:
+        """The number of all records, and the share of 2·S under zero shares."""
+        if self._held is None:
+            raise LocalProtocolError("the share is kept after the release, and before the answer")
+        sizes = self.attempt.sizes
+        records = sizes.records.to_bytes(RECORD_BYTES, "little")
+        return records + element(self.attempt.ring, self._held)
 
-        Raises: AlreadyReleased.
-        """
-        raise AlreadyReleased(
-            f"{self._member.name} released the study {self.study.name!r} before, and the process "
-            f"that held the rest of its share has ended: the study is charged and incomplete; "
-            f"give it a new name to run it anew",
-            culprit=self._member.name,
-            step="ask",
-        )
+    def recall(self, share: bytes, rest: bytes) -> None:
+        """The share that left, and the one that is still due."""
+        if self._told:
+            raise LocalProtocolError("a side that made its own share recalls none")
+        self._told = share
+        self._recalled = Sizes(self.study, int.from_bytes(rest[:RECORD_BYTES], "little"))
+        self._held = int.from_bytes(rest[RECORD_BYTES:], "little")
+
+
+def element(ring: Ring, value: int) -> bytes:
+    """A number as one element of the ring."""
+    return ring.encode(value).to_bytes(ring.bytes, "little")
 
 
 class HajekGridNode(TwoStepNode, GridNode):
