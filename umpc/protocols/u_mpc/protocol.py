@@ -177,6 +177,13 @@ class UMpc(StudyProtocol):
             "bytes",
             f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}",
         )
+        if shared(attempt).makes_ahead:
+            ahead = predict(shared(attempt), prepared=True)
+            yield (
+                "",
+                f"prepared ahead: {ahead.bytes_online:,} online in {ahead.rounds} rounds, "
+                f"{ahead.bytes_offline:,} before",
+            )
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
