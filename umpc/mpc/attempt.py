@@ -23,8 +23,16 @@ from umpc.mpc.transfers.toss_plan import TossPlan
 from umpc.mpc.triples.plan import TriplesPlan, TriplesProgram, triples_program
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.sizes import Member
-from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
+from umpc.study.sizes import Member, Sizes
+from umpc.ustat.hypergraph import (
+    Cell,
+    Hypergraph,
+    Owners,
+    expand,
+    expand_drawn,
+    expand_two_sample,
+)
+from umpc.ustat.sampling import UNBALANCED
 
 
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
@@ -32,7 +40,11 @@ def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> H
     words = Stream(derive(seed, "edges")).words
     if study.two_sample:
         return expand_two_sample(study.edges, classes, words)
-    return expand(study.edges, [sum(records) for records in classes], words, study.degree)
+    counts = [sum(records) for records in classes]
+    if study.sampling in UNBALANCED:
+        sizes = Sizes(study, sum(counts))
+        return expand_drawn(sizes.edges, sizes.max_degree, counts, words, study.degree)
+    return expand(study.edges, counts, words, study.degree)
 
 
 class SharedAttempt(Attempt):

@@ -18,14 +18,13 @@ def error_of_curator(sizes: Sizes, table: ReferenceTable) -> PredictedError:
     n = sizes.records
     curator = CuratorMessages(study)
     noise = curator.usual_std(n)
-    bound = curator.choice(n).sampling_bound(n)
-    if bound == 0 or study.degree > 2:
-        return PredictedError(noise, bound, sampling_is_bound=bound != 0)
+    if curator.choice(n).sampling_bound(n) == 0:
+        return PredictedError(noise)
     return PredictedError(noise, sqrt(_sampling_variance(sizes, table)))
 
 
 def _sampling_variance(sizes: Sizes, table: ReferenceTable) -> float:
-    """The variance from taking the mechanism's sets instead of all, for degree 1 or 2."""
+    """The variance from taking the mechanism's sets instead of all."""
     noise = sizes.study.noise
     n = sizes.records
     if sizes.study.degree == 1:
@@ -34,6 +33,13 @@ def _sampling_variance(sizes: Sizes, table: ReferenceTable) -> float:
             return spread / sizes.edges
         part = n - n // 2 if noise == "hajek_split" else n
         return spread / part * (n - part) / max(1, n - 1)
+    if sizes.study.degree > 2:
+        moments = table.larger_moments
+        if noise in SUBSAMPLED:
+            return moments.variance / sizes.edges
+        if noise == "hajek_split":
+            return moments.over_part(n - n // 2, n)
+        return moments.over_balanced(n // sizes.study.degree, n)
     if noise in SUBSAMPLED:
         return table.moments.same / sizes.edges
     if noise == "hajek_split":
