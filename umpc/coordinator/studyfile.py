@@ -217,6 +217,12 @@ class StudyFile:
         """This file with another protocol or other settings, for the same statistic and nodes."""
         return replace(self, protocol=protocol, settings=settings)
 
+    def sampled_by(self, protocol: StudyProtocol) -> StudyFile:
+        """This file with the usual sampling, where the protocol does not take E in its way."""
+        if self.entries.sampling in (None, *protocol.samplings):
+            return self
+        return replace(self, entries=msgspec.structs.replace(self.entries, sampling=None))
+
     def in_grade(self, adversary: str) -> StudyFile:
         """This file with another grade of promise."""
         entries = msgspec.structs.replace(self.entries, adversary=adversary)

@@ -149,9 +149,8 @@ class StudyProtocol(ABC):
         """Raises: StudyError where the protocol does not take E in the study's way."""
         if study.sampling not in self.samplings:
             raise StudyError(
-                f'sampling = "{study.sampling}" draws the pairs or sets of protocol = "u-mpc", and '
-                f'{self.name!r} with backend = "{study.backend}" takes none that way; leave '
-                f"sampling out"
+                f'sampling = "{study.sampling}" draws the sets of protocol = "u-mpc", and '
+                f"{self.name!r} takes none that way; leave sampling out"
             )
 
     @abstractmethod
