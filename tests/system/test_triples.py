@@ -84,6 +84,12 @@ def test_prepared_ahead_a_study_by_triples_finishes_later_at_its_predicted_cost(
     assert report["bytes_online"] == report["bytes_online_predicted"]
     assert report["bytes_online_by_step"] == report["bytes_online_by_step_predicted"]
     assert report["rounds"] == report["rounds_predicted"]
+
+
+def test_a_preparation_leaves_the_run_two_rounds_less_also_over_drawn_edges(lab):
+    here = lab(3).start(dealer=False)
+    assert here.run(command="prepare", name="ahead", **STUDY).code == 0
+    report = here.run(name="ahead", **STUDY).report
     at_once = here.run(name="at-once", sampling="bernoulli", **STUDY).report
     assert at_once["bytes_online"] == at_once["bytes_online_predicted"]
     assert report["rounds"] == at_once["rounds"] - 2, "triples take two rounds"

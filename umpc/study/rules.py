@@ -10,7 +10,7 @@ from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, Versio
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
-from umpc.ustat.sampling import UNBALANCED, SAMPLINGS, read_rule
+from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
 
 MAX_DEGREE = 8
 MAX_SUMS = 16

@@ -77,7 +77,9 @@ def _apart(records: int, degree: int, order: int) -> Fraction:
     if records < 2 * degree:
         return NONE
     sign = -1 if order % 2 else 1
-    return Fraction(sign * comb(records - degree - order, degree - order), comb(records - degree, degree))
+    return Fraction(
+        sign * comb(records - degree - order, degree - order), comb(records - degree, degree)
+    )
 
 
 def largest_factor_two_sample(edges: int, zeros: int, ones: int) -> Fraction:

@@ -32,9 +32,9 @@ from umpc.ustat.words import Words, below, random_order
 __all__ = [
     "BALANCED",
     "BERNOULLI",
-    "UNBALANCED",
     "SAMPLINGS",
     "TWO_SAMPLE",
+    "UNBALANCED",
     "UNIFORM",
     "Words",
     "balanced",

@@ -1,4 +1,4 @@
-"""Studies over uniform and Bernoulli E: exact sums, noise for the bound of degrees, and refusals."""
+"""Studies over uniform and Bernoulli E: exact sums, noise for the bound of degrees, refusals."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def ideal():
     "kernel, changes", [(KENDALL, {}), (SKEWNESS, {"degree": 3} | BY_TRIPLES)], ids=["2", "3"]
 )
 def test_the_sum_over_the_published_edges_is_exact_at_the_predicted_cost(sampling, kernel, changes):
-    study = checked(
-        make_study(kernel, 4, sampling=sampling, edges="2n", epsilon=LOUD, **changes)
-    )
+    study = checked(make_study(kernel, 4, sampling=sampling, edges="2n", epsilon=LOUD, **changes))
     tables = random_tables(COUNTS, sampling)
     run = simulate(study, tables, Entropy(sampling))
     report, graph = run.report, graph_of(study, run.report)

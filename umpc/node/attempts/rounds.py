@@ -177,7 +177,8 @@ class Rounds:
         begun: deque[asyncio.Task[bytes]] = deque()
 
         async def make(chunk: Chunk) -> bytes:
-            return await self._finish(chunk, await self.in_thread(self._start, chunk, b""))
+            made = await self._finish(chunk, await self.in_thread(self._start, chunk, b""))
+            return bytes(made)
 
         async with task_group() as group:
             for done, chunk in enumerate(chunks):

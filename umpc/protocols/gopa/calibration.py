@@ -162,7 +162,7 @@ def rho_of_tree(steps: int, honest: int) -> Fraction:
     h = honest
     half = Fraction(1, 2)
     # Σ (steps·z/h + 1/2)² over z = 1..h-1
-    along = sum((Fraction(steps * z, h) + half) ** 2 for z in range(1, h))
+    along = sum(((Fraction(steps * z, h) + half) ** 2 for z in range(1, h)), Fraction(0))
     # Σ (steps/h + d/2)², with Σ d = 2(h - 1) and Σ d² <= h(h - 1)
     left = Fraction(steps**2, h) + Fraction(2 * steps * (h - 1), h) + Fraction(h * (h - 1), 4)
     return (along / RATIO + left) / 2
