@@ -19,6 +19,7 @@ from tests.support.studies import (
 )
 from tests.support.triples import BY_TRIPLES
 from umpc.errors import StudyError
+from umpc.mpc.attempt import edges_of
 from umpc.node.policy import computes
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.registry import checked
@@ -80,6 +81,24 @@ def test_noise_covers_the_bound_of_degrees_and_the_error_law_the_sampling():
     assert uniform.sensitivities == (2 * uniform.max_degree,)
     single = Sizes(make_study("a.x", 2, sampling="uniform", degree=1, edges="9"), 20)
     assert (single.edges, single.max_degree) == (9, 1)
+
+
+@pytest.mark.parametrize("degree, kernel", [(2, KENDALL), (3, SKEWNESS)])
+def test_another_record_moves_no_sum_by_more_than_the_noise_covers(degree, kernel):
+    study = make_study(kernel, 2, sampling="bernoulli", edges="2n", degree=degree)
+    (table,) = random_tables([9], "neighbours")
+    seeds = [bytes([number]) * 32 for number in range(12)]
+    sizes = Sizes(study, 9)
+    moved = 0
+    for seed in seeds:
+        graph = edges_of(study, seed, [(0, 9)])
+        (before,) = clear_sums(study, [table], graph)
+        for record in range(9):
+            other = {name: column.copy() for name, column in table.items()}
+            for name, high in (("x", 3), ("y", 0)):
+                other[name][record] = high
+            moved = max(moved, abs(clear_sums(study, [other], graph)[0] - before))
+    assert 0 < moved <= sizes.sensitivities[0]
 
 
 def study_of(**changes) -> Study:
