@@ -67,12 +67,12 @@ def textbook(runs: int) -> Printed:
     utilities = [Fraction(2), ONE, ZERO]
     best = fmean(exponential(utilities, ONE, ONE, bits) == 0 for _ in range(5 * runs))
     odds = [math.exp(utility / 2) for utility in utilities]
-    halves = [Fraction(1, 2)] * 16
+    halves = [Fraction(1, 2)] * 4
     local = _rmse(lambda: local_mean(halves, ZERO, ONE, ONE, bits), Fraction(1, 2), runs)
     rows = [
         _compared("Gaussian, ε = 1, δ = 10⁻⁶, s = 1", "std", noise.std / 1000, error),
         _compared("randomised response, 4 answers", "truth", math.e / (math.e + 3), truths),
-        _compared("local mean of 16 in [0, 1]", "std", math.sqrt(2 / 16), local),
+        _compared("local mean of 4 in [0, 1]", "std", math.sqrt(2 / 4), local),
         _compared("exponential, utilities 2, 1, 0", "best", odds[0] / sum(odds), best),
     ]
     return Printed("Textbook mechanisms, ε = 1", COMPARED, rows)
