@@ -112,6 +112,7 @@ VALUES: dict[str, Any] = {
     "clip": "2",
     "course": "train",
     "step": 2,
+    "neighbours": 1,
     "steps": 2,
     "shufflers": [{"name": "one", "address": "one:1"}, {"name": "two", "address": "two:1"}],
 }

@@ -90,6 +90,7 @@ SETTINGS = {
     "spread_share": "1/2",
     "chunks": 3,
     "bound_share": "1/2",
+    "neighbours": 1,
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
 }
 """Another value for every setting of every protocol."""

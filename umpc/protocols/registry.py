@@ -87,6 +87,7 @@ def checked(study: Study) -> Study:
     check_common(study)
     protocol = protocol_of(study)
     protocol.check_grade(study)
+    protocol.check_sampling(study)
     protocol.check(study)
     check_rest(study)
     return study
