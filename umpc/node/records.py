@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import EmptyTable, NotNumeric
+from umpc.node.table.fingerprint import Cohort
 from umpc.node.table.reading import read_values
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
@@ -43,13 +44,15 @@ class Records:
     """A node's records.
 
     `columns[name]` is (count,) int64: value / resolution, rounded half to even. `misfits` has one
-    entry for each field with values that count as something else.
+    entry for each field with values that count as something else. `cohort` has hashes of the
+    values, for the site's ledger alone.
     """
 
     columns: dict[str, NDArray[np.int64]] = field(repr=False)
     count: int
     dropped: int = field(repr=False)
     misfits: tuple[Misfit, ...] = field(default=(), repr=False)
+    cohort: Cohort | None = field(default=None, repr=False)
 
 
 def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: str) -> Records:
@@ -75,7 +78,8 @@ def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: st
     columns = {schema.name: to_units(complete[schema.name].numbers, schema) for schema in fields}
     found = (find_misfit(complete[schema.name], rows + 1, schema, source) for schema in fields)
     misfits = tuple(each for each in found if each)
-    return Records(columns, len(rows), len(present) - len(rows), misfits)
+    cohort = Cohort.of({name: each.numbers for name, each in complete.items()}, len(rows))
+    return Records(columns, len(rows), len(present) - len(rows), misfits, cohort)
 
 
 def require_numbers(records: Records, *, node: str) -> Records:
