@@ -62,21 +62,30 @@ def estimate(
         label: for a statistic of two classes, its public label and the first class.
         protocol: as in a study file; by default pairs or all pairs, whichever is cheaper.
         settings: further keys of a study file, such as edges="all", parameters={...},
-            max_colluding=1.
+            max_colluding=1, where="age >= 40". `bounds` also has the fields of `where`.
 
     Warns: UserWarning where a value counts as another one.
     Raises: StudyError, DataError and their kinds.
     """
     sites = named_frames(frames)
-    names = columns_needed(statistic, columns, label[0] if label else None)
+    names = columns_needed(statistic, columns, label[0] if label else None, settings.get("where"))
     found = {site: columns_of(frame, names, site) for site, frame in sites.items()}
     fields = fields_of(names, with_label(bounds, label, found), found, label and label[0])
     study = _study(statistic, columns, fields, found, epsilon, protocol, settings)
     schemas = [field.schema() for field in fields]
     tables = [units_of(values, schemas, site)[0] for site, values in found.items()]
+    if (condition := study.condition) is not None:
+        kept = [condition.holds(table) for table in tables]
+        tables = [
+            {name: column[rows] for name, column in table.items()}
+            for table, rows in zip(tables, kept, strict=True)
+        ]
     for site, table in zip(found, tables, strict=True):
         if not len(next(iter(table.values()))):
-            raise EmptyTable(f"site {site!r}: a complete record was expected, and there is none")
+            told = f" where {condition.text}" if condition else ""
+            raise EmptyTable(
+                f"site {site!r}: a complete record was expected{told}, and there is none"
+            )
     return Result(simulate(study, tables, os.urandom).report)
 
 

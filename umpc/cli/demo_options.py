@@ -38,6 +38,7 @@ SECTIONS = {
     "thousands": TABLE,
     "statistic": STUDY,
     "parameters": STUDY,
+    "where": STUDY,
     "protocol": STUDY,
     "permutations": STUDY,
     "epsilon": STUDY,
@@ -63,6 +64,7 @@ class DemoOptions:
     label: str | None
     statistic: str
     parameters: tuple[str, ...]
+    where: str | None
     nodes: int
     protocol: str | None
     epsilon: str

@@ -24,6 +24,7 @@ from umpc.study.document import Study
 from umpc.study.grades import HONEST
 from umpc.study.parts import FieldText, Participant
 from umpc.study.settings import Settings, keys_of
+from umpc.ustat.condition import parse_condition
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
 
@@ -130,6 +131,13 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "is less noise wherever each node adds its own."
         ),
     ] = None
+    where: Annotated[
+        str | None,
+        _about(
+            "A condition on records, such as age >= 40 and sex = 'f'. Each site leaves out the "
+            "records for which it does not hold, and discloses how many are left."
+        ),
+    ] = None
     records: Annotated[
         int | None,
         _about(
@@ -196,6 +204,9 @@ class StudyFile:
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
         )
+        if entries.where is not None:
+            condition = parse_condition(entries.where, study.schema)
+            study = study.replaced(where=condition.text)
         return checked(self.protocol.complete(study))
 
     def read_settings(self) -> Settings:

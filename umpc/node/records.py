@@ -14,7 +14,10 @@ Whether a value is missing depends on the table and on the administrator's `miss
 that a study says. Otherwise a coordinator could choose bounds or categories, and read a count of
 values from the number of complete records.
 
-*Reveals*: the number of complete records, and whether the file can be read and has the study's
+A study may have a condition (`where`). Then the complete records for which it holds count, and no
+others. The condition sees values as this table has them: after bounds, steps and categories.
+
+*Reveals*: the number of complete records for which the condition holds, and whether the file can be read and has the study's
 columns. The message of an error may travel to the coordinator. It names the node and the field, and
 never a value, a count, a row or a file. Counts, rows and the file are in `Records.misfits` and in
 the error's `detail`, which only this site's administrator reads. No number of a record is in
@@ -34,6 +37,7 @@ from umpc.node.table.fingerprint import Cohort
 from umpc.node.table.reading import read_values
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
+from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 
 __all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
@@ -55,9 +59,16 @@ class Records:
     cohort: Cohort | None = field(default=None, repr=False)
 
 
-def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: str) -> Records:
+def load_records(
+    source: TableSource,
+    fields: Sequence[FieldSchema],
+    *,
+    node: str,
+    where: Condition | None = None,
+) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
 
+    Args: where: a condition; records for which it does not hold are left out.
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
@@ -74,12 +85,18 @@ def load_records(source: TableSource, fields: Sequence[FieldSchema], *, node: st
             "Put the records into the file, or correct path under [data]",
         )
     rows = np.flatnonzero(present)
+    dropped = len(present) - len(rows)
     complete = {schema.name: values[schema.name].take(rows) for schema in fields}
     columns = {schema.name: to_units(complete[schema.name].numbers, schema) for schema in fields}
+    if where is not None:
+        kept = np.flatnonzero(where.holds(columns))
+        rows = rows[kept]
+        complete = {name: each.take(kept) for name, each in complete.items()}
+        columns = {name: column[kept] for name, column in columns.items()}
     found = (find_misfit(complete[schema.name], rows + 1, schema, source) for schema in fields)
     misfits = tuple(each for each in found if each)
     cohort = Cohort.of({name: each.numbers for name, each in complete.items()}, len(rows))
-    return Records(columns, len(rows), len(present) - len(rows), misfits, cohort)
+    return Records(columns, len(rows), dropped, misfits, cohort)
 
 
 def require_numbers(records: Records, *, node: str) -> Records:

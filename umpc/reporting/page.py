@@ -18,6 +18,7 @@ from umpc.reporting.words import (
     KIND_WORDS,
     MOST_SUMS,
     describe_fields,
+    describe_records,
     describe_test,
     errors_of,
     evaluated,
@@ -163,6 +164,8 @@ def _sets(report: Report) -> list[tuple[str, str]]:
     for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
         shown = f"{entry.mean:.6g} ± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         rows.append((f"mean of sum {number}" if len(report.sums) > 1 else "released mean", shown))
+    if told := describe_records(report):
+        rows.append(("records", told))
     return rows + [(f"field {name}", values) for name, values in describe_fields(report)]
 
 

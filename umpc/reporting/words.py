@@ -41,6 +41,11 @@ def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
         yield field.name, textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
 
 
+def describe_records(report: Report) -> str:
+    """Which records counted, in words; empty where all complete ones did."""
+    return f"only where {report.where}" if report.where else ""
+
+
 def evaluated(report: Report) -> str:
     """How sets of records of several owners were evaluated."""
     return find_protocol(report.protocol).describe_evaluation(report.backend)

@@ -29,6 +29,7 @@ class Computation:
     kernels: their canonical texts, in the study's order; of a loss its name and parameters, without
         the weights, so that all steps of a training are one computation.
     fields: with bounds and public labels.
+    where: the condition on records in its canonical spelling; empty without one.
     """
 
     protocol: str
@@ -38,6 +39,7 @@ class Computation:
     degree: int
     kernels: tuple[str, ...]
     fields: tuple[FieldText, ...]
+    where: str = ""
 
     @classmethod
     def of(cls, study: Study) -> Self:
@@ -50,12 +52,15 @@ class Computation:
             degree=study.degree,
             kernels=study.settings.computed(tuple(each.text for each in study.parsed_kernels)),
             fields=study.fields,
+            where=study.condition.text if study.condition else "",
         )
 
     @property
     def hash(self) -> str:
         """SHA-256, in hex. The order of the fields and the spelling of numbers do not matter."""
         facts = {**vars(self), "fields": _canonical(self.fields)}
+        if not self.where:
+            del facts["where"]  # so that earlier allow-lists hold
         covered = json.dumps([HASH_TAG, facts], sort_keys=True)
         return hashlib.sha256(covered.encode()).hexdigest()
 

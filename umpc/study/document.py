@@ -26,6 +26,7 @@ from umpc.errors import (
 from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Participant, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
+from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -51,6 +52,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sampling: "balanced" over all records; or "two_sample", where the first record of an edge has
         the first of a public label's two values, and the second record has the second value.
     adversary: the grade of the promise, one of `grades.ADVERSARIES`.
+    where: a condition on a record; each node leaves out the records for which it does not hold.
+        Without a condition the key is not in the document, whose identity is then as before.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     adversary: str = HONEST
     seconds_per_step: int = 600
     version: str = __version__
+    where: str | msgspec.UnsetType = msgspec.UNSET
 
     def encode(self) -> bytes:
         """The canonical bytes of the document."""
@@ -165,6 +169,13 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return tuple(
             Kernel.from_text(text, self.schema, self.degree, symmetric) for text in self.kernels
         )
+
+    @cached_property
+    def condition(self) -> Condition | None:
+        """The condition on records, parsed and checked; None without one. Raises: StudyError."""
+        if isinstance(self.where, msgspec.UnsetType):
+            return None
+        return parse_condition(self.where, self.schema)
 
     @property
     def two_sample(self) -> bool:

@@ -96,11 +96,13 @@ def _check_fields_are_used(study: Study) -> None:
     used = {name for kernel in study.parsed_kernels for name in kernel.fields}
     if study.two_sample:
         used.add(study.label)
+    if study.condition is not None:
+        used.update(study.condition.fields)
     unused = [field.name for field in study.fields if field.name not in used]
     if unused:
         raise StudyError(
-            f"every field of a study must occur in a kernel or be the label of two_sample "
-            f"sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it out of the "
+            f"every field of a study must occur in a kernel, in where, or be the label of "
+            f"two_sample sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it out of the "
             f"study's fields"
         )
 

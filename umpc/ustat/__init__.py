@@ -26,6 +26,7 @@
 | `sampling.py` | edge sets from a seed: balanced, pairings, or across two classes |
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `combinations.py` | all subsets of a given size, by number |
+| `condition.py` | a condition on one record, such as age >= 40 |
 | `cells.py` | the edges of the same owners, listed or numbered |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 

@@ -40,7 +40,7 @@ def read_values(
     Returns: `present`, (rows,) bool, true where no field is missing; and each field's values.
     Raises: as `open_table`; UnknownField.
     """
-    with open_table(source, site) as (connection, table):
+    with open_table(source, site, [each.name for each in fields]) as (connection, table):
         columns = [table.column(schema.name, site) for schema in fields]
         chosen = [_present(columns)]
         for index, (schema, column) in enumerate(zip(fields, columns, strict=True)):
@@ -64,7 +64,7 @@ def read_texts(source: TableSource, names: Sequence[str], site: TableSite) -> di
 
     This is for commands of the table's own owner. Raises: as `open_table`; UnknownField.
     """
-    with open_table(source, site) as (connection, table):
+    with open_table(source, site, names) as (connection, table):
         columns = [table.column(name, site) for name in names]
         chosen = [_present(columns), *(f"{each.text} AS t{i}" for i, each in enumerate(columns))]
         parameters = {**table.parameters, **_words(source)}
