@@ -112,7 +112,8 @@ def test_a_healthy_site_is_green_in_text_and_in_json(site):
         f"ok  listen: 127.0.0.1:{site.port} is free",
         "--  peers: none was named",
         "ok  policy: allows studies within fields = [age, balance, city]; max_epsilon = 1; "
-        "approval = true; refuses raw records for the coordinator, public labels, ",
+        "approval = true; refuses raw records for the coordinator, public labels, conditions on "
+        "records, ",
     ):
         assert line in output, (line, output)
     for path, content in before.items():

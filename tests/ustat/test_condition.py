@@ -77,7 +77,7 @@ def test_one_condition_has_one_spelling():
     spellings = (
         "age>=40 and sex='f'",
         "  (age >= 40.0)\n AND (sex == 'f') ",
-        '"age" >= +40 and sex = \'f\'',
+        "\"age\" >= +40 and sex = 'f'",
     )
     assert {parse_condition(text, SCHEMA).text for text in spellings} == {"age >= 40 and sex = 'f'"}
     other = parse_condition("cost in (-0.5, 1) or not sex in ('it''s')", SCHEMA)

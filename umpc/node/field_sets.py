@@ -86,7 +86,7 @@ class FieldSets:
 
 
 def _name(study: Study) -> str:
-    """64 hexadecimal digits for the study's fields, the classes of its labels, and its condition."""
+    """64 hexadecimal digits for the study's fields, classes of labels, and condition."""
     parts = []
     for field in sorted(study.fields, key=lambda each: each.name):
         classes = field.categories if field.public else ()

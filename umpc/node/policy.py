@@ -145,9 +145,9 @@ class Policy:
         read = set(study.condition.fields) if study.condition else set()
         if hidden := read - self.public_filters:
             yield (
-                f"conditions on {_named(self.public_filters)} only (public_filters under [policy]), "
-                f"and where reads {_named(hidden)}: the number of records that it keeps would be "
-                "told; leave that out of where, or have its administrator add it"
+                f"conditions on {_named(self.public_filters)} only (public_filters under "
+                f"[policy]), and where reads {_named(hidden)}: the number of records that it keeps "
+                "would be told; leave that out of where, or have its administrator add it"
             )
         yield from self._broken_number(study)
         yield from self._broken_delta(protocol_of(study).known_delta(study))

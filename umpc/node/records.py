@@ -17,11 +17,11 @@ values from the number of complete records.
 A study may have a condition (`where`). Then the complete records for which it holds count, and no
 others. The condition sees values as this table has them: after bounds, steps and categories.
 
-*Reveals*: the number of complete records for which the condition holds, and whether the file can be read and has the study's
-columns. The message of an error may travel to the coordinator. It names the node and the field, and
-never a value, a count, a row or a file. Counts, rows and the file are in `Records.misfits` and in
-the error's `detail`, which only this site's administrator reads. No number of a record is in
-either.
+*Reveals*: the number of complete records for which the condition holds, and whether the file can
+be read and has the study's columns. The message of an error may travel to the coordinator. It names
+the node and the field, and never a value, a count, a row or a file. Counts, rows and the file are
+in `Records.misfits` and in the error's `detail`, which only this site's administrator reads. No
+number of a record is in either.
 """
 
 from __future__ import annotations

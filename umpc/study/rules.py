@@ -102,8 +102,8 @@ def _check_fields_are_used(study: Study) -> None:
     if unused:
         raise StudyError(
             f"every field of a study must occur in a kernel, in where, or be the label of "
-            f"two_sample sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it out of the "
-            f"study's fields"
+            f"two_sample sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it "
+            f"out of the study's fields"
         )
 
 
