@@ -36,6 +36,7 @@ kernels = ["{HASH}"]
 fields = ["age", "mean radius"]
 public_labels = ["treatment"]
 public_filters = ["age"]
+person = "patient"
 max_epsilon = 0.1
 max_delta = "1e-9"
 min_records = 100
@@ -60,6 +61,7 @@ def test_every_rule(tmp_path):
         fields=frozenset({"age", "mean radius"}),
         public_labels=frozenset({"treatment"}),
         public_filters=frozenset({"age"}),
+        person="patient",
         max_epsilon=Fraction(1, 10),
         max_delta=Fraction(1, 10**9),
         min_records=100,

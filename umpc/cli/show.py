@@ -138,7 +138,7 @@ def _sums(report: Report) -> Iterator[Line]:
 def _facts(report: Report) -> Iterator[Line]:
     """The promise of privacy, and the numbers of edges, records and nodes."""
     promise = f"{report.epsilon:g}, {report.delta:.2g}"
-    yield "epsilon, delta", promise, "against replacing one record"
+    yield "epsilon, delta", promise, f"against replacing {report.protected}"
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
     yield "records", f"{report.records:,}", markup.escape(describe_records(report))
     for name, values in describe_fields(report):

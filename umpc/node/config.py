@@ -135,6 +135,7 @@ def _policy(section: Section) -> Policy:
         or frozenset(),
         public_filters=section.texts("public_filters", r"[^\x00]+", "a list of names of fields")
         or frozenset(),
+        person=section.text("person", r"[^\x00]*", "the name of a column", default=""),
         max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
         max_delta=section.delta("max_delta") if "max_delta" in section.values else None,
         min_records=section.count("min_records"),

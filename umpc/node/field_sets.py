@@ -93,4 +93,7 @@ def _name(study: Study) -> str:
         parts.append(digest(b"umpc field 1", field.name.encode(), *map(str.encode, classes)))
     if study.condition is not None:
         parts.append(digest(b"umpc condition 1", study.condition.text.encode()))
+    if study.people is not None:
+        people = study.people
+        parts.append(digest(b"umpc person 1", people.column.encode(), b"%d" % people.records))
     return digest(b"umpc field set 1", *parts).hex()

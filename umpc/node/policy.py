@@ -10,6 +10,7 @@ The node checks them at every proposal.
 | `fields` | it uses no other fields |
 | `public_labels` | it takes no other field for a label that everybody may know |
 | `public_filters` | its condition on records (`where`) reads no other field |
+| `person` | it protects all records of one person together, told apart by this column |
 | `max_epsilon` | it asks for at most this ε |
 | `max_delta` | it costs at most this δ |
 | `min_nodes` | it has at least this number of nodes |
@@ -67,6 +68,7 @@ class Policy:
     fields: frozenset[str] | None = None
     public_labels: frozenset[str] = frozenset()
     public_filters: frozenset[str] = frozenset()
+    person: str = ""
     max_epsilon: Fraction | None = None
     max_delta: Fraction | None = None
     min_records: int = 0
@@ -128,7 +130,8 @@ class Policy:
                 "administrator add the name"
             )
         yield from self._broken_computation(study)
-        beyond = {field.name for field in study.fields} - (self.fields or frozenset())
+        people = {study.people.column} if study.people else set()
+        beyond = ({field.name for field in study.fields} | people) - (self.fields or frozenset())
         if self.fields is not None and beyond:
             yield (
                 f"the fields {_named(self.fields)} only (fields under [policy]), and "
@@ -148,6 +151,12 @@ class Policy:
                 f"conditions on {_named(self.public_filters)} only (public_filters under "
                 f"[policy]), and where reads {_named(hidden)}: the number of records that it keeps "
                 "would be told; leave that out of where, or have its administrator add it"
+            )
+        if self.person and people != {self.person}:
+            yield (
+                f"studies that protect people only, told apart by {self.person!r} (person under "
+                f"[policy]), and {_named(people)} came; write person = {self.person!r} and "
+                "records_per_person in the study"
             )
         yield from self._broken_number(study)
         yield from self._broken_delta(protocol_of(study).known_delta(study))

@@ -15,9 +15,11 @@ that a study says. Otherwise a coordinator could choose bounds or categories, an
 values from the number of complete records.
 
 A study may have a condition (`where`). Then the complete records for which it holds count, and no
-others. The condition sees values as this table has them: after bounds, steps and categories.
+others. The condition sees values as this table has them: after bounds, steps and categories. Where
+a study protects people, a row without a person is dropped, and of each person's records that are
+left the first few count, as many as the study says.
 
-*Reveals*: the number of complete records for which the condition holds, and whether the file can
+*Reveals*: the number of records that are left, and whether the file can
 be read and has the study's columns. The message of an error may travel to the coordinator. It names
 the node and the field, and never a value, a count, a row or a file. Counts, rows and the file are
 in `Records.misfits` and in the error's `detail`, which only this site's administrator reads. No
@@ -34,9 +36,11 @@ from numpy.typing import NDArray
 
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.table.fingerprint import Cohort
+from umpc.node.table.people import places_among_own
 from umpc.node.table.reading import read_values
 from umpc.node.table.source import TableSite, TableSource
 from umpc.node.table.units import Misfit, check_resolution, find_misfit, to_units
+from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 
@@ -65,10 +69,13 @@ def load_records(
     *,
     node: str,
     where: Condition | None = None,
+    person: Person | None = None,
 ) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
 
-    Args: where: a condition; records for which it does not hold are left out.
+    Args:
+        where: a condition; records for which it does not hold are left out.
+        person: at most so many records of one person count, the first ones that are left.
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
@@ -77,7 +84,7 @@ def load_records(
     site = TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
-    present, values = read_values(source, fields, site)
+    present, values, persons = read_values(source, fields, site, person.column if person else None)
     if not len(present):
         raise site.error(
             EmptyTable,
@@ -88,8 +95,12 @@ def load_records(
     dropped = len(present) - len(rows)
     complete = {schema.name: values[schema.name].take(rows) for schema in fields}
     columns = {schema.name: to_units(complete[schema.name].numbers, schema) for schema in fields}
+    kept = np.arange(len(rows))
     if where is not None:
-        kept = np.flatnonzero(where.holds(columns))
+        kept = kept[where.holds(columns)]
+    if person is not None:
+        kept = kept[places_among_own(persons[rows[kept]]) < person.records]
+    if len(kept) < len(rows):
         rows = rows[kept]
         complete = {name: each.take(kept) for name, each in complete.items()}
         columns = {name: column[kept] for name, column in columns.items()}

@@ -76,6 +76,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 #                                  # default: none
 # public_filters = ["age"]         # fields by which a study may choose records (where); then it is
 #                                  # told how many of them this site has; default: none
+# person = "patient_id"            # the column that tells people apart: then a study must protect
+#                                  # all records of one person together; default: one record
 # max_epsilon = 1                  # of one study; exact, as under [budget]
 # max_delta = "1e-9"               # of one study; exact, as under [budget]
 # min_records = 100                # complete records in this node's table, for the study's fields

@@ -144,7 +144,10 @@ def _privacy(report: Report) -> list[tuple[str, str]]:
         )
     coins = protocol.describe_coins(report.coins)
     return [
-        ("epsilon, delta", f"{report.epsilon:g}, {report.delta:.3g}, against replacing one record"),
+        (
+            "epsilon, delta",
+            f"{report.epsilon:g}, {report.delta:.3g}, against replacing {report.protected}",
+        ),
         (f"adversary: {report.adversary}", f"{report.promise}{cost}"),
         (f"of {report.nodes} nodes", protocol.describe_collusion(report.max_colluding)),
         ("most sets of a record", f"{report.max_degree:,}"),

@@ -43,7 +43,10 @@ def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
 
 def describe_records(report: Report) -> str:
     """Which records counted, in words; empty where all complete ones did."""
-    return f"only where {report.where}" if report.where else ""
+    told = [f"only where {report.where}"] if report.where else []
+    if report.protected != "one record":
+        told.append("p-values and intervals for the population take records for independent")
+    return "; ".join(told)
 
 
 def evaluated(report: Report) -> str:

@@ -16,6 +16,9 @@ MAX_DEGREE = 8
 MAX_SUMS = 16
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
+MOST_OF_PERSON = 1000
+OF_PEOPLE = ("u-mpc", "grid")
+"""The protocols whose noise follows from `Sizes.sensitivities`, which count a person's records."""
 SHOWN = 8
 """Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -37,6 +40,7 @@ def check_common(study: Study) -> None:
             f"max_colluding must be between 0 and {len(study.nodes) - 1} for "
             f"{len(study.nodes)} nodes, got {study.max_colluding}"
         )
+    _check_people(study)
     _check_statistic(study)
 
 
@@ -86,6 +90,27 @@ def _check_statistic(study: Study) -> None:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
+
+
+def _check_people(study: Study) -> None:
+    """Refuse people where a protocol's noise is for one record, or a column that is a field."""
+    people = study.people
+    if people is None:
+        return
+    if study.protocol not in OF_PEOPLE:
+        raise StudyError(
+            f"person goes with protocol = {' or '.join(map(repr, OF_PEOPLE))}, whose noise can be "
+            f"for several records, and {study.protocol!r} came; change one of the two"
+        )
+    if not 1 <= people.records <= MOST_OF_PERSON:
+        raise StudyError(
+            f"records_per_person is a whole number from 1 to {MOST_OF_PERSON}, got {people.records}"
+        )
+    if people.column in [field.name for field in study.fields]:
+        raise StudyError(
+            f"person names {people.column!r}, which is a field of the study; no value of such a "
+            f"column may be used, so leave it out of the fields"
+        )
 
 
 def _check_fields_are_used(study: Study) -> None:

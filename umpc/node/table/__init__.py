@@ -11,6 +11,7 @@
 | `reading.py` | the query that reads the study's fields with DuckDB |
 | `survey.py` | a table's columns, rows and types, for its own administrator |
 | `units.py` | values as integers in units of the resolution, and the values that do not fit |
+| `people.py` | records of the same person |
 | `fingerprint.py` | whether two studies asked about the same data |
 | `resolution.py` | the resolution that holds every value of a column |
 """
