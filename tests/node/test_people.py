@@ -16,7 +16,7 @@ from umpc.node.field_sets import FieldSets
 from umpc.node.policy import ANYTHING
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.people import places_among_own
-from umpc.protocols.registry import checked
+from umpc.protocols.registry import PROTOCOLS, checked
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText, Person
 from umpc.study.sizes import Sizes
@@ -109,10 +109,11 @@ def test_what_a_study_may_say_of_people():
     ):
         with pytest.raises(StudyError, match=expected):
             checked(TAU.replaced(person=person))
-    for protocol in ("bell-ldp", "central", "gopa", "bell-2pc", "ghazi-shuffle"):
-        other = make_study(KENDALL, fields=(X, Y), protocol=protocol)
-        with pytest.raises(StudyError, match="person goes with protocol"):
-            checked(other.replaced(person=Person("who", 2)))
+    able = {name for name, protocol in PROTOCOLS.items() if protocol.protects_people}
+    assert able == {"u-mpc", "grid"}  # those whose noise is of `Sizes.sensitivities`
+    other = make_study(KENDALL, fields=(X, Y), protocol="central", person=Person("who", 2))
+    with pytest.raises(StudyError, match="'central' has noise for one; leave person out"):
+        checked(other)
 
 
 def test_what_a_site_asks_of_a_study_of_people(tmp_path):

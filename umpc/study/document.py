@@ -187,7 +187,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def protected(self) -> str:
-        """What ε protects, in words: one record, or the records of one person."""
+        """The protected records in words: one record, or the records of one person."""
         return "one record" if self.people is None else str(self.people)
 
     @property

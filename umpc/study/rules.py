@@ -17,8 +17,6 @@ MAX_SUMS = 16
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
 MOST_OF_PERSON = 1000
-OF_PEOPLE = ("u-mpc", "grid")
-"""The protocols whose noise follows from `Sizes.sensitivities`, which count a person's records."""
 SHOWN = 8
 """Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -40,7 +38,6 @@ def check_common(study: Study) -> None:
             f"max_colluding must be between 0 and {len(study.nodes) - 1} for "
             f"{len(study.nodes)} nodes, got {study.max_colluding}"
         )
-    _check_people(study)
     _check_statistic(study)
 
 
@@ -92,15 +89,19 @@ def _check_statistic(study: Study) -> None:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
 
 
-def _check_people(study: Study) -> None:
-    """Refuse people where a protocol's noise is for one record, or a column that is a field."""
+def check_people(study: Study, *, is_possible: bool) -> None:
+    """Refuse people where a protocol's noise is for one record, or a column that is a field.
+
+    Args: is_possible: whether the noise follows from `Sizes.sensitivities`.
+    Raises: StudyError.
+    """
     people = study.people
     if people is None:
         return
-    if study.protocol not in OF_PEOPLE:
+    if not is_possible:
         raise StudyError(
-            f"person goes with protocol = {' or '.join(map(repr, OF_PEOPLE))}, whose noise can be "
-            f"for several records, and {study.protocol!r} came; change one of the two"
+            f"person takes a protocol whose noise can be for several records together, and "
+            f"{study.protocol!r} has noise for one; leave person out, or leave protocol out"
         )
     if not 1 <= people.records <= MOST_OF_PERSON:
         raise StudyError(

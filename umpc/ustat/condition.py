@@ -55,7 +55,7 @@ Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FieldComparison:
     """A field compared with a constant."""
 
     field: str
@@ -100,7 +100,7 @@ class Junction:
         )
 
 
-Node = Comparison | Among | Negation | Junction
+Node = FieldComparison | Among | Negation | Junction
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class _Parser:
         if negated or kind != "sign" or sign not in COMPARISONS:
             raise self.expected(f"one of {' '.join(COMPARISONS)} or `in`")
         self.at += 1
-        return Comparison(field, sign, self.constant())
+        return FieldComparison(field, sign, self.constant())
 
     def field(self) -> str:
         kind, token = self.peek()
@@ -275,8 +275,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
         place = found.end()
 
 
-def _comparisons(node: Node) -> Iterator[Comparison | Among]:
-    if isinstance(node, Comparison | Among):
+def _comparisons(node: Node) -> Iterator[FieldComparison | Among]:
+    if isinstance(node, FieldComparison | Among):
         yield node
     for part in _parts(node):
         yield from _comparisons(part)
@@ -288,7 +288,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
     return (node.of,) if isinstance(node, Negation) else ()
 
 
-def _check(node: Comparison | Among, schema: Schema) -> None:
+def _check(node: FieldComparison | Among, schema: Schema) -> None:
     """Raises: StudyError for an unknown field, or for a constant that its values never are."""
     names = [field.name for field in schema]
     if node.field not in names:
@@ -305,21 +305,21 @@ def _check(node: Comparison | Among, schema: Schema) -> None:
             _check_number(field, constant, node)
 
 
-def _check_word(field: FieldSchema, constant: Constant, node: Comparison | Among) -> None:
+def _check_word(field: FieldSchema, constant: Constant, node: FieldComparison | Among) -> None:
     words = ", ".join(f"'{word}'" for word in field.categories)
     if constant not in field.categories:
         raise StudyError(
             f"where: field {field.name!r} has the categories {words}, and {_constant(constant)} "
             f"came; write one of them in single quotes"
         )
-    if isinstance(node, Comparison) and node.sign not in ("=", "!="):
+    if isinstance(node, FieldComparison) and node.sign not in ("=", "!="):
         raise StudyError(
             f"where: the categories of field {field.name!r} have no order, and {node.sign} came; "
             f"write =, != or in"
         )
 
 
-def _check_number(field: FieldSchema, constant: Constant, node: Comparison | Among) -> None:
+def _check_number(field: FieldSchema, constant: Constant, node: FieldComparison | Among) -> None:
     if isinstance(constant, str):
         raise StudyError(
             f"where: field {field.name!r} holds numbers, and {_constant(constant)} came; write a "

@@ -27,8 +27,8 @@ class TableSource:
 
     A `delimiter` of None means the one that splits the header most. A row with a word of `missing`
     in a field of the study is dropped, and so is a row with a NaN of a Parquet file. `encoding` is
-    that of a CSV file, by Python's name. `numbers` says how texts write numbers. Of a table in a
-    database, `sql` is the query and `path` the file that has it.
+    that of a CSV file, by Python's name. `numbers` says how texts write numbers. If the
+    table is in a database, `sql` is the query, and `path` is the file that has it.
     """
 
     path: Path
