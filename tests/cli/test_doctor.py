@@ -225,7 +225,8 @@ def test_a_policy_that_refuses_everything_is_red_and_others_are_one_line(site):
         the_one(site.red(), 34, f"{word} under [policy]", "remove the key")
     site.write("[policy]\ndealers = []\ntrusted_curator = true\nmin_colluding = 1\n")
     code, output = site.doctor()
-    assert code == 0 and "dealers = []; trusted_curator = true; refuses public labels; " in output
+    refused = "refuses public labels, conditions on records; "
+    assert code == 0 and f"dealers = []; trusted_curator = true; {refused}" in output
     site.write()
     assert "policy: allows every study; refuses raw records" in site.doctor()[1]
 
