@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, sqrt
+from math import comb, exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -116,6 +116,47 @@ def test_a_record_is_within_epsilon_and_some_are_near_it(split, levels):
     gain = Fraction(protocol.threshold, 1 << 64)
     ratio = ((1 + gain) / (1 - gain)) ** (levels if split == "budget" else 1)
     assert exp(epsilon) * (1 - 1e-12) < ratio < exp(epsilon) * (1 + 1e-14)
+
+
+def test_by_advanced_composition_all_bits_of_a_record_cost_epsilon_and_delta():
+    """Row 2 of table 1, by the exact δ of k answers: Σ C(k, j) max(0, p^j q^(k-j) − e^ε p^(k-j) q^j).
+
+    With ε0 from the theorem δ is kept; with 1.6 times as much it is not.
+    """
+    epsilon, delta, k = Fraction(1), Fraction(1, 10**6), 20
+    basic, advanced = (BellAuc(epsilon, X, k, "budget", delta=d) for d in (Fraction(0), delta))
+    assert advanced.epsilon_of_answer > 1.3 * basic.epsilon_of_answer == 1.3 * epsilon / k
+
+    def exact_delta(each: float) -> float:
+        p, q = exp(each) / (1 + exp(each)), 1 / (1 + exp(each))
+        return sum(
+            comb(k, j) * max(0.0, p**j * q ** (k - j) - exp(epsilon) * p ** (k - j) * q**j)
+            for j in range(k + 1)
+        )
+
+    assert 0 <= exact_delta(float(advanced.epsilon_of_answer)) <= delta
+    assert exact_delta(1.6 * float(advanced.epsilon_of_answer)) > delta
+    assert BellAuc(epsilon, X, k, "users", delta=delta).epsilon_of_answer == epsilon
+
+
+def test_the_orders_of_table_1():
+    """From 4 to 16 levels the variance of a count, C·α·n, grows as table 1 has it.
+
+    With the users it is α; with the budget α² by basic composition, and α·log(1/δ) by the advanced.
+    """
+
+    def growth(split: str, delta: Fraction = Fraction(0)) -> float:
+        few, many = (BellAuc(Fraction(1, 10), X, k, split, delta=delta) for k in (4, 16))
+        return many.variance_per_record / few.variance_per_record
+
+    assert growth("users") == pytest.approx(4, rel=0.01)
+    assert growth("budget") == pytest.approx(16, rel=0.01)
+    deltas = Fraction(1, 100), Fraction(1, 10**12)
+    # for δ of 0.01 the advanced theorem is better from some levels on only
+    assert 4 < growth("budget", deltas[0]) < 16
+    large = [BellAuc(Fraction(1, 10), X, 20, "budget", delta=d) for d in deltas]
+    ratio = large[1].variance_per_record / large[0].variance_per_record
+    assert 1 < ratio <= log(1e12) / log(100) * 1.01
 
 
 def test_questions_are_public_and_even():

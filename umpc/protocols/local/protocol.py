@@ -12,8 +12,9 @@ from umpc.protocols.base.one_message_protocol import OneMessageProtocol
 from umpc.protocols.base.protocol import ExactKind, Line
 from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
+from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
 from umpc.protocols.local.ghazi_ldp import GhaziLdp
-from umpc.protocols.local.messages import CellMessages, ClassMessages
+from umpc.protocols.local.messages import CellClassMessages, CellMessages, ClassMessages
 from umpc.protocols.local.settings import (
     BellAucSettings,
     BellLdpSettings,
@@ -86,7 +87,7 @@ class CellProtocol(LocalProtocol):
         yield "bins", described(study)
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-        return {key: entries[key] for key in ("bins", "rounding") if key in entries}
+        return {key: entries[key] for key in ("bins", "rounding", "cell_kernel") if key in entries}
 
 
 class BellLdpProtocol(CellProtocol):
@@ -95,7 +96,10 @@ class BellLdpProtocol(CellProtocol):
     settings: type[Settings] = BellLdpSettings
 
     def messages(self, study: Study) -> OneMessage:
-        return CellMessages(BellLdp(study.exact_epsilon, quantiser_of(study)))
+        cells = quantiser_of(study)
+        if study.two_sample:
+            return CellClassMessages(BellLdpClasses(study.exact_epsilon, cells))
+        return CellMessages(BellLdp(study.exact_epsilon, cells))
 
 
 class GhaziLdpProtocol(CellProtocol):
@@ -116,12 +120,23 @@ class BellAucProtocol(LocalProtocol):
         check_auc(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
-        levels = study.settings_as(BellAucSettings).levels
-        yield "bins", f"{1 << levels} bins of {auc_field(study)!r}"
+        settings = study.settings_as(BellAucSettings)
+        yield "bins", f"{1 << settings.levels} bins of {auc_field(study)!r}"
+        if settings.levels_by == "budget":
+            yield "levels", f"every record answers for all {settings.levels}, which share its ε"
 
     def messages(self, study: Study) -> OneMessage:
-        levels = study.settings_as(BellAucSettings).levels
-        return ClassMessages(BellAuc(study.exact_epsilon, study.schema[auc_field(study)], levels))
+        settings = study.settings_as(BellAucSettings)
+        return ClassMessages(
+            BellAuc(
+                study.exact_epsilon,
+                study.schema[auc_field(study)],
+                settings.levels,
+                settings.levels_by,
+                settings.discarded,
+                delta=study.exact_delta,
+            )
+        )
 
 
 def bias_of_bins(quantised: float | None, table: ReferenceTable) -> float:
