@@ -137,6 +137,7 @@ VALUES = {
     "bins": {"age": 4},
     "rounding": "simple",
     "cell_kernel": "average",
+    "group": 8,
     "levels": 3,
     "levels_by": "budget",
     "discarded": "zero",

@@ -119,7 +119,7 @@ def test_a_record_is_within_epsilon_and_some_are_near_it(split, levels):
 
 
 def test_by_advanced_composition_all_bits_of_a_record_cost_epsilon_and_delta():
-    """Row 2 of table 1, by the exact δ of k answers: Σ C(k, j) max(0, p^j q^(k-j) − e^ε p^(k-j) q^j).
+    """Row 2 of table 1. The δ of k answers is Σ C(k, j) max(0, p^j q^(k-j) − e^ε p^(k-j) q^j).
 
     With ε0 from the theorem δ is kept; with 1.6 times as much it is not.
     """

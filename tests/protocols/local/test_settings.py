@@ -43,7 +43,7 @@ REFUSED = [
     ),
     (BELL_AUC, {"levels_by": "both"}, "levels_by must be one of users, budget, got 'both'"),
     (BELL_AUC, {"discarded": "third"}, "discarded must be one of half, zero, got 'third'"),
-    (BELL_AUC, {"delta": "1e-9"}, 'share a record\'s budget; write levels_by = "budget"'),
+    (BELL_AUC, {"delta": "1e-9"}, 'share a record.s budget; write levels_by = "budget"'),
     (
         BELL_AUC,
         {"levels_by": "budget", "delta": "2"},

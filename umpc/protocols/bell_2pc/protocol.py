@@ -10,14 +10,28 @@ import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event
+from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.protocol import Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.bell_2pc.coordinator import BellCoordinator
+from umpc.protocols.bell_2pc.group_node import GroupNode
 from umpc.protocols.bell_2pc.node import BellNode
-from umpc.protocols.bell_2pc.noise_binding import delta_of_pairs, noise_of_pairs, pairs_attempt
-from umpc.protocols.bell_2pc.settings import NOISES, BellTwoPcSettings, check_settings, complete
+from umpc.protocols.bell_2pc.noise_binding import (
+    check_released,
+    delta_of_pairs,
+    noise_of_pairs,
+    pairs_attempt,
+)
+from umpc.protocols.bell_2pc.settings import (
+    GROUPS,
+    NOISES,
+    BellTwoPcSettings,
+    check_settings,
+    complete,
+)
+from umpc.protocols.bell_2pc.tuning import best_pairings
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.sums import Law
 from umpc.study.attempt import Attempt
@@ -28,6 +42,7 @@ from umpc.study.sizes import Member, Sizes
 
 NOISE_IN_WORDS = {
     "pair_laplace": "discrete Laplace on each pair, inside its circuit",
+    GROUPS: "discrete Laplace of both nodes on each group of pairs; an upper bound",
     "randomised_response": "randomised response of each pair; an upper bound",
 }
 
@@ -72,7 +87,8 @@ class BellTwoPc(UMpc):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return BellNode(own, study, columns, records, entropy)
+        kind = GroupNode if study.noise == GROUPS else BellNode
+        return kind(own, study, columns, records, entropy)
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return BellCoordinator(study, verify)
@@ -86,9 +102,18 @@ class BellTwoPc(UMpc):
     def byte_seconds(self, study: Study) -> float | None:
         return 100e-9
 
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        def predict(study: Study) -> float:
+            other = Attempt(study, attempt.members, attempt.openings)
+            check_released(other.sizes)
+            return self.error(other, table).mse
+
+        return best_pairings(attempt.study, attempt.sizes, predict)
+
     def variants(self, error: float | None) -> Iterator[Variant]:
         for noise in NOISES:
             yield Variant(f"{self.name}, {noise}", {"noise": noise})
+        yield Variant(f"{self.name}, best pairings", {"noise": NOISES[0]}, is_tuned=True)
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {}

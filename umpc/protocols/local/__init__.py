@@ -14,6 +14,7 @@
 | `hadamard.py` | the frequency oracle of one bit |
 | `auc_tree.py` | the walk down the tree of counts, and its error |
 | `auc_theory.py` | the bounds of theorem 3 |
+| `tuning.py` | the bins and levels with the least error over a table |
 | `factors.py` | A = V' G V, and its projection |
 | `sphere.py` | the unbiased randomiser of vectors |
 | `estimate.py` | an estimate, and the cost of a local protocol |

@@ -1,10 +1,10 @@
 """A kernel of two public classes from randomised responses: the AUC, and any mean of two samples.
 
-Paper: Bell et al. 2020, section 3, for a kernel whose two records are of two classes. A record sends
-its cell, or a random one, as in `bell_ldp`; its class is public, so each node sends one message for
-each class. Let g be the probability of the truth, b have (1-g)/t in each of its t entries, and let
-h+ and h- be the histograms of the cells that n+ and n- records send. Records of different classes
-answer independently, so
+Paper: Bell et al. 2020, section 3, for a kernel whose two records are of two classes. A record
+sends its cell, or a random one, as in `bell_ldp`; its class is public, so each node sends one
+message for each class. Let g be the probability of the truth, b have (1-g)/t in each of its t
+entries, and let h+ and h- be the histograms of the cells that n+ and n- records send. Records of
+different classes answer independently, so
 
     U = (h+ - n+ b)' A (h- - n- b) / (g^2 n+ n-)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -184,7 +185,7 @@ def _average_along(axis: Axis, starts: Integers, factors: _Along) -> Floats:
     outer, inner = (_weight(axis, own) for own in (first, second))
     before = np.concatenate([[0.0], np.cumsum(inner)])
     columns = []
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in pairwise(starts):
         top = np.clip(high, start, stop)
         bottom = np.minimum(np.clip(low, start, stop), top)
         columns.append(np.add.reduceat(outer * (before[top] - before[bottom]), starts[:-1]))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.one_message import OneMessage
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
-from umpc.protocols.base.protocol import ExactKind, Line
+from umpc.protocols.base.protocol import ExactKind, Line, Variant
 from umpc.protocols.local.bell_auc import BellAuc
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.bell_ldp_classes import BellLdpClasses
@@ -27,6 +28,7 @@ from umpc.protocols.local.settings import (
     read_bins,
     with_usual_bins,
 )
+from umpc.protocols.local.tuning import best_bins, best_levels
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
@@ -62,6 +64,11 @@ class LocalProtocol(OneMessageProtocol):
             bins=bias_of_bins(messages.quantised(small.columns, small.first), small),
         )
 
+    def _predicted_mse(self, attempt: Attempt, table: ReferenceTable, study: Study) -> float:
+        """The mean squared error of another study over the same records and table."""
+        self.check(study)
+        return self.error(Attempt(study, attempt.members, attempt.openings), table).mse
+
     def quantised(
         self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
     ) -> float | None:
@@ -85,6 +92,13 @@ class CellProtocol(LocalProtocol):
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield "bins", described(study)
+
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        return best_bins(attempt.study, partial(self._predicted_mse, attempt, table))
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+        yield Variant(f"{self.name}, best bins", {}, is_tuned=True)
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {key: entries[key] for key in ("bins", "rounding", "cell_kernel") if key in entries}
@@ -124,6 +138,13 @@ class BellAucProtocol(LocalProtocol):
         yield "bins", f"{1 << settings.levels} bins of {auc_field(study)!r}"
         if settings.levels_by == "budget":
             yield "levels", f"every record answers for all {settings.levels}, which share its ε"
+
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        return best_levels(attempt.study, partial(self._predicted_mse, attempt, table))
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+        yield Variant(f"{self.name}, best levels", {}, is_tuned=True)
 
     def messages(self, study: Study) -> OneMessage:
         settings = study.settings_as(BellAucSettings)

@@ -202,8 +202,8 @@ def check_auc(study: Study) -> None:
         check_between_0_and_1(settings.delta, study)
         if settings.levels_by != "budget":
             raise StudyError(
-                'delta is for the levels that share a record\'s budget; write levels_by = "budget", '
-                "or leave delta out"
+                'delta is for levels that share a record\'s budget; write levels_by = "budget", or '
+                "leave delta out"
             )
     if not 1 <= settings.levels <= MOST_LEVELS:
         raise StudyError(
