@@ -156,6 +156,8 @@ def plan(
         click.echo(f"{name}: {text}")
     if tuned:
         click.echo(f"tuned over {over}: {tuned.in_words()}")
+        for name, text in tuned.notes:
+            click.echo(f"{name}: {text}")
     if entries.chosen:
         click.echo(f"chosen: {entries.chosen}")
     if made.impossible:

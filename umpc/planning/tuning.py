@@ -15,6 +15,7 @@ import msgspec
 
 from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.protocol import Line
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
@@ -27,12 +28,14 @@ class Tuned:
     Args:
         changed: the settings that are not those of the given study, as a study file has them.
         error, before: the predicted errors of the tuned study and of the given one.
+        notes: what else the protocol says of its choices: a label, and a text.
     """
 
     study: Study
     changed: Mapping[str, Any]
     error: PredictedError
     before: PredictedError
+    notes: tuple[Line, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The object under `tuned` that `umpc plan --tune --format json` prints."""
@@ -63,7 +66,11 @@ def tune(attempt: Attempt, table: ReferenceTable) -> Tuned:
         )
     other = Attempt(checked(found), attempt.members, attempt.openings)
     return Tuned(
-        found, _changed(study, found), protocol.error(other, table), protocol.error(attempt, table)
+        found,
+        _changed(study, found),
+        protocol.error(other, table),
+        protocol.error(attempt, table),
+        tuple(protocol.describe_tuned(attempt, table)),
     )
 
 

@@ -48,6 +48,7 @@ def test_the_estimate_has_the_stated_mean_and_variance():
         protocol.cells.quantised_classes(FIRST, SECOND),
         protocol.predicted_mse_of_classes(FIRST, SECOND),
         "bell of two classes",
+        250,
     )
 
 

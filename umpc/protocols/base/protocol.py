@@ -297,6 +297,10 @@ class StudyProtocol(ABC):
         """
         return None
 
+    def describe_tuned(self, attempt: Attempt, table: ReferenceTable) -> Iterator[Line]:
+        """What else there is to say of the choices that `tuned` compares."""
+        yield from ()
+
     def sets_used(self, attempt: Attempt) -> int:
         """How many sets of records the estimate averages over."""
         return attempt.sizes.edges

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from umpc.dp.events import Event
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.protocol import Variant
+from umpc.protocols.base.protocol import Line, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.bell_2pc.coordinator import BellCoordinator
+from umpc.protocols.bell_2pc.drawn_alone import DrawnAlone
 from umpc.protocols.bell_2pc.group_node import GroupNode
 from umpc.protocols.bell_2pc.node import BellNode
 from umpc.protocols.bell_2pc.noise_binding import (
@@ -109,6 +111,20 @@ class BellTwoPc(UMpc):
             return self.error(other, table).mse
 
         return best_pairings(attempt.study, attempt.sizes, predict)
+
+    def describe_tuned(self, attempt: Attempt, table: ReferenceTable) -> Iterator[Line]:
+        study = attempt.study
+        if study.two_sample or study.estimator != "mean" or attempt.sizes.records < 4:
+            return
+        alone = DrawnAlone(attempt.sizes.records, 1)
+        width = float(study.parsed_kernels[0].interval.width)
+        noise = alone.noise_std(width, float(study.exact_epsilon))
+        error = hypot(noise, alone.sampling_std(table.moments))
+        yield (
+            "partners drawn alone",
+            f"error {error:.3g}, if every record picked one partner by itself and was in at most "
+            f"{alone.degree} pairs",
+        )
 
     def variants(self, error: float | None) -> Iterator[Variant]:
         for noise in NOISES:

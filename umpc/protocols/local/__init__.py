@@ -11,6 +11,7 @@
 | `ghazi_ldp.py` | one-bit vectors that factor the kernel |
 | `quantisation.py` | records as cells, and the kernel as a matrix |
 | `cell_kernels.py` | the average and the midpoint of a kernel between two cells |
+| `answers.py` | the ε of each of several answers of a record, by exact composition |
 | `hadamard.py` | the frequency oracle of one bit |
 | `auc_tree.py` | the walk down the tree of counts, and its error |
 | `auc_theory.py` | the bounds of theorem 3 |

@@ -19,8 +19,8 @@ walk follows a node if h~+ h~- >= tau = a sqrt(v+ v-). Departures:
 
 `split` says how a record spends its epsilon. With *users* a record sends one bit about one level.
 With *budget* it sends one bit about each level, with epsilon/alpha each. Then the levels are
-independent (condition 4 of theorem 3). With a delta > 0 the alpha bits are composed by the advanced
-theorem where that gives each of them more (second row of table 1).
+independent (condition 4 of theorem 3). With a delta > 0 the alpha bits are composed exactly, which
+gives each of them more (second row of table 1, `answers.py`).
 
 Classes are public: a node sends one message for its negatives and one for its positives.
 
@@ -44,7 +44,7 @@ from umpc.dp.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, truth_thr
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers, Words
-from umpc.protocols.bell_2pc.pair_mechanisms import epsilon_of_pair
+from umpc.protocols.local.answers import epsilon_of_answers
 from umpc.protocols.local.auc_theory import best_constant
 from umpc.protocols.local.auc_tree import Prediction, Tree, exact_levels
 from umpc.protocols.local.estimate import LocalCost, LocalEstimate
@@ -74,7 +74,7 @@ class BellAuc:
         variant: `half` or `zero`, the value of a discarded node's pairs.
         constant: a > 1; None takes the value that minimises theorem 3's bound.
         ties: the value of a pair of equal scores.
-        delta: exact; with `budget`, the delta of advanced composition, or 0 for the basic one.
+        delta: exact; with `budget`, the delta of all levels together, or 0 for basic composition.
 
     Raises:
         InvalidEpsilon: epsilon is not exact, or so small that no record would tell the truth.
@@ -117,7 +117,7 @@ class BellAuc:
     @cached_property
     def epsilon_of_answer(self) -> Fraction:
         """The epsilon of one bit, so that all bits of a record cost (epsilon, delta)."""
-        return epsilon_of_pair(self.epsilon, self.delta, self.answers_per_record)
+        return epsilon_of_answers(self.epsilon, self.delta, self.answers_per_record)
 
     @property
     def truth(self) -> float:

@@ -51,6 +51,16 @@ class CellMessages(OneMessage):
     def limits(self) -> Limits | None:
         return self.protocol.cells.limits()
 
+    def limits_by(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
+        limits = self.limits()
+        if limits is None or not self.protocol.cells.has_spread:
+            return limits
+        if not isinstance(self.protocol, BellLdp):
+            return limits
+        most = self.protocol.error_of_bins(messages, [sum(both) for both in counts])
+        said = f"by the answers themselves it is about {most:.2g} at most"
+        return Limits(limits.covers, f"{limits.note}; {said}")
+
     def quantised(self, columns: Columns, first: int) -> float:
         return self.protocol.cells.quantised(columns)
 

@@ -29,7 +29,7 @@ import numpy as np
 from umpc.dp.exact_sampling import ShakeStream
 from umpc.errors import KernelError, OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.local.cell_kernels import Starts, average, extremes
+from umpc.protocols.local.cell_kernels import Starts, average, extremes, has_extremes
 from umpc.study.interval import Limits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
@@ -223,12 +223,20 @@ class Quantiser:
 
     @cached_property
     def spread(self) -> Floats:
-        """Δ of remark 4: the largest squared distance of the kernel from A^Mid between two cells.
+        """The largest squared distance of the kernel from `matrix` between two cells.
+
+        With the midpoint kernel it is Δ of remark 4.
 
         Returns: (t, t) float64. Raises: StudyError where there are too many pairs of values.
         """
         least, most = extremes(self.kernel, self.starts)
-        return ((most - least) / 2) ** 2
+        return np.maximum(most - self.matrix, self.matrix - least) ** 2
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether bins of several values have a `spread` that can be computed."""
+        is_bins = all(isinstance(axis, Bins) for axis in self.axes)
+        return is_bins and self.limits() is not None and has_extremes(self.starts)
 
     def _at_middles(self) -> Floats:
         """The kernel between the values that cells stand for."""

@@ -117,7 +117,8 @@ class BellAucSettings(
         describe("What pairs inside a node of few records count: a half, or nothing.", *VARIANTS),
     ] = "half"
     delta: Annotated[
-        str, describe("δ of advanced composition, such as 1e-9, with levels_by = budget.")
+        str,
+        describe("δ of all levels of a record together, such as 1e-6, with levels_by = budget."),
     ] = ""
 
     @property
