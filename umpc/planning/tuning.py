@@ -64,7 +64,7 @@ def tune(attempt: Attempt, table: ReferenceTable) -> Tuned:
             f'leave --tune out, or take "bell-ldp", "bell-auc", "bell-2pc" or another protocol of '
             f"bins or pairings"
         )
-    other = Attempt(checked(found), attempt.members, attempt.openings)
+    other = attempt.with_study(checked(found))
     return Tuned(
         found,
         _changed(study, found),

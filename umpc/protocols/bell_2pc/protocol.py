@@ -106,7 +106,7 @@ class BellTwoPc(UMpc):
 
     def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
         def predict(study: Study) -> float:
-            other = Attempt(study, attempt.members, attempt.openings)
+            other = attempt.with_study(study)
             check_released(other.sizes)
             return self.error(other, table).mse
 

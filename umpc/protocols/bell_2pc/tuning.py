@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import sqrt
 
-from umpc.errors import UmpcError
+from umpc.errors import StudyError
 from umpc.study.document import Study
 from umpc.study.sizes import Sizes
 
@@ -19,7 +19,7 @@ PAIRINGS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 one."""
 
 Predict = Callable[[Study], float]
-"""The mean squared error of a study over the table. Raises: UmpcError where it cannot run."""
+"""The mean squared error of a study over the table. Raises: StudyError where it cannot run."""
 
 
 def best_pairings(study: Study, sizes: Sizes, predict: Predict) -> Study:
@@ -52,5 +52,5 @@ def _with_other_edges(study: Study, sizes: Sizes) -> Iterator[Study]:
 def _error(study: Study, predict: Predict) -> float:
     try:
         return predict(study)
-    except UmpcError:
+    except StudyError:
         return float("inf")

@@ -67,7 +67,7 @@ class LocalProtocol(OneMessageProtocol):
     def _predicted_mse(self, attempt: Attempt, table: ReferenceTable, study: Study) -> float:
         """The mean squared error of another study over the same records and table."""
         self.check(study)
-        return self.error(Attempt(study, attempt.members, attempt.openings), table).mse
+        return self.error(attempt.with_study(study), table).mse
 
     def quantised(
         self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import sqrt
 
-from umpc.errors import UmpcError
+from umpc.errors import StudyError
 from umpc.protocols.local.settings import BellAucSettings, CellSettings, size_of
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
@@ -25,7 +25,7 @@ PASSES = 3
 """How often each field is tried anew, beside the others' best numbers."""
 
 Predict = Callable[[Study], float]
-"""The mean squared error of a study over the table. Raises: UmpcError where it cannot run."""
+"""The mean squared error of a study over the table. Raises: StudyError where it cannot run."""
 
 
 def corollary_1(records: int, epsilon: float, lipschitz: float) -> int:
@@ -84,5 +84,5 @@ def _with_other_counts(study: Study, number: int) -> Iterator[Study]:
 def _error(study: Study, predict: Predict) -> float:
     try:
         return predict(study)
-    except UmpcError:
+    except StudyError:
         return float("inf")
