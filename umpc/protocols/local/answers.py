@@ -7,7 +7,7 @@ p = 1/(1 + e^-ε0) and q = 1 − p they are (ε, δ)-DP for exactly
     δ = Σ_j C(k, j) max(0, p^j q^(k-j) − e^ε p^(k-j) q^j).
 
 The paper's ε0 = ε/(√k (1 + √(2 ln(1/δ)))) is a bound of it. For at most 20 answers that bound is no
-better than ε/k where δ is below e^-10 or so; the exact sum always is.
+better than ε/k where δ is below e^-10 or so; the exact sum is never worse, and mostly better.
 """
 
 from __future__ import annotations

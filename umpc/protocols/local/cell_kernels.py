@@ -57,8 +57,8 @@ def average(kernel: Kernel, starts: Starts) -> Floats:
         return _average_of_terms(kernel, starts)
     except (DoesNotFactor, KernelError):
         total = np.zeros((_cells(starts), _cells(starts)))
-        for own, other, values in _blocks(kernel, starts):
-            np.add.at(total, (own, other), values)
+        for own, values, cuts in _blocks(kernel, starts):
+            np.add.at(total, own, np.add.reduceat(values, cuts, axis=1))
         sizes = _values_of_cells(starts)
         return total * float(kernel.unit) / np.outer(sizes, sizes)
 
@@ -84,9 +84,9 @@ def extremes(kernel: Kernel, starts: Starts) -> tuple[Floats, Floats]:
     t = _cells(starts)
     least = np.full((t, t), np.inf)
     most = np.full((t, t), -np.inf)
-    for own, other, values in _blocks(kernel, starts):
-        np.minimum.at(least, (own, other), values)
-        np.maximum.at(most, (own, other), values)
+    for own, values, cuts in _blocks(kernel, starts):
+        np.minimum.at(least, own, np.minimum.reduceat(values, cuts, axis=1))
+        np.maximum.at(most, own, np.maximum.reduceat(values, cuts, axis=1))
     unit = float(kernel.unit)
     return least * unit, most * unit
 
@@ -204,7 +204,10 @@ def _weight(axis: Axis, factors: Monomial) -> Floats:
 
 
 def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Integers, Floats]]:
-    """All pairs of values, some at a time: the cells of both, and the kernel in units.
+    """All pairs of values, some rows at a time; the columns are in the order of their cells.
+
+    Yields: the rows' cells (rows,), the kernel in units (rows, values), and the first column of
+    each cell (t,).
 
     Raises: StudyError where there are too many.
     """
@@ -221,9 +224,14 @@ def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Integers
     for (name, each), place in zip(starts.items(), places, strict=True):
         cell = cell * (len(each) - 1) + np.searchsorted(each[1:-1], place, side="right")
         columns[name] = kernel.schema[name].lower_units + place
+    order = np.argsort(cell, kind="stable")
+    cell = cell[order]
+    columns = {name: column[order] for name, column in columns.items()}
+    cuts = np.searchsorted(cell, np.arange(_cells(starts)))
     rows = max(1, PAIRS_AT_ONCE // count)
     for start in range(0, count, rows):
-        own = np.repeat(np.arange(start, min(start + rows, count)), count)
-        other = np.tile(np.arange(count), len(own) // count)
-        records = [{n: column[side] for n, column in columns.items()} for side in (own, other)]
-        yield cell[own], cell[other], kernel.evaluate(records).astype(np.float64)
+        own = np.arange(start, min(start + rows, count))
+        sides = np.repeat(own, count), np.tile(np.arange(count), len(own))
+        records = [{n: column[side] for n, column in columns.items()} for side in sides]
+        values = kernel.evaluate(records).astype(np.float64)
+        yield cell[own], values.reshape(len(own), count), cuts
