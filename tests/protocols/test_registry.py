@@ -197,6 +197,7 @@ def test_the_possible_values_are_those_of_all_protocols():
         "laplace",
         "pair_laplace",
         "randomised_response",
+        "group_laplace",
         "local",
         "shuffled",
         "gopa",

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-import msgspec
-
 from umpc.errors import StudyError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.protocol import Line
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.study.settings import keys_of
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,13 @@ def tune(attempt: Attempt, table: ReferenceTable) -> Tuned:
 
 def _changed(study: Study, found: Study) -> dict[str, Any]:
     """The settings of `found` that differ, as a study file has them."""
-    before, after = (msgspec.to_builtins(each.settings) for each in (study, found))
-    changed = {key: value for key, value in after.items() if value != before[key]}
+    changed = {}
+    for key in keys_of(type(study.settings)):
+        value = getattr(found.settings, key)
+        if value != getattr(study.settings, key):
+            changed[key] = value
     if "bins" in changed:
-        changed["bins"] = {
-            bins["field"]: bins["count"] or list(bins["cuts"]) for bins in changed["bins"]
-        }
+        changed["bins"] = {each.field: each.count or list(each.cuts) for each in changed["bins"]}
     return changed
 
 

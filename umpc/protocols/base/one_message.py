@@ -86,7 +86,7 @@ class OneMessage(ABC):
         return None
 
     def limits_by(self, messages: Sequence[bytes], counts: Sequence[ClassCounts]) -> Limits | None:
-        """As `limits`, with what the messages themselves say of it."""
+        """The limits, with what the messages themselves say of them."""
         return self.limits()
 
     @abstractmethod

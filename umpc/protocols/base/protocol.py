@@ -298,7 +298,7 @@ class StudyProtocol(ABC):
         return None
 
     def describe_tuned(self, attempt: Attempt, table: ReferenceTable) -> Iterator[Line]:
-        """What else there is to say of the choices that `tuned` compares."""
+        """Lines for people about the choices that `tuned` compares, beside the best one."""
         yield from ()
 
     def sets_used(self, attempt: Attempt) -> int:

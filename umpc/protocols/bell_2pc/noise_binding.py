@@ -41,7 +41,7 @@ class PairsAttempt(SharedAttempt):
 
     @cached_property
     def program(self) -> GarbledProgram:
-        """As for any garbled edges, and every edge is a result of its own."""
+        """The plans of garbled edges, of which every edge is a result of its own."""
         patterns = {pattern_of(owners) for owners in self.hypergraph.shared_cells}
         kernels = self.study.parsed_kernels
         made = garbled_program(kernels, self._sums_ring, patterns, self.pair_noise)

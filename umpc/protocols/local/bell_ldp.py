@@ -131,8 +131,9 @@ class BellLdp:
 
         The root of the estimated mean of `Quantiser.spread` over all pairs. It takes no further ε.
         """
-        rows = zip(messages, counts, strict=True)
-        told = sum((self._decode(*each) for each in rows), np.zeros(self.cells.size))
+        told = np.zeros(self.cells.size)
+        for message, count in zip(messages, counts, strict=True):
+            told += self._decode(message, count)
         return sqrt(max(0.0, self.value(told, sum(counts), self.cells.spread)))
 
     def value(self, told: Floats, n: int, matrix: Floats | None = None) -> float:

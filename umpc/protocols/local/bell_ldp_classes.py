@@ -30,7 +30,7 @@ from math import log, sqrt
 import numpy as np
 
 from umpc.crypto.packing import check_counts
-from umpc.protocols.arrays import Floats
+from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.ustat.clear import Columns
@@ -71,7 +71,8 @@ class BellLdpClasses(BellLdp):
     def _shares(self, told: Floats) -> Floats:
         """The unbiased estimate of each cell's share of a class: (t,)."""
         b = (1 - self.truth) / self.cells.size
-        return (told / told.sum() - b) / self.truth
+        shares: Floats = (told / told.sum() - b) / self.truth
+        return shares
 
     def possible_of_classes(self, first: int, second: int) -> tuple[float, float]:
         """The range of estimates over so many records, but for a probability of 2^-64.
@@ -90,7 +91,7 @@ class BellLdpClasses(BellLdp):
 
     def _plug_in_std(self, told: Sequence[Floats]) -> float:
         """The standard deviation at the histograms that the messages suggest."""
-        suggested = []
+        suggested: list[Floats] = []
         for each in told:
             shares = np.maximum(self._shares(each), 0)
             suggested.append(each.sum() * shares / shares.sum())
@@ -112,7 +113,9 @@ class BellLdpClasses(BellLdp):
             return variance
         return variance + (self.cells.quantised_classes(first, second) - exact) ** 2
 
-    def _variance(self, rows: Sequence[Floats], weights: Sequence[Floats]) -> float:
+    def _variance(
+        self, rows: Sequence[Floats], weights: Sequence[Floats] | Sequence[Integers]
+    ) -> float:
         """Var U given the records; the formula stands in the module's docstring.
 
         Args:
@@ -129,7 +132,7 @@ class BellLdpClasses(BellLdp):
         variance = of_first @ left_spread @ of_first + of_second @ right_spread @ of_second + both
         return max(0.0, float(variance))
 
-    def _moments(self, rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def _moments(self, rows: Floats, weights: Floats | Integers) -> tuple[Floats, Floats]:
         """Mean and covariance of the unbiased estimate of each cell's share: (t,), (t, t)."""
         n = float(weights.sum())
         p = self.truth * rows + (1 - self.truth) / self.cells.size

@@ -203,7 +203,7 @@ def _weight(axis: Axis, factors: Monomial) -> Floats:
 # --- all pairs of values ------------------------------------------------------------------------
 
 
-def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Integers, Floats]]:
+def _blocks(kernel: Kernel, starts: Starts) -> Iterator[tuple[Integers, Floats, Integers]]:
     """All pairs of values, some rows at a time; the columns are in the order of their cells.
 
     Yields: the rows' cells (rows,), the kernel in units (rows, values), and the first column of

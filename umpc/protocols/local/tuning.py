@@ -33,7 +33,7 @@ def corollary_1(records: int, epsilon: float, lipschitz: float) -> int:
 
     It balances k²/(nε²) of theorem 1 with L²/k² of theorem 2.
     """
-    return max(1, round(records**0.25 * sqrt(lipschitz * epsilon)))
+    return max(1, round(sqrt(sqrt(records) * lipschitz * epsilon)))
 
 
 def best_bins(study: Study, predict: Predict) -> Study:
