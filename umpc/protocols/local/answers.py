@@ -1,7 +1,7 @@
 """The ε of each of several answers of a record that together cost (ε, δ): exact composition.
 
-Paper: Kairouz, Oh & Viswanath 2015, theorem 3.3; the second row of table 1 of Bell et al. 2020. Of
-all k mechanisms that are ε0-DP, k answers by randomised response are the least private. With
+Paper: Kairouz, Oh & Viswanath 2015, section 3; the second row of table 1 of Bell et al. 2020. No
+k mechanisms that are ε0-DP are less private than k answers by randomised response. With
 p = 1/(1 + e^-ε0) and q = 1 − p they are (ε, δ)-DP for exactly
 
     δ = Σ_j C(k, j) max(0, p^j q^(k-j) − e^ε p^(k-j) q^j).
