@@ -81,6 +81,10 @@ class Case:
     asked: float
     runs: int
 
+    @property
+    def name(self) -> str:
+        return f"{self.study.protocol}, {self.study.sampling}"
+
     def scores(self, record: Columns, label: str) -> np.ndarray:
         entropy = Entropy(f"{self.study.protocol}, {label}")
         runs = (
@@ -138,9 +142,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "case", CASES, ids=lambda case: f"{case.study.protocol}, {case.study.sampling}"
-)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_records_answer_keeps_its_promise_and_the_same_runs_find_one_that_does_not(case):
     verdict = case.audit()
     assert verdict.sound and verdict.p > EACH, str(verdict)

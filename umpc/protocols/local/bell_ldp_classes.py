@@ -30,7 +30,7 @@ from math import log, sqrt
 import numpy as np
 
 from umpc.crypto.packing import check_counts
-from umpc.protocols.arrays import Floats, Integers
+from umpc.protocols.arrays import Floats
 from umpc.protocols.local.bell_ldp import BellLdp
 from umpc.protocols.local.estimate import LocalEstimate
 from umpc.ustat.clear import Columns
@@ -108,14 +108,13 @@ class BellLdpClasses(BellLdp):
             exact: the statistic without quantisation; None leaves the error of quantisation out.
         """
         laws = [self.cells.laws(columns) for columns in (first, second)]
-        variance = self._variance([rows for rows, _ in laws], [weights for _, weights in laws])
+        rows = [rows for rows, _ in laws]
+        variance = self._variance(rows, [weights.astype(np.float64) for _, weights in laws])
         if exact is None:
             return variance
         return variance + (self.cells.quantised_classes(first, second) - exact) ** 2
 
-    def _variance(
-        self, rows: Sequence[Floats], weights: Sequence[Floats] | Sequence[Integers]
-    ) -> float:
+    def _variance(self, rows: Sequence[Floats], weights: Sequence[Floats]) -> float:
         """Var U given the records; the formula stands in the module's docstring.
 
         Args:
@@ -132,7 +131,7 @@ class BellLdpClasses(BellLdp):
         variance = of_first @ left_spread @ of_first + of_second @ right_spread @ of_second + both
         return max(0.0, float(variance))
 
-    def _moments(self, rows: Floats, weights: Floats | Integers) -> tuple[Floats, Floats]:
+    def _moments(self, rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Mean and covariance of the unbiased estimate of each cell's share: (t,), (t, t)."""
         n = float(weights.sum())
         p = self.truth * rows + (1 - self.truth) / self.cells.size
