@@ -96,10 +96,6 @@ class CellProtocol(LocalProtocol):
     def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
         return best_bins(attempt.study, partial(self._predicted_mse, attempt, table))
 
-    def variants(self, error: float | None) -> Iterator[Variant]:
-        yield Variant(self.name, {})
-        yield Variant(f"{self.name}, best bins", {}, is_tuned=True)
-
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {key: entries[key] for key in ("bins", "rounding", "cell_kernel") if key in entries}
 
@@ -108,6 +104,10 @@ class BellLdpProtocol(CellProtocol):
     """Randomised response on cells."""
 
     settings: type[Settings] = BellLdpSettings
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        yield Variant(self.name, {})
+        yield Variant(f"{self.name}, best bins", {}, is_tuned=True)
 
     def messages(self, study: Study) -> OneMessage:
         cells = quantiser_of(study)

@@ -16,12 +16,12 @@ from umpc.protocols.local.settings import BellAucSettings, CellSettings, size_of
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 
-COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256)
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """The numbers of bins that are tried for a field."""
-MOST_TRIED = 256
+MOST_TRIED = 128
 """The most cells that are tried: each number of cells takes products of such matrices."""
 MOST_LEVELS_TRIED = 12
-PASSES = 3
+PASSES = 2
 """How often each field is tried anew, beside the others' best numbers."""
 
 Predict = Callable[[Study], float]
