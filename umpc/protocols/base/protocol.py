@@ -10,7 +10,7 @@ folder of its own, and register it with one line.
 | What leaves a node? | `discloses`, `questions`, `trust` |
 | How private is it? | `delta` |
 | Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
-| What will it cost, and miss? | `cost`, `describe_run`, `error`, `trial`, `variants` |
+| What will it cost, and miss? | `cost`, `describe_run`, `error`, `tuned`, `trial`, `variants` |
 """
 
 from __future__ import annotations
@@ -86,11 +86,13 @@ class Variant:
     label: the protocol, and what it runs with.
     entries: settings for a study file, beside those that are carried over from the user's file.
     edges: a number of edges for these sizes and a table like the sites'; None keeps the file's.
+    is_tuned: whether the study takes the settings that `StudyProtocol.tuned` finds for the table.
     """
 
     label: str
     entries: Mapping[str, Any]
     edges: Callable[[Sizes, ReferenceTable], int | None] | None = None
+    is_tuned: bool = False
 
 
 class StudyProtocol(ABC):
@@ -298,6 +300,19 @@ class StudyProtocol(ABC):
 
         Raises: StudyError where that cannot be told.
         """
+
+    def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
+        """The study with the settings of the least error over a table like the sites' own.
+
+        None where the protocol has no setting that trades one error for another.
+
+        Raises: StudyError where errors cannot be told.
+        """
+        return None
+
+    def describe_tuned(self, attempt: Attempt, table: ReferenceTable) -> Iterator[Line]:
+        """Lines for people about the choices that `tuned` compares, beside the best one."""
+        yield from ()
 
     def sets_used(self, attempt: Attempt) -> int:
         """How many sets of records the estimate averages over."""
