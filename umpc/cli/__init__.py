@@ -25,8 +25,6 @@
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the sections of its help text |
 | `demo_run.py` | the demo's run: its study, its processes, its report |
-| `deployment.py` | start, await and stop the demo's processes |
-| `fork_server.py` | one process that imports everything and forks the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |

@@ -159,8 +159,8 @@ def demo(**given: Any) -> None:
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
     umpc demo --statistic mean --protocol gopa --delta 1e-9 --max-colluding 1
     """
-    from umpc.cli.fork_server import fork_server
     from umpc.cli.show import print_report
+    from umpc.deployment.fork_server import fork_server
 
     named = {key: given.pop(key) for key in demo_settings()}
     settings = {key: value for key, value in named.items() if value not in (None, ())}

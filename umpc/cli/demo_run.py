@@ -20,9 +20,9 @@ from umpc.protocols.auto import AUTO, is_open, open_keys
 from umpc.protocols.registry import USUAL, chosen_protocol
 
 if TYPE_CHECKING:
-    from umpc.cli.deployment import Deployment, Served, Start
     from umpc.cli.table import DemoTable
     from umpc.coordinator.studyfile import StudyFile
+    from umpc.deployment.processes import Deployment, Served, Start
     from umpc.study.document import Study
     from umpc.study.report import Report
 
@@ -39,8 +39,8 @@ def run_demo(
 
     Args: popen: starts a process.
     """
-    from umpc.cli.deployment import Deployment, ended_with_us
     from umpc.cli.table import exact_values, pooled
+    from umpc.deployment.processes import Deployment, ended_with_us
 
     deployment = Deployment(folder, popen=popen)
     paths = table.split(folder, options.nodes)
@@ -117,7 +117,7 @@ def _bins(text: str) -> tuple[str, int | list[str]]:
 
 def _start(deployment: Deployment, study: Study, paths: Sequence[Path]) -> None:
     """Start all processes but the coordinator."""
-    from umpc.cli.deployment import rules_for
+    from umpc.deployment.processes import rules_for
 
     beside = ""
     if study.shufflers:
@@ -148,7 +148,7 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
 
 def _coordinate(file: Path, deployment: Deployment) -> Report:
     """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
-    from umpc.cli.deployment import UMPC
+    from umpc.deployment.processes import UMPC
     from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json"]
