@@ -19,6 +19,7 @@
 | `train_run.py` | its run as the coordinator, and its public table |
 | `train_demo.py` | its demo: a table split over processes on this machine |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
+| `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `kernel_options.py` | its options as kernels, fields and grades |
 | `kernel_cost.py` | the cost of kernels, in lines of text |

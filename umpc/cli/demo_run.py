@@ -43,7 +43,7 @@ def run_demo(
     from umpc.deployment.processes import Deployment, ended_with_us
 
     deployment = Deployment(folder, popen=popen)
-    paths = table.split(folder, options.nodes)
+    paths = table.split(folder, options.nodes or 1)
     with ended_with_us(deployment.processes):
         file = _write_study(folder, table, options, [path.stem for path in paths])
         study = file.study("coordinator")  # refused before any process starts
@@ -64,6 +64,8 @@ def _write_study(
     for each in described:
         _tell(str(each))
     fields = [each.field for each in described]
+    for warning in table.warnings(fields):
+        _tell(f"warning: {warning}")
     settings = _checked_settings(options)
     left_open = is_open(options.protocol, options.settings)
     entries = {
