@@ -9,6 +9,7 @@ its level, in standard errors of the simulation; it is due below 3.
     python -m bench.type_one --runs 1000 --edges 2n   over sampled sets
     python -m bench.type_one --ties 5                 columns of five values
 
+The whole table takes a few minutes. `power.py` asks the same of false hypotheses.
 No one has proved a bound for tau* with ties; `--ties` tries it.
 """
 
@@ -182,10 +183,17 @@ class NullCase:
 
 
 def rejected(case: NullCase, noisy: Ints, levels: Sequence[float]) -> list[float]:
-    """The share of studies that the usual test rejects, at each level.
+    """The share of studies that the usual test rejects, at each level."""
+    return [float(rejections(case, noisy, level).mean()) for level in levels]
+
+
+def rejections(case: NullCase, noisy: Ints, level: float) -> NDArray[np.bool_]:
+    """Whether the usual test rejects each study: (runs,).
 
     The law of the errors is the same in all studies, so p-values follow from the released
     combination alone, and they fall with its distance from 0.
+
+    Args: noisy: the sums of each study, (runs, sums), in units.
     """
     hypothesis = HYPOTHESES[case.statistic]
     inference = Inference(case.report([int(total) for total in noisy.mean(axis=0)]))
@@ -193,19 +201,16 @@ def rejected(case: NullCase, noisy: Ints, levels: Sequence[float]) -> list[float
     units = np.array([float(kernel.unit) for kernel in case.study.parsed_kernels])
     seen = noisy * units / case.sizes.edges @ np.array(hypothesis.weights) - hypothesis.constant
     sides = [GREATER] if hypothesis.alternative == GREATER else [GREATER, LESS]
-    shares = []
-    for level in levels:
-        beyond = np.zeros(len(seen), dtype=bool)
-        for side in sides:
-            tail = level if hypothesis.alternative != TWO_SIDED else level / 2
+    tail = level if hypothesis.alternative != TWO_SIDED else level / 2
+    beyond = np.zeros(len(seen), dtype=np.bool_)
+    for side in sides:
 
-            def p_of(value: float, side: str = side) -> float:
-                return p_value(law, errors, value, side)
+        def p_of(value: float, side: str = side) -> float:
+            return p_value(law, errors, value, side)
 
-            limit = critical(p_of, tail, 1 if side == GREATER else -1)
-            beyond |= seen >= limit if side == GREATER else seen <= limit
-        shares.append(float(beyond.mean()))
-    return shares
+        limit = critical(p_of, tail, 1 if side == GREATER else -1)
+        beyond |= seen >= limit if side == GREATER else seen <= limit
+    return beyond
 
 
 def critical(p_of: Callable[[float], float], tail: float, sign: int) -> float:
