@@ -89,7 +89,7 @@ def draw(found: dict[str, list[list[float]]], path: Path) -> None:
         axes.axhline(LEVEL, color="grey", linestyle=":")
         axes.set(title=statistic, xlabel="true value", ylim=(0, 1.02))
     figure.axes[0].set_ylabel("share of studies that reject")
-    figure.axes[0].legend(fontsize="small")
+    figure.axes[0].legend(fontsize="small", loc="upper left")
     figure.savefig(path, dpi=110)
 
 
