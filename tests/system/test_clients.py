@@ -19,7 +19,7 @@ from tests.support.two_sites import (
 )
 from tests.system.test_demo import demo
 from umpc.cli.main import umpc as umpc_command
-from umpc.errors import ConfigError, StudyError
+from umpc.errors import ConfigError, StudyError, UmpcError
 
 
 def test_the_stored_records_are_those_of_the_seed():
@@ -74,7 +74,7 @@ def check_infer(report, result):
     [
         (["--nodes", "3"], ConfigError, "tables of 2 sites"),
         (["--bounds", "weight=0:9"], ConfigError, "--bounds names weight"),
-        (["--bounds", "age=0"], StudyError, "holds"),
+        (["--bounds", "age=0"], UmpcError, "has categories"),
     ],
 )
 def test_wrong_files_and_bounds_are_refused_in_one_line(options, error, told):

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.errors import ConfigError
-
 if TYPE_CHECKING:
     from umpc.reporting.json_document import InferenceDocument
-    from umpc.study.report import Report
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -49,7 +46,7 @@ def infer(
     umpc infer report.json --alternative greater --null 0.3
     """
     from umpc.inference.report_inference import Inference
-    from umpc.reporting.json_document import inference_document, inference_of
+    from umpc.reporting.json_document import inference_document, inference_of, read_report
 
     report = read_report(file)
     inference = Inference(report)
@@ -61,24 +58,6 @@ def infer(
         print(json.dumps(inference_document(found)))
         return
     _print(found)
-
-
-def read_report(file: Path) -> Report:
-    """The report of a JSON document. Raises: ConfigError for another file."""
-    import msgspec
-
-    from umpc.reporting.json_document import VERSION, check_document
-    from umpc.study.report import Report
-
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-        check_document(values)
-    except (OSError, ValueError, TypeError, msgspec.ValidationError) as error:
-        raise ConfigError(
-            f"{file}: a report of the schema {VERSION} was expected, which `umpc study run "
-            f"--format json` prints: {error}"
-        ) from error
-    return Report.from_dict(values)
 
 
 def _print(found: InferenceDocument) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from umpc.errors import ConfigError
 from umpc.inference.report_inference import ErrorSource, NullTest, ReportInterval
 from umpc.reporting.words import errors_of, intervals_of, usual_test_of
 from umpc.study.report import Report
@@ -85,6 +86,19 @@ def check_document(values: Mapping[str, Any]) -> None:
     Raises: msgspec.ValidationError naming the place.
     """
     msgspec.convert(dict(values), type=_ReportDocument, strict=True)
+
+
+def read_report(file: Path) -> Report:
+    """The report of a file that holds a document. Raises: ConfigError for another file."""
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        check_document(values)
+    except (OSError, ValueError, TypeError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            f"{file}: a report of the schema {VERSION} was expected, which `umpc study run "
+            f"--format json` prints: {error}"
+        ) from error
+    return Report.from_dict(values)
 
 
 def make_schema() -> str:

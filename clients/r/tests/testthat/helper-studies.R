@@ -17,7 +17,9 @@ sites <- function() {
 
 pooled <- function() do.call(rbind, sites())
 
-BOUNDS <- list(age = c(0, 127), balance = c(-10000, 110000, 0.01), died = c("no", "yes"))
+BOUNDS <- list(
+  age = c(0, 127), balance = c(-10000, 110000, 0.01), days = c(0, 400), died = c("no", "yes")
+)
 
 exact <- function(statistic, columns, ...) {
   skip_without_umpc()
