@@ -10,9 +10,9 @@ run_umpc <- function(arguments) {
   output <- tempfile("umpc-output-")
   errors <- tempfile("umpc-errors-")
   on.exit(unlink(c(output, errors)))
-  status <- suppressWarnings(
+  status <- without_r_libraries(suppressWarnings(
     system2(umpc_command(), shQuote(arguments), stdout = output, stderr = errors)
-  )
+  ))
   told <- if (file.exists(errors)) readLines(errors, warn = FALSE) else character()
   if (status == 127) {
     fail(sprintf(
@@ -27,6 +27,17 @@ run_umpc <- function(arguments) {
     warning(sub("^warning: ", "", line), call. = FALSE)
   }
   paste(readLines(output, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
+}
+
+# Evaluate without LD_LIBRARY_PATH. R sets it for its own libraries, and a Python that finds another
+# libpython there does not start.
+without_r_libraries <- function(code) {
+  before <- Sys.getenv("LD_LIBRARY_PATH", NA)
+  if (!is.na(before)) {
+    Sys.unsetenv("LD_LIBRARY_PATH")
+    on.exit(Sys.setenv(LD_LIBRARY_PATH = before))
+  }
+  code
 }
 
 # The one line in which the command says why it failed.

@@ -4,6 +4,7 @@ stand_in <- function(folder, prints, status = 0, says = "") {
   writeLines(c(
     "#!/bin/sh",
     sprintf("printf '%%s\\n' \"$@\" > '%s'", file.path(folder, "arguments")),
+    sprintf("printf '%%s' \"$LD_LIBRARY_PATH\" > '%s'", file.path(folder, "libraries")),
     if (nzchar(says)) sprintf("echo '%s' >&2", says),
     sprintf("cat '%s'", prints),
     sprintf("exit %d", status)
@@ -39,6 +40,7 @@ with_stand_in <- function(code, ...) {
 test_that("a study and a report are results of one class", {
   with_stand_in(function(folder) {
     result <- umpc_study("my study.toml")
+    expect_equal(file.size(file.path(folder, "libraries")), 0)
     asked <- readLines(file.path(folder, "arguments"))
     expect_equal(asked, c("study", "run", "my study.toml", "--format", "json"))
     stored <- umpc_report(file.path(folder, "report.json"))
