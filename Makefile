@@ -49,7 +49,7 @@ long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about h
 test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debian's packages if there is none
 	@command -v R > /dev/null || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(R_PACKAGES)
-	@mkdir -p build && cd build && R CMD build --no-manual ../clients/r
+	@mkdir -p build && cd build && rm -f umpc_*.tar.gz && R CMD build --no-manual ../clients/r
 	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
 	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
 
