@@ -9,8 +9,11 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test long compose-test test-sql audit crash bench pictures figures profile native oracles \
-        lint docs architecture settings proto install clean
+# Debian's packages of R that `make test-r` needs.
+R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
+
+.PHONY: help demo test test-r long compose-test test-sql audit crash bench pictures figures profile native oracles \
+        lint docs tutorial architecture settings proto install clean
 
 help:  ## print this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +45,13 @@ test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
 
 long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
 	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-r: $(VENV)/.demo  ## check the R package in clients/r; install R from Debian's packages if there is none
+	@command -v R > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(R_PACKAGES)
+	@mkdir -p build && cd build && rm -f umpc_*.tar.gz && R CMD build --no-manual ../clients/r
+	cd build && UMPC_COMMAND="$$PWD/../$(BIN)/umpc" R CMD check --no-manual umpc_*.tar.gz
+	@grep -q '^Status: OK' build/umpc.Rcheck/00check.log  # neither a warning nor a note
 
 compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
@@ -90,6 +100,9 @@ lint: $(VENV)/.dev  ## check style and types
 docs: $(VENV)/.docs  ## build the documentation as a site in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in build/site; open build/site/index.html"
+
+tutorial: $(VENV)/.dev  ## run docs/tutorial.ipynb again and store what it shows
+	$(BIN)/python docs/tutorial_run.py
 
 architecture:  ## draw docs/architecture.svg again
 	$(PYTHON) docs/architecture.py

@@ -25,6 +25,7 @@ protocols randomise each record at its site, or trust a curator.
 | `transport/` | gRPC over mutual TLS, shared by all processes |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |
+| `deployment/` | processes of a whole study on this machine, for the demo and from Python |
 | `api/` | the Python interface, of which the commands are made |
 | `cli/` | the `umpc` command |
 

@@ -92,6 +92,13 @@ MAY_IMPORT = {
         "umpc.protocols.registry",
         *BELOW_STUDY,
     ),
+    "umpc/deployment/": (
+        "umpc.deployment",
+        "umpc.errors",
+        "umpc.protocols.registry",
+        "umpc.study.document",
+        "umpc.transport.authority",
+    ),
     "umpc/api/": ("numpy", "narwhals", "rich", "umpc"),
     "umpc/planning/": (
         *PROCESS,
@@ -317,6 +324,13 @@ def test_the_processes_never_import_each_other_nor_the_command(process):
         for name in names
         if within(name, others)
     ]
+
+
+def test_nothing_but_the_command_imports_the_command():
+    """The command is made of the Python interface, and nothing is made of the command."""
+    outside = [file for file in FILES if not file.startswith("umpc/cli/")]
+    assert imported_from(outside, ("umpc.cli",)) == []
+    assert imported_from(["umpc/cli/main.py", "umpc/cli/demo.py"], ("umpc.cli",))
 
 
 def test_grpc_is_imported_in_transport_and_generated_code_only():

@@ -14,7 +14,7 @@ import pytest
 
 from tests.system.conftest import FIELDS, LOUD, TABLE, Lab, command
 from umpc import errors as e
-from umpc.cli.deployment import Deployment
+from umpc.deployment.processes import Deployment
 from umpc.study.parts import FieldText
 from umpc.transport.authority import Authority
 

@@ -18,8 +18,8 @@ from umpc.api.in_memory import Frames, named_frames
 from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy
-from umpc.cli.deployment import Deployment, stop
-from umpc.cli.fork_server import fork_server
+from umpc.deployment.fork_server import fork_server
+from umpc.deployment.processes import Deployment, stop
 from umpc.errors import StudyError
 from umpc.ustat.condition import fields_read
 

@@ -19,14 +19,13 @@
 | `train_run.py` | its run as the coordinator, and its public table |
 | `train_demo.py` | its demo: a table split over processes on this machine |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
+| `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `kernel_options.py` | its options as kernels, fields and grades |
 | `kernel_cost.py` | the cost of kernels, in lines of text |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the sections of its help text |
 | `demo_run.py` | the demo's run: its study, its processes, its report |
-| `deployment.py` | start, await and stop the demo's processes |
-| `fork_server.py` | one process that imports everything and forks the demo's processes |
 | `table.py` | the demo's table: read it, split it, compute the exact value |
 | `own_table.py` | the demo's own table, from a file of scikit-learn |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |

@@ -27,11 +27,12 @@ TABLE = "The table"
 STUDY = "The study"
 OUTPUT = "The output"
 SECTIONS = {
-    "csv_file": TABLE,
+    "csv_files": TABLE,
     "delimiter": TABLE,
     "fields": TABLE,
     "label": TABLE,
     "nodes": TABLE,
+    "bounds": TABLE,
     "missing": TABLE,
     "encoding": TABLE,
     "decimal": TABLE,
@@ -55,7 +56,7 @@ Command = Callable[..., None]
 class DemoOptions:
     """The options of `umpc demo`. settings: those of the protocol."""
 
-    csv_file: Path | None
+    csv_files: tuple[Path, ...]
     delimiter: str
     missing: tuple[str, ...]
     encoding: str
@@ -66,7 +67,8 @@ class DemoOptions:
     statistic: str
     parameters: tuple[str, ...]
     where: str | None
-    nodes: int
+    bounds: tuple[str, ...]
+    nodes: int | None
     protocol: str | None
     epsilon: str
     max_colluding: int | None
@@ -142,3 +144,14 @@ def named_value(option: str, text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ConfigError(f"{option} is given as NAME=VALUE, got {text!r}")
     return name, value
+
+
+def given_bounds(text: str) -> tuple[str, Any]:
+    """A column and its bounds, from NAME=LOWER:UPPER, NAME=LOWER:UPPER:STEP or NAME=A,B,C.
+
+    Raises: ConfigError.
+    """
+    name, value = named_value("--bounds", text)
+    if ":" not in value:
+        return name, [label.strip() for label in value.split(",")]
+    return name, tuple(part.strip() for part in value.split(":"))

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "study": ("umpc.cli.study", "study"),
     "train": ("umpc.cli.train", "train"),
     "plan": ("umpc.cli.plan", "plan"),
+    "infer": ("umpc.cli.infer", "infer"),
     "node": ("umpc.cli.serve", "node"),
     "approve": ("umpc.cli.approve", "approve"),
     "budget": ("umpc.cli.budget", "budget"),
@@ -58,6 +59,7 @@ def umpc() -> None:
     Elsewhere, run the dealer:    umpc dealer start --identity dealer --listen 0.0.0.0:7100
     Plan a study:                 umpc plan study.toml --records 300,200
     Run a study:                  umpc study run study.toml
+    Ask more of its report:       umpc infer report.json --level 0.9
     Train a model:                umpc train train.toml --model model.json
     """
 

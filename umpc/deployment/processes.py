@@ -1,4 +1,4 @@
-"""The demo's processes: real processes on loopback, each with its own certificate.
+"""Real processes on loopback, each with its own certificate: those of a demo or of a notebook.
 
 All of them end with the process that started them.
 """
