@@ -22,6 +22,7 @@ protocols randomise each record at its site, or trust a curator.
 | `shuffler/` | the process that mixes the messages of all nodes in the shuffled protocol |
 | `planning/` | predictions before a study runs: its error, its time, and the alternatives |
 | `proto/` | messages on the wire: protobuf bytes and the dataclasses for which they stand |
+| `enrolment/` | a site gets its certificate by an invitation |
 | `transport/` | gRPC over mutual TLS, shared by all processes |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |

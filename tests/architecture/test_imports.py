@@ -72,6 +72,7 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.crypto.signing",
     ),
+    "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,
         "duckdb",

@@ -3,6 +3,9 @@
 | file | what it is |
 |---|---|
 | `main.py` | the root command: one line and an exit code for each failure |
+| `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
+| `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
+| `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
 | `memory.py` | how a process takes memory from the system |

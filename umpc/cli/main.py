@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dealer": ("umpc.cli.serve", "dealer"),
     "shuffler": ("umpc.cli.serve", "shuffler"),
     "kernels": ("umpc.cli.kernels", "kernels"),
+    "enrol": ("umpc.cli.enrol", "enrol"),
     "ca": ("umpc.cli.ca", "ca"),
 }
 """Name → the module and the attribute that hold the command."""
@@ -52,7 +53,7 @@ def umpc() -> None:
 
     \b
     Try it on this machine:       umpc demo
-    Make certificates:            umpc ca --help
+    Join a consortium:            umpc enrol --help
     At each site, run a node:     umpc node start --config node.toml
     Approve studies at a site:    umpc approve list --config node.toml
     Elsewhere, run the dealer:    umpc dealer start --identity dealer --listen 0.0.0.0:7100
