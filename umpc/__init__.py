@@ -7,6 +7,7 @@ protocols randomise each record at its site, or trust a curator.
 | module | what it is |
 |---|---|
 | `errors.py` | every failure: its class and its exit code |
+| `protocol_version.py` | the version that all processes of a study must share |
 | `logs.py` | the lines of a process's log, as text or as JSON |
 | `failpoints.py` | named points at which a test makes a process fail |
 | `simulation.py` | a whole study in one process, for tests, audits and predictions |

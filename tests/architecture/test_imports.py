@@ -16,7 +16,7 @@ ROOT = Path(umpc.__file__).parent
 GENERATED = ("umpc/proto/v1/umpc_pb2.py", "umpc/proto/v1/umpc_pb2_grpc.py")
 FILES = {path.relative_to(ROOT.parent).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 
-BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.__version__")
+BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.protocol_version")
 PROCESS = (
     *BELOW_STUDY,
     "numpy",
@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "umpc/__init__.py": (),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
+    "umpc/protocol_version.py": (),
     "umpc/logs.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
@@ -64,7 +65,7 @@ MAY_IMPORT = {
         "umpc.transport",
         "umpc.errors",
         "umpc.proto",
-        "umpc.__version__",
+        "umpc.protocol_version",
     ),
     "umpc/transport/credentials.py": (
         "cryptography",

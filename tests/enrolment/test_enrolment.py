@@ -87,7 +87,13 @@ def test_a_changed_bit_of_any_text_is_refused(office, tmp_path):
 
 
 def test_content_of_another_shape_is_refused():
-    for content in ("[]", "{}", '{"csr": 1, "address": "", "proof": ""}', '{"csr": "é"}', "[" * 999):
+    for content in (
+        "[]",
+        "{}",
+        '{"csr": 1, "address": "", "proof": ""}',
+        '{"csr": "é"}',
+        "[" * 999,
+    ):
         from umpc.enrolment import texts
 
         body = "umpc-request-1." + texts._base64(content.encode())
@@ -100,8 +106,9 @@ def test_content_of_another_shape_is_refused():
 
 def test_the_code_binds_one_key_once_and_in_time(office, tmp_path):
     invitation = office.invite("north", "node", days=3)
-    thief, owner = join(tmp_path / "t", invitation=invitation), join(
-        tmp_path / "o", invitation=invitation
+    thief, owner = (
+        join(tmp_path / "t", invitation=invitation),
+        join(tmp_path / "o", invitation=invitation),
     )
     unproven = join(tmp_path / "u")
     with pytest.raises(CertificateError, match="does not prove the code"):

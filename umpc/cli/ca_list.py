@@ -48,6 +48,11 @@ def _certificates(office: EnrolmentOffice, now: datetime) -> Iterator[tuple[str,
         if revoked is not None and cert.serial_number in revoked:
             state = "revoked"
         until = f"{cert.not_valid_after_utc:%Y-%m-%d}"
-        yield state, role, name, until, addresses.get((name, role)) or "-", (
-            f"{cert.serial_number:x}"
+        yield (
+            state,
+            role,
+            name,
+            until,
+            addresses.get((name, role)) or "-",
+            (f"{cert.serial_number:x}"),
         )

@@ -9,6 +9,7 @@ import click
 
 from umpc import __version__
 from umpc.errors import UmpcError
+from umpc.protocol_version import PROTOCOL
 
 INTERRUPTED = 130
 
@@ -19,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("umpc.cli.plan", "plan"),
     "node": ("umpc.cli.serve", "node"),
     "approve": ("umpc.cli.approve", "approve"),
+    "audit": ("umpc.cli.audit", "audit"),
     "budget": ("umpc.cli.budget", "budget"),
     "dealer": ("umpc.cli.serve", "dealer"),
     "shuffler": ("umpc.cli.serve", "shuffler"),
@@ -44,7 +46,9 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="umpc")
+@click.version_option(
+    __version__, prog_name="umpc", message=f"%(prog)s, version %(version)s, protocol {PROTOCOL}"
+)
 def umpc() -> None:
     """Compute statistics over pairs of records of several sites, without sharing the records.
 

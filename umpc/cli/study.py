@@ -171,7 +171,7 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     study's hash, and who takes part. With --records it also predicts the noise, rounds and bytes of
     a run over these numbers of records. With --contact it also calls all processes, and each node
     calls those that it calls in a run. The command fails if one does not answer another, or if
-    their versions of umpc differ.
+    their versions of the protocol differ.
 
     With --table it says which resolution holds every value of your own table, and which of your
     values do not fit the study's fields. It needs no certificate and tells nobody else.

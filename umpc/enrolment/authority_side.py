@@ -1,8 +1,8 @@
 """The authority's side of an enrolment: invite, receive a request, approve it.
 
 *What the authority trusts.* Only the fingerprint that a person compares decides. A request that
-proves the one-time code comes from somebody who had the invitation. The first such request binds the
-code to its key. A request of another key with the same code is refused, because one of the two
+proves the one-time code comes from somebody who had the invitation. The first such request binds
+the code to its key. A request of another key with the same code is refused, because one of the two
 senders stole the invitation, and the person must ask which.
 """
 

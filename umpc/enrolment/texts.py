@@ -7,10 +7,10 @@
 The last part is the beginning of a SHA-256, which finds a text that was cut or mistyped. It proves
 nothing about the sender.
 
-*What each text proves.* An invitation holds the authority's certificate and a one-time code. Whoever
-sends the invitation chooses the authority, so it must come by a way that both sides trust. A request
-is signed by its own key. If it answers an invitation, its HMAC under the code shows that its sender
-had the invitation. An admission is a certificate, which the authority signed.
+*What each text proves.* An invitation holds the authority's certificate and a one-time code. Its
+sender chooses the authority, so it must come by a way that both sides trust. A request is signed by
+its own key. If it answers an invitation, its HMAC under the code shows that its sender had the
+invitation. An admission is a certificate, which the authority signed.
 
 Every input may come from anybody. A function of this file returns, or raises a CertificateError of
 one line.

@@ -1,0 +1,104 @@
+"""The rows of one study, and the charges of the ledger that lack a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+from umpc.errors import ApprovalPending, DataError, DpError, StudyError, UmpcError
+from umpc.node.audit.entry import Entry
+from umpc.node.audit.reading import CHARGED, lines
+from umpc.node.audit.trail import AuditTrail
+from umpc.node.budget.budget_account import Row
+from umpc.node.policy import Policy
+from umpc.study.document import Study
+
+Record = Callable[..., None]
+"""Appends rows. Arguments: as of `AuditTrail.append`. Raises: AuditError."""
+CHARGES = ("charge", "course", "step")
+"""The kinds of a ledger's rows that are charges."""
+
+
+def nothing(*entries: Entry) -> None:
+    """Append nothing: for a site without a trail, in tests."""
+
+
+def about(
+    event: str, study: Study | None, coordinator: str, note: str = "", **amounts: Fraction
+) -> Entry:
+    """Return the row of an event of a study, which may not have been read.
+
+    Args: amounts: epsilon and delta, if they differ from what the study asks for.
+    """
+    if study is None:
+        return Entry(event, coordinator=coordinator, note=note)
+    entry = Entry(
+        event,
+        study=study.hash.hex(),
+        name=study.name,
+        coordinator=coordinator,
+        statistic=study.statistic,
+        fields=tuple(field.name for field in study.fields),
+        epsilon=study.epsilon,
+        delta=study.delta,
+        note=note,
+    )
+    return replace(entry, **{key: str(amount) for key, amount in amounts.items()})
+
+
+def of_failure(error: UmpcError, study: Study | None, coordinator: str, step: str) -> Entry:
+    """Return the row of a study that ended with an error."""
+    event = "ended"
+    if isinstance(error, ApprovalPending):
+        event = "pending"
+    elif isinstance(error, DpError | StudyError | DataError):
+        event = "refusal"
+    return about(event, study, coordinator, f"{type(error).__name__} in {step}: {error.message}")
+
+
+def of_rules(event: str, policy: Policy) -> Entry:
+    """Return the row that states the rules of a site, without those that restrict nothing."""
+    usual = Policy()
+    rules = {
+        field.name: _plain(getattr(policy, field.name))
+        for field in fields(policy)
+        if getattr(policy, field.name) != getattr(usual, field.name)
+    }
+    return Entry(event, note=json.dumps(rules, ensure_ascii=False, sort_keys=True))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
+    """Append a row for each charge of the ledger that has none, and return their number.
+
+    A node that ends between the charge and its row, or an upgrade, leaves such charges.
+    Raises: AuditError.
+    """
+    known = {json.loads(line)["study"] for line in lines(trail.path) if _is_charge(line)}
+    missing = [
+        Entry(
+            "charge",
+            study=row.study.hex(),
+            name=row.note,
+            epsilon=str(row.epsilon),
+            delta=str(row.delta),
+            note=f"found in the ledger, charged at {row.at}",
+        )
+        for row in history
+        if row.kind in CHARGES and row.study.hex() not in known
+    ]
+    if missing:
+        trail.append(*missing)
+    return len(missing)
+
+
+def _is_charge(line: bytes) -> bool:
+    return CHARGED in line and line.endswith(b"\n")
