@@ -158,7 +158,10 @@ class PolicyRefused(DpError):
 
 
 class ApprovalPending(DpError):
+    """waiting: the sites that have yet to decide, as the coordinator knows them."""
+
     exit_code = 35
+    waiting: tuple[str, ...] = ()
 
 
 class ApprovalError(DpError):

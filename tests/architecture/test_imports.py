@@ -73,6 +73,15 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.crypto.signing",
     ),
+    "umpc/monitoring/": (
+        "prometheus_client",
+        "grpc_health.v1",
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.protocol_version",
+        "umpc.__version__",
+        "umpc.monitoring",
+    ),
     "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,

@@ -51,6 +51,7 @@ class Site:
             (folder / name).write_text("text")
         top = 'name = "north"\nidentity = "."\n[data]\npath = "t.csv"\n[budget]\nepsilon = 5\n'
         self.config.write_text(top + "[policy]\napproval = true\n")
+        (folder / "north-ledger.sqlite.key").write_bytes(bytes(32))  # a node has started here
         self.approvals = Approvals(approvals_beside(folder / "north-ledger.sqlite"))
 
     def ask(self, *studies: Study) -> None:

@@ -11,7 +11,7 @@ import pytest
 from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED
-from umpc.enrolment.texts import Admission, Invitation, Request
+from umpc.enrolment.texts import AdmissionText, Invitation, Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import Authority, load_certificate, load_identity
 from umpc.transport.certificates import fingerprint, issuer_fingerprint
@@ -29,7 +29,7 @@ def join(folder, name="north", role="node", **options) -> Request:
     return site_side.join(folder, name, role, now=lambda: NOW, **options)
 
 
-def admit(office, request) -> Admission:
+def admit(office, request) -> AdmissionText:
     waiting = office.view(office.receive(request))
     return office.approve(waiting, request.fingerprint)
 
@@ -43,7 +43,7 @@ def test_an_invitation_leads_to_an_identity_whose_key_stayed(office, tmp_path):
     travelled = Invitation.decode(invitation.encode())
     site = tmp_path / "site"
     request = Request.decode(join(site, invitation=travelled, address="n:1").encode())
-    answer = Admission.decode(admit(office, request).encode())
+    answer = AdmissionText.decode(admit(office, request).encode())
     identity = finish(site, answer)
     assert (identity.name, identity.role) == ("north", "node")
     assert identity == load_identity(site, "node", now=NOW)
@@ -167,7 +167,7 @@ def test_an_admission_for_another_key_or_authority_changes_nothing(office, tmp_p
         "with another key": admit(office, join(other, "south")),
         "the text is of another one": admit(foreign, joined.__class__(joined.csr)),
     }
-    answers["was not signed by"] = Admission(
+    answers["was not signed by"] = AdmissionText(
         answers["the text is of another one"].cert, answers["with another key"].authority
     )
     for words, answer in answers.items():

@@ -132,14 +132,14 @@ def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
     """Write a decision to the audit trail, with its person, and then to the approvals."""
     import getpass
 
-    from umpc.node.audit.entry import Entry as Row
+    from umpc.node.audit.entry import AuditRow
     from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
     approvals = _approvals(config)
     entry = approvals.find(prefix)
     by = f"by {getpass.getuser()}"
-    row = Row(
+    row = AuditRow(
         state,
         study=entry.hash,
         name=entry.name,

@@ -78,7 +78,7 @@ def verify(config: Path, expect: str | None) -> None:
     Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
     charge were cut off, or the whole trail was made anew.
     """
-    from umpc.node.audit.entry import Mark
+    from umpc.node.audit.entry import AuditMark
     from umpc.node.audit.reading import compare, verify
     from umpc.node.budget.ledger_place import Place
     from umpc.node.budget.ledger_reading import read_beside
@@ -88,7 +88,7 @@ def verify(config: Path, expect: str | None) -> None:
     trail = _trail(config)
     place = Place.of(loaded.ledger, loaded.anchor)
     charged = frozenset(read_beside(place, composition=loaded.composition).account.charged)
-    verified = verify(trail.path, trail.key(), Mark.parse(expect) if expect else None)
+    verified = verify(trail.path, trail.key(), AuditMark.parse(expect) if expect else None)
     compare(trail.path, verified, charged)
     click.echo(f"verified: {verified.head.seq} rows of {trail.path}, with every charge")
     click.echo(str(verified.head))

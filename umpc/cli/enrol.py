@@ -217,11 +217,11 @@ def finish(text: str, folder: Path, role: str, fingerprint: str) -> None:
     """
     from umpc.cli.enrol_files import identity_folder, read_text
     from umpc.enrolment import site_side
-    from umpc.enrolment.texts import Admission, grouped
+    from umpc.enrolment.texts import AdmissionText, grouped
     from umpc.transport.certificates import issuer_fingerprint
 
     own = identity_folder(folder, role)
-    identity = site_side.finish(own, Admission.decode(read_text(text)), expected=fingerprint)
+    identity = site_side.finish(own, AdmissionText.decode(read_text(text)), expected=fingerprint)
     click.echo(f"name         {identity.name}")
     click.echo(f"role         {identity.role}")
     click.echo(f"valid until  {identity.not_after:%Y-%m-%d %H:%M} UTC")

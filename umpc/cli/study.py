@@ -92,15 +92,28 @@ def study() -> None:
 @FORMAT
 @HTML
 @MARKDOWN
-def run(file: Path, style: str, page: Path | None, text: Path | None) -> None:
+@click.option(
+    "--wait",
+    "hours",
+    type=click.FloatRange(min=0, min_open=True, max=720),
+    is_flag=False,
+    flag_value=72.0,
+    metavar="[HOURS]",
+    help="Wait until the sites' administrators have accepted the study, by default for 72 hours.",
+)
+def run(file: Path, style: str, page: Path | None, text: Path | None, hours: float | None) -> None:
     """Run the study in FILE and print its report.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
     study.
+
+    With --wait, the command asks again until nobody has yet to decide, and says who has. A
+    rejection ends it.
     """
     from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_memory
     from umpc.cli.show import print_report
+    from umpc.cli.wait import run_when_accepted
     from umpc.reporting.markdown import save_markdown
     from umpc.reporting.page import save_page
 
@@ -109,7 +122,7 @@ def run(file: Path, style: str, page: Path | None, text: Path | None) -> None:
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
     _tell_choice(study)
-    result = study.run()
+    result = study.run() if hours is None else run_when_accepted(study, hours)
     print_report(result.report, style)
     if page:
         save_page(result.report, page)

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization as form
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, INVITED, Enrolment, Register
 from umpc.enrolment.texts import (
     CODE_BYTES,
-    Admission,
+    AdmissionText,
     Invitation,
     Request,
     are_same_digits,
@@ -163,7 +163,7 @@ class EnrolmentOffice:
         ]
         return Waiting(entry, request.fingerprint, tuple(former))
 
-    def approve(self, waiting: Waiting, fingerprint: str, *, days: int = DAYS) -> Admission:
+    def approve(self, waiting: Waiting, fingerprint: str, *, days: int = DAYS) -> AdmissionText:
         """Sign a request whose fingerprint a person has compared.
 
         Raises: CertificateError if the fingerprint is another one, or as `Authority.sign`.
@@ -192,12 +192,12 @@ class EnrolmentOffice:
         """Refuse a request. Its invitation no longer counts."""
         self.register.put(entry.changed(state=DECLINED, at=self._time(), code="", until=""))
 
-    def _admission(self, cert_pem: bytes) -> Admission:
+    def _admission(self, cert_pem: bytes) -> AdmissionText:
         cert = parse_certificate(cert_pem, "the new certificate").public_bytes(form.Encoding.DER)
         own = self.authority.cert.public_bytes(form.Encoding.DER)
         has_list = self.authority.revoked() is not None
         revoked = read_file(self.authority.list_path, "sign it again") if has_list else b""
-        return Admission(cert, own, revoked)
+        return AdmissionText(cert, own, revoked)
 
     def _time(self) -> str:
         return _text(self._now())

@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization as form
 
 from umpc.enrolment.texts import (
-    Admission,
+    AdmissionText,
     Invitation,
     Request,
     are_same_digits,
@@ -82,7 +82,11 @@ def _pin(folder: Path, der: bytes) -> None:
 
 
 def finish(
-    folder: Path, admission: Admission, *, expected: str = "", now: Callable[[], datetime] = clock
+    folder: Path,
+    admission: AdmissionText,
+    *,
+    expected: str = "",
+    now: Callable[[], datetime] = clock,
 ) -> Identity:
     """Write cert.pem, ca.pem and maybe crl.pem, after every check, and return the identity.
 

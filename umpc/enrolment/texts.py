@@ -168,7 +168,7 @@ class Request(Text):
 
 
 @dataclass(frozen=True)
-class Admission(Text):
+class AdmissionText(Text):
     """The authority's answer. cert and authority: DER. revoked: its list in PEM, or empty."""
 
     KIND = "admission"

@@ -16,4 +16,5 @@
 | `contact.py` | the processes of a study that this node reaches |
 | `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |
+| `approval_hook.py` | a site's own command that runs when a study begins to wait |
 """

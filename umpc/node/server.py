@@ -31,6 +31,7 @@ from umpc.errors import (
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.admission import Admission
+from umpc.node.approval_hook import ApprovalHook
 from umpc.node.approvals import Approvals, approvals_beside
 from umpc.node.attempts.attempt_runner import Site
 from umpc.node.attempts.links import Links
@@ -86,7 +87,8 @@ class NodeServer(rpc.NodeServicer):
         self.identity = identity
         self.finished = finished
         self.links = Links(identity)
-        self.approvals = Approvals(approvals_beside(config.ledger))
+        hook = ApprovalHook(config.hook, identity.name)
+        self.approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
         self.audit = AuditTrail(config.ledger)
         study_rows.add_missing_charges(self.audit, ledger.history())
         self.audit.append(study_rows.of_rules("start", config.policy))

@@ -92,6 +92,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 #                                  # epsilon is reserved
 # hours = 24                       # how long one waits; then its epsilon is free again
 
+[notify]
+# command = ["/bin/true"]          # a program of yours that runs when a study begins to wait for a
+#                                  # person: it gets one JSON object on its standard input
+
 [policy]                           # read at every proposal, without a restart; a missing key
 #                                  # allows anything, except where a default is named here
 # coordinators = ["coordinator"]   # names in the certificates of those who may ask

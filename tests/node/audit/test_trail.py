@@ -12,7 +12,7 @@ import pytest
 
 from umpc.errors import AuditError
 from umpc.node.audit import reading
-from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, Entry, Mark, key_of, sealed
+from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, AuditMark, AuditRow, key_of, sealed
 from umpc.node.audit.reading import Verified, compare, rows, verify
 from umpc.node.audit.trail import AuditTrail
 
@@ -26,9 +26,9 @@ def trail(tmp_path) -> AuditTrail:
     return AuditTrail(tmp_path / "ledger", clock=lambda: "2026-03-01T00:00:00+00:00")
 
 
-def fill(trail, count=6) -> Mark:
-    trail.append(Entry("start"), Entry("charge", study=STUDY, epsilon="1/3"))
-    return [trail.append(Entry("proposal", name=f"tau {n}")) for n in range(count - 2)][-1]
+def fill(trail, count=6) -> AuditMark:
+    trail.append(AuditRow("start"), AuditRow("charge", study=STUDY, epsilon="1/3"))
+    return [trail.append(AuditRow("proposal", name=f"tau {n}")) for n in range(count - 2)][-1]
 
 
 def test_rows_are_chained_and_say_what_happened(trail):
@@ -38,14 +38,14 @@ def test_rows_are_chained_and_say_what_happened(trail):
     assert trail.path.stat().st_mode & 0o777 == 0o600
     second = list(rows(trail.path))[1]
     assert second["epsilon"] == "1/3" and second["at"] == "2026-03-01T00:00:00+00:00"
-    assert verify(trail.path, KEY, Mark.parse(str(mark))).head == mark
+    assert verify(trail.path, KEY, AuditMark.parse(str(mark))).head == mark
 
 
 def test_every_change_is_found_at_its_row(trail):
     fill(trail)
     whole = trail.path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    forged, _ = sealed(b"another key", FIRST_HASH, Entry("start").line(1, "2026"))
+    forged, _ = sealed(b"another key", FIRST_HASH, AuditRow("start").line(1, "2026"))
     changes = {
         "row 3 is wrong": [*lines[:2], *lines[3:]],  # removed
         "row 2 is wrong": [lines[0], lines[2], lines[1], *lines[3:]],  # exchanged
@@ -78,11 +78,11 @@ def test_rows_that_were_cut_off_are_found_by_the_ledger_or_by_a_noted_place(trai
     with pytest.raises(AuditError, match=r"the ledger charged 1 studies .* abababababababab"):
         compare(trail.path, verify(trail.path, KEY), frozenset([bytes.fromhex(STUDY)]))
     trail.path.unlink()
-    assert verify(trail.path, KEY) == Verified(Mark(), frozenset())
+    assert verify(trail.path, KEY) == Verified(AuditMark(), frozenset())
     with pytest.raises(AuditError, match="missing"):
         verify(trail.path, KEY, mark)
     with pytest.raises(AuditError, match="Correct --expect"):
-        Mark.parse("6 abc")
+        AuditMark.parse("6 abc")
 
 
 def test_a_crash_in_a_row_is_repaired_and_told(trail):
@@ -92,28 +92,28 @@ def test_a_crash_in_a_row_is_repaired_and_told(trail):
         with trail.path.open("ab") as file:
             file.write(torn)
         assert len(list(rows(trail.path))) == before  # a reader passes over it
-        trail.append(Entry("start"))
+        trail.append(AuditRow("start"))
         told, last = list(rows(trail.path))[-2:]
         assert told["note"] == f"{len(torn)} bytes of a row that was never finished"
         assert (last["event"], last["seq"]) == ("start", before + 2)
         assert verify(trail.path, KEY).head.seq == before + 2
     trail.path.write_bytes(b"only a beginning")
-    assert trail.append(Entry("start")).seq == 2
+    assert trail.append(AuditRow("start")).seq == 2
     trail.path.write_bytes(b"something else\n")
     with pytest.raises(AuditError, match="a row was expected at its end"):
-        trail.append(Entry("start"))
+        trail.append(AuditRow("start"))
 
 
 def test_many_writers_make_one_chain(trail):
     program = (
         "import sys; from pathlib import Path; from umpc.node.audit.trail import AuditTrail\n"
         "from umpc.node.audit.entry import Entry\n"
-        "for n in range(20): AuditTrail(Path(sys.argv[1])).append(Entry('accepted'))"
+        "for n in range(20): AuditTrail(Path(sys.argv[1])).append(AuditRow('accepted'))"
     )
     beside = str(trail.path).removesuffix(".audit")
     other = subprocess.Popen([sys.executable, "-c", program, beside])
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: trail.append(Entry("proposal", name=str(n))), range(40)))
+        list(pool.map(lambda n: trail.append(AuditRow("proposal", name=str(n))), range(40)))
     assert other.wait() == 0
     assert verify(trail.path, KEY).head.seq == 60
 
@@ -121,7 +121,7 @@ def test_many_writers_make_one_chain(trail):
 def test_texts_of_others_stay_one_short_line(trail):
     hostile = 'a\n{"seq":9}\x1b[2J\ud800"event":"charge"' + "é" * 9999
     trail.append(
-        Entry("proposal", name=hostile, fields=(hostile,) * 999, note=hostile, statistic=hostile)
+        AuditRow("proposal", name=hostile, fields=(hostile,) * 999, note=hostile, statistic=hostile)
     )
     (line,) = trail.path.read_bytes().splitlines()
     assert len(line) < MOST_LINE
@@ -139,18 +139,20 @@ def test_without_a_key_or_a_disk_no_row_is_lost_in_silence(trail, tmp_path, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(AuditError, match="takes part in no study") as caught:
-        trail.append(Entry("start"))
+        trail.append(AuditRow("start"))
     assert "No space left" in caught.value.detail
     monkeypatch.undo()
     (tmp_path / "ledger.key").unlink()
     with pytest.raises(AuditError, match=r"ledger\.key was expected"):
-        trail.append(Entry("start"))
+        trail.append(AuditRow("start"))
 
 
 def write_many(path, count: int) -> None:
     """Write a trail of many rows, without waiting for the disk."""
     former = FIRST_HASH
-    entry = Entry("proposal", STUDY, "tau", "coordinator", "kendall_tau", ("age", "balance"), "1")
+    entry = AuditRow(
+        "proposal", STUDY, "tau", "coordinator", "kendall_tau", ("age", "balance"), "1"
+    )
     template = entry.line(1, "2026-03-01T00:00:00+00:00").removeprefix(b'{"seq":1,')
     with path.open("wb") as file:
         for seq in range(1, count + 1):

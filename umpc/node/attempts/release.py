@@ -77,10 +77,10 @@ class Ending:
     def _record(self, held: HeldAttempt) -> None:
         """Append the rows of the charge and of what leaves. Nothing leaves without them."""
         study, coordinator = self.stream.study, self.stream.coordinator
-        amounts = {"epsilon": held.epsilon, "delta": held.delta}
+        cost = (held.epsilon, held.delta)
         self.site.record(
-            about("charge", study, coordinator, **amounts),
-            about("release", study, coordinator, disclosed(study), **amounts),
+            about("charge", study, coordinator, cost=cost),
+            about("release", study, coordinator, disclosed(study), cost=cost),
         )
 
 

@@ -21,7 +21,7 @@ from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.former import former_hashes
 
-NO_COST = Fraction(0)
+NO_COST = (Fraction(0), Fraction(0))
 log = logging.getLogger("umpc.node")
 
 
@@ -38,7 +38,7 @@ class Replay:
         study = self.stream.study
         self.stream.step = "release"
         note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
-        row = about("release", study, self.stream.coordinator, note, epsilon=NO_COST, delta=NO_COST)
+        row = about("release", study, self.stream.coordinator, note, cost=NO_COST)
         await asyncio.to_thread(self.site.record, row)
         if study.shufflers:
             await self._deliver(codec.decode_delivery(stored.share))

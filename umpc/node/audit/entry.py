@@ -43,7 +43,7 @@ SEAL_BYTES = len(b',"hash":""}') + 64
 
 
 @dataclass(frozen=True)
-class Entry:
+class AuditRow:
     """The facts of a row. Texts of others are cut to one printable line.
 
     study: its hash, hexadecimal, or "". coordinator: the name in the caller's certificate.
@@ -74,7 +74,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Mark:
+class AuditMark:
     """A place in the trail: the number of its rows up to there, and the last one's hash."""
 
     seq: int = 0
@@ -84,7 +84,7 @@ class Mark:
         return f"{self.seq} {self.hash.hex()}"
 
     @classmethod
-    def parse(cls, text: str) -> Mark:
+    def parse(cls, text: str) -> AuditMark:
         """Return a place as `umpc audit verify` printed it. Raises: AuditError."""
         found = re.fullmatch(r"\s*([0-9]{1,19})\s+([0-9a-f]{64})\s*", text)
         if found is None:
@@ -111,10 +111,10 @@ def sealed(key: bytes, former: bytes, body: bytes) -> tuple[bytes, bytes]:
     return body + b',"hash":"' + own.hex().encode() + b'"}\n', own
 
 
-def mark_of(line: bytes) -> Mark | None:
+def mark_of(line: bytes) -> AuditMark | None:
     """Return the number and the hash that a whole line states, or None if it is no row."""
     found = SEAL.fullmatch(line.rstrip(b"\n"))
-    return Mark(int(found[1]), bytes.fromhex(found[2].decode())) if found else None
+    return AuditMark(int(found[1]), bytes.fromhex(found[2].decode())) if found else None
 
 
 def one_line(text: str, most: int) -> str:

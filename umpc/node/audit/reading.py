@@ -3,7 +3,7 @@
 *What verification finds.* A row that was changed, removed from the middle, exchanged, or written
 without the key breaks the chain at its number. Rows that were cut off at the end leave a chain
 that is whole. Two things find these: a charge in the ledger without a row here, and a place that
-somebody noted before (`Mark`), which must still be in the chain.
+somebody noted before (`AuditMark`), which must still be in the chain.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from umpc.errors import AuditError
-from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, SEAL_BYTES, Mark, mark_of, seal
+from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, SEAL_BYTES, AuditMark, mark_of, seal
 
 CHARGED = b'"event":"charge"'
 
@@ -24,7 +24,7 @@ CHARGED = b'"event":"charge"'
 class Verified:
     """A trail whose chain is whole: its last place, and the studies that it says were charged."""
 
-    head: Mark
+    head: AuditMark
     charged: frozenset[bytes]
 
 
@@ -61,14 +61,14 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         yield facts
 
 
-def verify(path: Path, key: bytes, expected: Mark | None = None) -> Verified:
+def verify(path: Path, key: bytes, expected: AuditMark | None = None) -> Verified:
     """Verify every row. Args: expected: a place that was noted before.
 
     Raises: AuditError, which names the first wrong row.
     """
     seq, former = 0, FIRST_HASH
     charged: set[bytes] = set()
-    is_met = expected is None or expected == Mark()
+    is_met = expected is None or expected == AuditMark()
     for line in lines(path):
         seq += 1
         body = line[: -SEAL_BYTES - 1]
@@ -85,7 +85,7 @@ def verify(path: Path, key: bytes, expected: Mark | None = None) -> Verified:
         raise damaged(
             path, f"row {expected.seq} with the hash that was noted is missing: rows were cut off"
         )
-    return Verified(Mark(seq, former), frozenset(charged))
+    return Verified(AuditMark(seq, former), frozenset(charged))
 
 
 def compare(path: Path, verified: Verified, charged: frozenset[bytes]) -> None:

@@ -4,52 +4,57 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
 from umpc.errors import ApprovalPending, DataError, DpError, StudyError, UmpcError
-from umpc.node.audit.entry import Entry
+from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import CHARGED, lines
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.budget_account import Row
 from umpc.node.policy import Policy
 from umpc.study.document import Study
 
-Record = Callable[..., None]
+Record = Callable[..., object]
 """Appends rows. Arguments: as of `AuditTrail.append`. Raises: AuditError."""
 CHARGES = ("charge", "course", "step")
 """The kinds of a ledger's rows that are charges."""
 
 
-def nothing(*entries: Entry) -> None:
+def nothing(*entries: AuditRow) -> None:
     """Append nothing: for a site without a trail, in tests."""
 
 
 def about(
-    event: str, study: Study | None, coordinator: str, note: str = "", **amounts: Fraction
-) -> Entry:
+    event: str,
+    study: Study | None,
+    coordinator: str,
+    note: str = "",
+    *,
+    cost: tuple[Fraction, Fraction] | None = None,
+) -> AuditRow:
     """Return the row of an event of a study, which may not have been read.
 
-    Args: amounts: epsilon and delta, if they differ from what the study asks for.
+    Args: cost: epsilon and delta, if they are known better than the study asks for.
     """
     if study is None:
-        return Entry(event, coordinator=coordinator, note=note)
-    entry = Entry(
+        return AuditRow(event, coordinator=coordinator, note=note)
+    epsilon, delta = map(str, cost) if cost else (study.epsilon, study.delta)
+    return AuditRow(
         event,
         study=study.hash.hex(),
         name=study.name,
         coordinator=coordinator,
         statistic=study.statistic,
         fields=tuple(field.name for field in study.fields),
-        epsilon=study.epsilon,
-        delta=study.delta,
+        epsilon=epsilon,
+        delta=delta,
         note=note,
     )
-    return replace(entry, **{key: str(amount) for key, amount in amounts.items()})
 
 
-def of_failure(error: UmpcError, study: Study | None, coordinator: str, step: str) -> Entry:
+def of_failure(error: UmpcError, study: Study | None, coordinator: str, step: str) -> AuditRow:
     """Return the row of a study that ended with an error."""
     event = "ended"
     if isinstance(error, ApprovalPending):
@@ -59,7 +64,7 @@ def of_failure(error: UmpcError, study: Study | None, coordinator: str, step: st
     return about(event, study, coordinator, f"{type(error).__name__} in {step}: {error.message}")
 
 
-def of_rules(event: str, policy: Policy) -> Entry:
+def of_rules(event: str, policy: Policy) -> AuditRow:
     """Return the row that states the rules of a site, without those that restrict nothing."""
     usual = Policy()
     rules = {
@@ -67,7 +72,7 @@ def of_rules(event: str, policy: Policy) -> Entry:
         for field in fields(policy)
         if getattr(policy, field.name) != getattr(usual, field.name)
     }
-    return Entry(event, note=json.dumps(rules, ensure_ascii=False, sort_keys=True))
+    return AuditRow(event, note=json.dumps(rules, ensure_ascii=False, sort_keys=True))
 
 
 def _plain(value: Any) -> Any:
@@ -84,7 +89,7 @@ def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
     """
     known = {json.loads(line)["study"] for line in lines(trail.path) if _is_charge(line)}
     missing = [
-        Entry(
+        AuditRow(
             "charge",
             study=row.study.hex(),
             name=row.note,

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from umpc.errors import AuditError
-from umpc.node.audit.entry import MOST_LINE, Entry, Mark, key_of, mark_of, sealed
+from umpc.node.audit.entry import MOST_LINE, AuditMark, AuditRow, key_of, mark_of, sealed
 from umpc.node.budget.anchor import read_key
 from umpc.node.budget.ledger_place import Place
 
@@ -45,7 +45,7 @@ class AuditTrail:
             )
         return key_of(key)
 
-    def append(self, *entries: Entry) -> Mark:
+    def append(self, *entries: AuditRow) -> AuditMark:
         """Write rows, on disk when this returns, and return the last one's place.
 
         Raises: AuditError. Then none of the rows, or only some of the first ones, are in the file.
@@ -55,17 +55,17 @@ class AuditTrail:
             mark, torn = self._tail(file)
             if torn:
                 note = f"{torn} bytes of a row that was never finished"
-                entries = (Entry("repair", note=note), *entries)
+                entries = (AuditRow("repair", note=note), *entries)
             lines = []
             for entry in entries:
                 body = entry.line(mark.seq + 1, self._clock())
                 line, own = sealed(key, mark.hash, body)
-                mark = Mark(mark.seq + 1, own)
+                mark = AuditMark(mark.seq + 1, own)
                 lines.append(line)
             self._write(file, b"".join(lines))
         return mark
 
-    def _tail(self, file: int) -> tuple[Mark, int]:
+    def _tail(self, file: int) -> tuple[AuditMark, int]:
         """Return the last row's place, and the number of bytes after it, which are removed."""
         size = os.fstat(file).st_size
         start = max(0, size - 2 * MOST_LINE)
@@ -74,7 +74,7 @@ class AuditTrail:
         if torn:
             os.ftruncate(file, size - len(torn))
         if not newline and start == 0:
-            return Mark(), len(torn)
+            return AuditMark(), len(torn)
         mark = mark_of(whole.rpartition(b"\n")[2])
         if mark is None:
             raise AuditError(
