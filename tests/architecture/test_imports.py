@@ -116,6 +116,7 @@ MAY_IMPORT = {
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""
 
 SHELLS = (
+    "umpc/monitoring/grpc_health.py",
     "umpc/node/server.py",
     "umpc/node/attempts/delivery.py",
     "umpc/node/attempts/links.py",

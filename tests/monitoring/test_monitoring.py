@@ -73,7 +73,7 @@ def test_a_scrape_tells_what_a_node_has_and_did(metrics, folder):
     with monitored("127.0.0.1:0", metrics.registry, lambda: "") as address:
         status, text = get(address, "/metrics")
     found = scraped(text)
-    assert status == 200 and found["umpc_build", umpc.__version__, PROTOCOL, "node"] == 1
+    assert status == 200 and found["umpc_build", PROTOCOL, "node", umpc.__version__] == 1
     assert found["umpc_studies_ended_total", "success"] == 1
     assert found["umpc_studies_ended_total", "PolicyRefused"] == 1
     assert {s: found["umpc_budget_epsilon", s] for s in AMOUNTS} == AMOUNTS

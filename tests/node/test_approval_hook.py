@@ -22,7 +22,7 @@ def study(name: str):
 
 
 class Calls:
-    """What a hook's command would have got."""
+    """The calls that a hook makes of its command."""
 
     def __init__(self, *, code: int = 0, error: Exception | None = None):
         self.code, self.error = code, error
@@ -73,7 +73,7 @@ def test_without_a_command_nobody_is_told_and_a_failure_is_a_warning(tmp_path, c
     calls = Calls()
     ask(Approvals(tmp_path / "a", tell=calls.hook(()).tell), "tau")
     assert calls.got == []
-    failing = Calls(code=3), Calls(error=OSError(2, "secret path"))
+    failing = Calls(code=3), Calls(error=OSError("secret path"))
     for number, each in enumerate(failing):
         ask(Approvals(tmp_path / f"b{number}", tell=each.hook().tell), "tau")
     assert "ended with code 3" in caplog.text and "did not run: OSError" in caplog.text

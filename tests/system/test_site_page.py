@@ -41,7 +41,7 @@ class Place:
         return [self._run(line, answer) for line in self._lines(block, changes)]
 
     def _lines(self, block: str, changes: dict[str, str]) -> list[str]:
-        lines = BLOCKS[block].strip().splitlines()
+        lines = BLOCKS[block].replace("\\\n", "").strip().splitlines()
         self.commands += len(lines)
         for former, new in {"north": self.name, **changes}.items():
             lines = [line.replace(former, new) for line in lines]

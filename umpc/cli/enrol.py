@@ -100,8 +100,8 @@ def join(
     """Make this site's key and print its request.
 
     INVITATION is the text from the authority, a file that holds it, or "-" for standard input. For
-    a node the command writes a node.toml too, unless the folder has one. The same command without
-    INVITATION renews a certificate.
+    a node the command writes a node.toml too, unless the folder has one. Without
+    INVITATION and with --name, it renews a certificate.
 
     \b
     Example:

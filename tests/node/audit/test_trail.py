@@ -107,7 +107,7 @@ def test_a_crash_in_a_row_is_repaired_and_told(trail):
 def test_many_writers_make_one_chain(trail):
     program = (
         "import sys; from pathlib import Path; from umpc.node.audit.trail import AuditTrail\n"
-        "from umpc.node.audit.entry import Entry\n"
+        "from umpc.node.audit.entry import AuditRow\n"
         "for n in range(20): AuditTrail(Path(sys.argv[1])).append(AuditRow('accepted'))"
     )
     beside = str(trail.path).removesuffix(".audit")
