@@ -240,13 +240,13 @@ class NodeServer(rpc.NodeServicer):
         return Spool(folder, study.dealer.name)
 
     def _log_failure(self, run: StudyRun, error: UmpcError) -> None:
+        self._record_failure(run, error)
         name = f"study {run.proposed.name!r}" if run.proposed else "a study"
         log.warning(
             "%s ended in step %s: %s: %s", name, run.step, type(error).__name__, error.message
         )
         if error.detail:
             log.warning("for the administrator only: %s", error.detail)
-        self._record_failure(run, error)
         if run.proposed is not None and self.site.ledger.holds(run.proposed.hash):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
