@@ -130,15 +130,13 @@ def reject(config: Path, prefix: str, reason: str) -> None:
 
 def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
     """Write a decision to the audit trail, with its person, and then to the approvals."""
-    import getpass
-
     from umpc.node.audit.entry import AuditRow
     from umpc.node.audit.trail import AuditTrail
     from umpc.node.config import load_node_config
 
     approvals = _approvals(config)
     entry = approvals.find(prefix)
-    by = f"by {getpass.getuser()}"
+    by = f"by {_person()}"
     row = AuditRow(
         state,
         study=entry.hash,
@@ -151,6 +149,17 @@ def _decide(config: Path, prefix: str, state: str, reason: str = "") -> Entry:
     )
     AuditTrail(load_node_config(config).ledger).append(row)
     return approvals.decide(entry.hash, state, reason)
+
+
+def _person() -> str:
+    """Return the user of this machine who decides, by number if the user has no name."""
+    import getpass
+    import os
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def _fields_of(entry: Entry) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def verify(path: Path, key: bytes, expected: AuditMark | None = None) -> Verifie
         seq += 1
         body = line[: -SEAL_BYTES - 1]
         own = seal(key, former, body)
-        if line != body + b',"hash":"' + own.hex().encode() + b'"}\n':
+        if line[-SEAL_BYTES - 1 :] != b',"hash":"%b"}\n' % own.hex().encode():
             raise damaged(path, _reason(line, seq))
         if not body.startswith(b'{"seq":%d,' % seq):
             raise damaged(path, f"row {seq} has another number")
