@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import pytest
 
@@ -14,7 +15,9 @@ from umpc.errors import AuditError
 from umpc.node.audit import reading
 from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, AuditMark, AuditRow, key_of, sealed
 from umpc.node.audit.reading import Verified, compare, rows, verify
+from umpc.node.audit.study_rows import add_missing_charges
 from umpc.node.audit.trail import AuditTrail
+from umpc.node.budget.budget_account import Row
 
 STUDY = "ab" * 32
 KEY = key_of(b"k" * 32)
@@ -168,3 +171,20 @@ def test_verification_reads_one_row_at_a_time(tmp_path, monkeypatch):
     next(found)
     assert found.gi_frame.f_locals["file"].tell() <= 1 << 16
     assert verify(tmp_path / "audit", KEY).head.seq == 2000 == len(held)
+
+
+def test_charges_of_the_ledger_without_a_row_are_added_once(trail):
+    fill(trail)
+    kinds = {"charge": bytes.fromhex(STUDY), "course": b"c" * 32, "cancel": b"d" * 32}
+    charges = [
+        Row(2, "2026-02-02", kind, study, Fraction(1), Fraction(0), b"", b"", "train")
+        for kind, study in kinds.items()
+    ]
+    assert add_missing_charges(trail, charges) == 1
+    added = list(rows(trail.path))[-1]
+    assert (added["study"], added["epsilon"], added["name"]) == ("63" * 32, "1", "train")
+    assert added["note"] == "found in the ledger, charged at 2026-02-02"
+    assert add_missing_charges(trail, charges) == 0
+    trail.path.write_bytes(b'{"seq":1,"event":"charge"}\n')
+    with pytest.raises(AuditError, match="row 1 is no row"):
+        add_missing_charges(trail, charges)

@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from umpc.errors import AuditError
-from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, SEAL_BYTES, AuditMark, mark_of, seal
+from umpc.node.audit.entry import (
+    FIRST_HASH,
+    MOST_LINE,
+    SEAL_BYTES,
+    AuditMark,
+    AuditRow,
+    mark_of,
+    seal,
+)
 
+KNOWN = {"seq", "at", "hash", *(each.name for each in fields(AuditRow))}
+"""The keys of every row. A later version may add others."""
 CHARGED = b'"event":"charge"'
 
 
@@ -56,7 +66,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             facts = json.loads(line)
         except ValueError:
             raise damaged(path, f"row {number} is no JSON") from None
-        if not isinstance(facts, dict):
+        if not isinstance(facts, dict) or not facts.keys() >= KNOWN:
             raise damaged(path, f"row {number} is no row")
         yield facts
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from umpc.errors import ApprovalPending, DataError, DpError, StudyError, UmpcError
 from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.reading import CHARGED, lines
+from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.budget_account import Row
 from umpc.node.policy import Policy
@@ -87,7 +87,7 @@ def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
     A node that ends between the charge and its row, or an upgrade, leaves such charges.
     Raises: AuditError.
     """
-    known = {json.loads(line)["study"] for line in lines(trail.path) if _is_charge(line)}
+    known = {row["study"] for row in rows(trail.path) if row.get("event") == "charge"}
     missing = [
         AuditRow(
             "charge",
@@ -103,7 +103,3 @@ def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
     if missing:
         trail.append(*missing)
     return len(missing)
-
-
-def _is_charge(line: bytes) -> bool:
-    return CHARGED in line and line.endswith(b"\n")
