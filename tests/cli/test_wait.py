@@ -65,8 +65,9 @@ def test_it_ends_with_a_rejection_and_when_the_time_is_up():
 
 
 def test_the_option_has_hours_and_a_default(tmp_path):
-    for arguments in (["--wait"], ["--wait", "0.5"]):
-        ended = CliRunner().invoke(umpc, ["study", "run", str(tmp_path / "no.toml"), *arguments])
+    file = str(tmp_path / "no.toml")
+    for arguments in (["--wait", file], [file, "--wait"], ["--wait", "--hours", "0.5", file]):
+        ended = CliRunner().invoke(umpc, ["study", "run", *arguments])
         assert "no.toml" in str(ended.exception)
-    ended = CliRunner().invoke(umpc, ["study", "run", "x.toml", "--wait", "-1"])
+    ended = CliRunner().invoke(umpc, ["study", "run", "x.toml", "--wait", "--hours", "-1"])
     assert ended.exit_code == 2

@@ -93,15 +93,18 @@ def study() -> None:
 @HTML
 @MARKDOWN
 @click.option(
-    "--wait",
-    "hours",
-    type=click.FloatRange(min=0, min_open=True, max=720),
-    is_flag=False,
-    flag_value=72.0,
-    metavar="[HOURS]",
-    help="Wait until the sites' administrators have accepted the study, by default for 72 hours.",
+    "--wait", is_flag=True, help="Wait until the sites' administrators have accepted the study."
 )
-def run(file: Path, style: str, page: Path | None, text: Path | None, hours: float | None) -> None:
+@click.option(
+    "--hours",
+    type=click.FloatRange(min=0, min_open=True, max=720),
+    default=72.0,
+    show_default=True,
+    help="How long --wait waits.",
+)
+def run(
+    file: Path, style: str, page: Path | None, text: Path | None, wait: bool, hours: float
+) -> None:
     """Run the study in FILE and print its report.
 
     A study that ran before returns its stored result and costs nothing. A new name makes it a new
@@ -122,7 +125,7 @@ def run(file: Path, style: str, page: Path | None, text: Path | None, hours: flo
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
     _tell_choice(study)
-    result = study.run() if hours is None else run_when_accepted(study, hours)
+    result = run_when_accepted(study, hours) if wait else study.run()
     print_report(result.report, style)
     if page:
         save_page(result.report, page)
