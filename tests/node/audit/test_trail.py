@@ -177,7 +177,7 @@ def test_charges_of_the_ledger_without_a_row_are_added_once(trail):
     fill(trail)
     kinds = {"charge": bytes.fromhex(STUDY), "course": b"c" * 32, "cancel": b"d" * 32}
     charges = [
-        Row(2, "2026-02-02", kind, study, Fraction(1), Fraction(0), b"", b"", "train")
+        Row(2, "2026-02-02", kind, study, Fraction(1), Fraction(0), b"", b"", "train", b"")
         for kind, study in kinds.items()
     ]
     assert add_missing_charges(trail, charges) == 1
