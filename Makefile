@@ -59,8 +59,10 @@ bench: $(VENV)/.dev  ## print every figure next to its target; compile the sign 
 pictures: $(VENV)/.bench  ## draw what jobs take as they grow, into bench/pictures
 	$(BIN)/python -m bench.scaling
 
+# DIABETES=FILE and TRIPADVISOR=FILE: the papers' own data (bench/README.md says in which format).
 figures: $(VENV)/.bench  ## measure the papers' figures and tables, into bench/pictures/papers; resumes if interrupted
-	$(BIN)/python -m bench.figures
+	$(BIN)/python -m bench.figures $(if $(DIABETES),--data 'diabetes=$(DIABETES)') \
+	  $(if $(TRIPADVISOR),--data 'tripadvisor=$(TRIPADVISOR)')
 
 profile: $(VENV)/.demo  ## show where the time of a complete job goes, by process and kind of work
 	$(BIN)/python -m bench.profile

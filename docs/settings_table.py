@@ -23,7 +23,11 @@ COMMON = {
     "parameters": ("a table: numbers that the statistic takes, such as `cells = 10`", "none"),
     "kernel": ("a function of your own, as `file.py:function`", "this or `statistic`"),
     "estimator": ("with `kernel`: what is computed from the released means", "`mean`"),
-    "sampling": ("with `kernel`: `balanced`, or `two_sample` over two classes", "`balanced`"),
+    "sampling": (
+        "how E is taken: `balanced`; `uniform` or `bernoulli` without regard to how many sets a "
+        "record is in (`u-mpc` only); with `kernel` also `two_sample` over two classes",
+        "`balanced`",
+    ),
     "epsilon": ('ε of the whole study: a number, or text such as `"1/3"`', ""),
     "split": ('each sum\'s part of ε, such as `["1/2", "1/2"]`', "equal parts"),
     "max_colluding": ("the number of nodes that may collude", "all nodes but one"),

@@ -51,9 +51,9 @@ REFUSED = [
     ({"max_colluding": 3}, StudyError, "between 0 and 2 for 3 nodes, got 3"),
     ({"max_colluding": -1}, StudyError, "between 0 and 2 for 3 nodes, got -1"),
     (
-        {"sampling": "uniform"},
+        {"sampling": "stratified"},
         StudyError,
-        'sampling must be "balanced" or "two_sample", got \'uniform\'',
+        "sampling must be one of balanced, uniform, bernoulli, two_sample, got 'stratified'",
     ),
     ({"edges": "many"}, StudyError, "edges must be"),
     ({"edges": "0"}, StudyError, "edges must be"),

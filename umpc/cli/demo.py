@@ -23,6 +23,7 @@ from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.grades import ADVERSARIES, HONEST
+from umpc.ustat.sampling import UNBALANCED
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -119,6 +120,13 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     help="The grade of the promise: honest, or lying_nodes, where --max-colluding nodes and the "
     "coordinator may send anything.",
 )
+@click.option(
+    "--sampling",
+    type=click.Choice(UNBALANCED),
+    metavar="NAME",
+    help="uniform or bernoulli: take sets without regard to how many a record is in, with u-mpc. "
+    "The default takes equally many of each record.",
+)
 @protocol_options
 @click.option(
     "--format",
@@ -152,6 +160,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --backend grid --levels 12
     umpc demo --adversary lying_nodes
+    umpc demo --sampling uniform --edges 2n
     umpc demo --protocol bell-2pc --permutations 1
     umpc demo --protocol bell-ldp --bins 'mean radius=4' --bins 'mean texture=15,20,25'
     umpc demo --protocol central --noise hajek

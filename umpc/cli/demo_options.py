@@ -43,6 +43,7 @@ SECTIONS = {
     "epsilon": STUDY,
     "max_colluding": STUDY,
     "adversary": STUDY,
+    "sampling": STUDY,
     "style": OUTPUT,
 }
 """Option → its section in the help text. Options that are not here join the last section."""
@@ -73,6 +74,7 @@ class DemoOptions:
     text: Path | None
     keep: Path | None
     settings: Mapping[str, Any]
+    sampling: str | None = None
 
 
 class DemoCommand(click.Command):

@@ -77,6 +77,7 @@ def _write_study(
         "parameters": dict(named_value("--parameter", text) for text in options.parameters),
         "max_colluding": options.max_colluding,
         "adversary": options.adversary,
+        "sampling": options.sampling,
         "fields": [field_entry(field) for field in fields],
         "nodes": [{"name": name, "address": NOWHERE} for name in nodes],
         **settings,

@@ -247,11 +247,10 @@ def _show_protocols(found: Sequence[Alternative | Impossible], targets: Targets,
 def _cells(planned: Alternative) -> Iterator[str]:
     """The cells of an alternative's row, after the mark."""
     error = planned.error
-    bound = "≤ " if error.sampling_is_bound else ""
     yield planned.label
     yield f"{planned.edges:,}"
     yield f"{error.noise:.2g}"
-    yield f"{bound}{error.sampling:.2g}"
+    yield f"{error.sampling:.2g}"
     yield f"{error.bins:.2g}"
     yield f"{sqrt(error.mse):.2g}"
     yield f"{planned.delta:.1g}"

@@ -40,6 +40,7 @@ from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.ustat.expression import Expression, Rebuild, interpret
+from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.text import MAX_DEPTH, to_text
 
@@ -233,8 +234,10 @@ def computes(study: Study, statistic: Statistic) -> bool:
     The fields must differ: the covariance of a field with itself is its variance, which is allowed
     by its own name.
     """
+    # However E is drawn, the noise covers as many sets of a record as E has.
+    sampling = BALANCED if study.sampling in UNBALANCED else study.sampling
     facts = (statistic.degree, statistic.estimator, statistic.sampling)
-    if (study.degree, study.estimator, study.sampling) != facts:
+    if (study.degree, study.estimator, sampling) != facts:
         return False
     texts = [kernel.text for kernel in study.parsed_kernels]
     used = _order([kernel.expression for kernel in study.parsed_kernels])

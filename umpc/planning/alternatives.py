@@ -170,7 +170,7 @@ def turned(file: StudyFile, protocol: StudyProtocol, variant: Variant) -> Study:
     settings = {**protocol.carried(file.settings, own=own), **variant.entries}
     if settings.get("preprocessing") == "none":
         settings.pop("dealer", None)
-    return file.turned_to(protocol, settings).study("coordinator")
+    return file.sampled_by(protocol).turned_to(protocol, settings).study("coordinator")
 
 
 def _predicted(

@@ -48,7 +48,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     settings: the protocol, and everything that only this protocol needs.
     estimator: what is computed from the released means.
     split: each sum's part of epsilon, as exact text; equal parts if empty.
-    sampling: "balanced" over all records; or "two_sample", where the first record of an edge has
+    sampling: "balanced" over all records; "uniform" or "bernoulli", which draw edges without
+        regard to how many a record is in; or "two_sample", where the first record of an edge has
         the first of a public label's two values, and the second record has the second value.
     adversary: the grade of the promise, one of `grades.ADVERSARIES`.
     version: of the protocol, and not of the package.

@@ -10,7 +10,7 @@ from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
-from umpc.ustat.sampling import read_rule
+from umpc.ustat.sampling import SAMPLINGS, UNBALANCED, read_rule
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
@@ -49,7 +49,7 @@ def check_rest(study: Study) -> None:
         raise StudyError(
             f"seconds_per_step must be between 1 and 86400, got {study.seconds_per_step}"
         )
-    read_rule(study.edges)
+    _check_drawn(study)
     _ = study.epsilons
     _check_fields_are_used(study)
 
@@ -80,12 +80,21 @@ def _check_statistic(study: Study) -> None:
             f"the estimator {study.estimator!r} takes {ESTIMATORS[study.estimator].sums} sum(s), "
             f"the study has {len(study.kernels)} kernel(s)"
         )
-    if study.sampling not in ("balanced", "two_sample"):
-        raise StudyError(f'sampling must be "balanced" or "two_sample", got {study.sampling!r}')
+    check_choice("sampling", study.sampling, SAMPLINGS)
     if study.two_sample:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
+
+
+def _check_drawn(study: Study) -> None:
+    """Raises: StudyError where the rule of edges is unreadable, or pairs records that are drawn."""
+    _, unit = read_rule(study.edges)
+    if unit == "p" and study.sampling in UNBALANCED:
+        raise StudyError(
+            f'edges = "{study.edges}" pairs all records, and sampling = "{study.sampling}" draws '
+            f'edges without regard to records; take edges = "2n", or sampling = "balanced"'
+        )
 
 
 def _check_fields_are_used(study: Study) -> None:

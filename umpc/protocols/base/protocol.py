@@ -42,6 +42,7 @@ from umpc.study.grades import HONEST
 from umpc.study.settings import Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
+from umpc.ustat.sampling import BALANCED, TWO_SAMPLE
 
 EVALUATED = {
     "shared": "evaluated under secret sharing",
@@ -99,6 +100,8 @@ class StudyProtocol(ABC):
     """The settings that a study of this protocol has; its tag is the protocol's name."""
     adversaries: tuple[str, ...] = (HONEST,)
     """The grades of promise for which docs/privacy.md has an argument."""
+    samplings: tuple[str, ...] = (BALANCED, TWO_SAMPLE)
+    """The ways to take E that a study of this protocol may ask for."""
     chosen_by: Mapping[str, str] = MappingProxyType({})
     """Settings by which a study file that names the usual protocol, or none, chooses this one."""
     questions: int = 0
@@ -140,6 +143,14 @@ class StudyProtocol(ABC):
                 f"protocol = {self.name!r} makes no promise if nodes lie, and the study asks for "
                 f'adversary = "{study.adversary}"; take protocol = "u-mpc" with a statistic of '
                 f'comparisons such as kendall_tau, or "bell-ldp", or adversary = "{HONEST}"'
+            )
+
+    def check_sampling(self, study: Study) -> None:
+        """Raises: StudyError where the protocol does not take E in the study's way."""
+        if study.sampling not in self.samplings:
+            raise StudyError(
+                f'sampling = "{study.sampling}" draws the sets of protocol = "u-mpc", and '
+                f"{self.name!r} takes none that way; leave sampling out"
             )
 
     @abstractmethod

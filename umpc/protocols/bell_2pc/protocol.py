@@ -12,7 +12,7 @@ from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.events import Event
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.protocol import Variant
+from umpc.protocols.base.protocol import StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.bell_2pc.coordinator import BellCoordinator
 from umpc.protocols.bell_2pc.node import BellNode
@@ -36,6 +36,7 @@ class BellTwoPc(UMpc):
     """A noisy value of every pair, garbled between its two nodes."""
 
     settings: type[Settings] = BellTwoPcSettings
+    samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:

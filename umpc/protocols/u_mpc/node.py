@@ -16,6 +16,7 @@ in place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +30,7 @@ from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import Cells, backend_of
-from umpc.mpc.chunks import Chunk
+from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
@@ -106,9 +107,8 @@ class UMpcNode(NodeSide):
         self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
         names = [member.name for member in attempt.members]
         keys = [member.public_key for member in attempt.members]
-        sums = len(self.study.kernels)
         self._zeros = zero_shares(
-            self.index, names, keys, self._key, attempt.id, attempt.ring, sums
+            self.index, names, keys, self._key, attempt.id, attempt.ring, attempt.sums
         )
         return attempt
 
@@ -190,10 +190,12 @@ class UMpcNode(NodeSide):
 
         Raises: EncodingError on malformed material.
         """
-        if chunk in self._begun or not self.cells.is_ready(chunk):
+        # A chunk is evaluated once, whether or not its triples were made before.
+        work = chunk if chunk.part == AHEAD else replace(chunk, part="")
+        if work in self._begun or not self.cells.is_ready(chunk):
             raise LocalProtocolError("a chunk is evaluated once, after its peers' records came")
         protocol = self.cells.protocol(chunk, material, tree_hash)
-        self._begun.add(chunk)
+        self._begun.add(work)
         return protocol
 
     def add(self, chunk: Chunk, shares: Any) -> None:
@@ -258,6 +260,13 @@ class UMpcNode(NodeSide):
         return self._released(self._share())
 
     def _share(self) -> bytes:
+        return self._encoded(self._totals())
+
+    def _encoded(self, totals: Sequence[int]) -> bytes:
+        """Numbers as elements of the ring."""
         ring = self.attempt.ring
-        totals = map(sum, zip(*self._parts, self._noise, self._zeros, strict=True))
         return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
+
+    def _totals(self) -> list[int]:
+        """The node's share of each sum, with its noise and its zero share."""
+        return list(map(sum, zip(*self._parts, self._noise, self._zeros, strict=True)))
