@@ -35,6 +35,12 @@ COMMON = {
         "the grade of the promise: `honest`, or `lying_nodes` (see privacy.md)",
         "`honest`",
     ),
+    "where": ("a condition on records, such as `age >= 40 and sex = 'f'`", "all records"),
+    "person": ("the column that tells people apart; all records of one are protected", "none"),
+    "records_per_person": (
+        "with `person`: the most records of one person at a site",
+        "required then",
+    ),
     "records": ('about how many records there are in all, for `backend = "auto"`', "10,000"),
     "seconds_per_step": ("the time limit of each step", "600"),
     "identity": ("the coordinator's folder with `ca.pem`, `cert.pem` and `key.pem`", ""),

@@ -90,6 +90,7 @@ MAY_IMPORT = {
         "cryptography.exceptions",
         "umpc.node",
     ),
+    "umpc/node/table/database.py": (*PROCESS, "umpc.node", "sqlalchemy"),
     "umpc/dealer/": (*PROCESS, "umpc.dealer"),
     "umpc/shuffler/": (*PROCESS, "umpc.shuffler"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),

@@ -113,7 +113,8 @@ def test_a_healthy_site_is_green_in_text_and_in_json(site):
         f"ok  listen: 127.0.0.1:{site.port} is free",
         "--  peers: none was named",
         "ok  policy: allows studies within fields = [age, balance, city]; max_epsilon = 1; "
-        "approval = true; refuses raw records for the coordinator, public labels, ",
+        "approval = true; refuses raw records for the coordinator, public labels, conditions on "
+        "records, ",
     ):
         assert line in output, (line, output)
     for path, content in before.items():
@@ -225,7 +226,8 @@ def test_a_policy_that_refuses_everything_is_red_and_others_are_one_line(site):
         the_one(site.red(), 34, f"{word} under [policy]", "remove the key")
     site.write("[policy]\ndealers = []\ntrusted_curator = true\nmin_colluding = 1\n")
     code, output = site.doctor()
-    assert code == 0 and "dealers = []; trusted_curator = true; refuses public labels; " in output
+    refused = "refuses public labels, conditions on records; "
+    assert code == 0 and f"dealers = []; trusted_curator = true; {refused}" in output
     site.write()
     assert "policy: allows every study; refuses raw records" in site.doctor()[1]
 

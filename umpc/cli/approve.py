@@ -204,6 +204,10 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
     for field in study.fields:
         yield "field", _field(field)
+    if study.people is not None:
+        yield "protects", study.protected
+    if study.condition is not None:
+        yield "records", f"only where {study.condition.text}; their number is told"
     yield from _privacy(study)
     yield from _protocol(study)
     yield from _participants(study)

@@ -23,6 +23,7 @@ from umpc.errors import ConfigError
 from umpc.node.table.number_format import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.grades import ADVERSARIES, HONEST
+from umpc.ustat.condition import fields_read
 from umpc.ustat.sampling import UNBALANCED
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
@@ -84,6 +85,11 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
     multiple=True,
     metavar="NAME=VALUE",
     help="A parameter of the statistic.",
+)
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    help='Take only the records for which this holds, such as "age >= 40".',
 )
 @click.option(
     "--nodes",
@@ -201,11 +207,13 @@ def _table(options: DemoOptions) -> DemoTable:
 
     columns = [name.strip() for name in options.fields.split(",")] if options.fields else []
     first_class = named_value("--label", options.label) if options.label else None
-    wanted = [*columns, first_class[0]] if first_class else columns
+    read = fields_read(options.where)
+    others = [*([first_class[0]] if first_class else []), *read]
+    wanted = list(dict.fromkeys([*columns, *others])) if columns else others
     if options.csv_file is None:
         arguments = find_statistic(options.statistic).arguments
         default = ("mean radius", "mean texture")[: len(arguments)]
-        table = breast_cancer(wanted or default)
+        table = breast_cancer(wanted if columns else list(dict.fromkeys([*default, *others])))
     else:
         table = read_csv(
             options.csv_file,

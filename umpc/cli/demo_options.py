@@ -38,6 +38,7 @@ SECTIONS = {
     "thousands": TABLE,
     "statistic": STUDY,
     "parameters": STUDY,
+    "where": STUDY,
     "protocol": STUDY,
     "permutations": STUDY,
     "epsilon": STUDY,
@@ -64,6 +65,7 @@ class DemoOptions:
     label: str | None
     statistic: str
     parameters: tuple[str, ...]
+    where: str | None
     nodes: int
     protocol: str | None
     epsilon: str

@@ -18,6 +18,8 @@ from umpc.cli.settings_help import settings_of
 from umpc.errors import StudyError
 from umpc.protocols.auto import AUTO, is_open, open_keys
 from umpc.protocols.registry import USUAL, chosen_protocol
+from umpc.ustat.condition import fields_read
+from umpc.ustat.statistics import find_statistic
 
 if TYPE_CHECKING:
     from umpc.cli.deployment import Deployment, Served, Start
@@ -64,6 +66,8 @@ def _write_study(
     for each in described:
         _tell(str(each))
     fields = [each.field for each in described]
+    names = [field.name for field in fields if not field.public]
+    filtered = set(fields_read(options.where)) - set(_asked_for(options, names))
     settings = _checked_settings(options)
     left_open = is_open(options.protocol, options.settings)
     entries = {
@@ -73,7 +77,8 @@ def _write_study(
         "epsilon": options.epsilon,
         "identity": "coordinator",
         "statistic": options.statistic,
-        "columns": [field.name for field in fields if not field.public],
+        "columns": [name for name in names if name not in filtered],
+        "where": options.where,
         "parameters": dict(named_value("--parameter", text) for text in options.parameters),
         "max_colluding": options.max_colluding,
         "adversary": options.adversary,
@@ -84,6 +89,13 @@ def _write_study(
         **helper_entries(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
+
+
+def _asked_for(options: DemoOptions, names: Sequence[str]) -> Sequence[str]:
+    """The statistic's own columns: those that were named, or the first ones of the table."""
+    if options.fields:
+        return [name.strip() for name in options.fields.split(",")]
+    return names[: len(find_statistic(options.statistic).arguments)]
 
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def check_version() -> Iterator[Finding]:
 def check_table(config: NodeConfig) -> Iterator[Finding]:
     """Read the whole table, and look for the columns that the policy names."""
     policy = config.policy
-    names = sorted((policy.fields or frozenset()) | policy.public_labels)
+    named = policy.public_labels | policy.public_filters
+    names = sorted((policy.fields or frozenset()) | named)
     survey = survey_table(config.source, names, TableSite(config.name, config.source.path))
     path, rows = config.source.path, survey.rows
     if not rows:

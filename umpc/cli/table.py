@@ -158,7 +158,8 @@ def pooled(study: Study, paths: Sequence[Path]) -> list[Columns]:
     """Each node's records, as the node reads and orders them."""
     fields = [field.schema() for field in study.fields]
     tables = (
-        load_records(TableSource(path, ","), fields, node=path.stem).columns for path in paths
+        load_records(TableSource(path, ","), fields, node=path.stem, where=study.condition).columns
+        for path in paths
     )
     return [dict(by_class(study, table)[0]) for table in tables]
 

@@ -22,8 +22,9 @@ from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, checked, chosen_protocol
 from umpc.study.document import Study
 from umpc.study.grades import HONEST
-from umpc.study.parts import FieldText, Participant
+from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import Settings, keys_of
+from umpc.ustat.condition import parse_condition
 from umpc.ustat.sampling import BALANCED, UNBALANCED
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
@@ -135,6 +136,24 @@ class _StudyFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "is less noise wherever each node adds its own."
         ),
     ] = None
+    where: Annotated[
+        str | None,
+        _about(
+            "A condition on records, such as age >= 40 and sex = 'f'. Each site leaves out the "
+            "records for which it does not hold, and discloses how many are left."
+        ),
+    ] = None
+    person: Annotated[
+        str | None,
+        _about(
+            "The column that tells people apart. Then all records of one person at a site are "
+            "protected together, with records_per_person times the noise."
+        ),
+    ] = None
+    records_per_person: Annotated[
+        int | None,
+        _about("The most records of one person that count at a site, the first ones. With person."),
+    ] = None
     records: Annotated[
         int | None,
         _about(
@@ -201,6 +220,11 @@ class StudyFile:
             nodes=nodes,
             seconds_per_step=entries.seconds_per_step,
         )
+        if entries.where is not None:
+            condition = parse_condition(entries.where, study.schema)
+            study = study.replaced(where=condition.text)
+        if entries.person is not None and entries.records_per_person is not None:
+            study = study.replaced(person=Person(entries.person, entries.records_per_person))
         return checked(self.protocol.complete(study))
 
     def read_settings(self) -> Settings:
@@ -365,6 +389,10 @@ def _check_entries(path: Path, entries: _StudyFile) -> None:
         )
     if entries.statistic is not None:
         _check_statistic(path, entries, entries.statistic)
+    if (entries.person is None) != (entries.records_per_person is None):
+        raise StudyError(
+            f"{path}: `person` and `records_per_person` go together. Write both, or neither"
+        )
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
             f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"

@@ -71,7 +71,9 @@ class Admission:
         """
         self.field_sets.count(study, self.name)
         fields = [field.schema() for field in study.fields]
-        records = load_records(self.config.source, fields, node=self.name)
+        records = load_records(
+            self.config.source, fields, node=self.name, where=study.condition, person=study.people
+        )
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)

@@ -76,7 +76,7 @@ class NodeConfig:
 
 SECTIONS = {name: f"budget.{name}" for name in KEYS["budget"]}
 SECTIONS |= {
-    "source": "data.path, delimiter, missing, encoding, decimal or thousands",
+    "source": "data.path or sql, delimiter, missing, encoding, decimal or thousands",
     "dataset": "data.name",
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
@@ -99,16 +99,16 @@ def load_node_config(path: Path) -> NodeConfig:
     notify = top.section("notify", optional=True)
     data.always_clips()
     name = top.text("name", NAME, NAME_EXPECTED)
-    source = TableSource(
-        data.existing("path"), data.delimiter(), data.missing(), data.encoding(), data.numbers()
-    )
+    source = data.table()
     return NodeConfig(
         file=file,
         name=name,
         listen=top.listen(),
         identity=top.identity(),
         source=source,
-        dataset=data.text("name", r"[^\x00-\x1f]+", "a name", default=source.path.stem),
+        dataset=data.text(
+            "name", r"[^\x00-\x1f]+", "a name", default=None if source.sql else source.path.stem
+        ),
         epsilon=budget.epsilon("epsilon"),
         ledger=top.ledger(default=f"{name}-ledger.sqlite"),
         policy=_policy(policy),
@@ -136,6 +136,9 @@ def _policy(section: Section) -> Policy:
         fields=section.texts("fields", r"[^\x00]+", "a list of names of fields"),
         public_labels=section.texts("public_labels", r"[^\x00]+", "a list of names of fields")
         or frozenset(),
+        public_filters=section.texts("public_filters", r"[^\x00]+", "a list of names of fields")
+        or frozenset(),
+        person=section.text("person", r"[^\x00]*", "the name of a column", default=""),
         max_epsilon=section.epsilon("max_epsilon") if "max_epsilon" in section.values else None,
         max_delta=section.delta("max_delta") if "max_delta" in section.values else None,
         min_records=section.count("min_records"),

@@ -63,6 +63,8 @@ identity = "site"                  # the folder of `umpc ca request`: ca.pem, ce
 [data]
 path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; the column names
 #                                  # are in the first line
+#                                  # or a query in a database in place of path, with the extra
+#                                  # umpc[sql]: the keys sql, url and password_file (docs/sql.md)
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan" and "NaN". Other values that do not fit
@@ -108,6 +110,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # public_labels = ["treatment"]    # fields whose value of each record everybody may know; then a
 #                                  # study may ask for the number of records of each class;
 #                                  # default: none
+# public_filters = ["age"]         # fields by which a study may choose records (where); then it is
+#                                  # told how many of them this site has; default: none
+# person = "patient_id"            # the column that tells people apart: then a study must protect
+#                                  # all records of one person together; default: one record
 # max_epsilon = 1                  # of one study; exact, as under [budget]
 # max_delta = "1e-9"               # of one study; exact, as under [budget]
 # min_records = 100                # complete records in this node's table, for the study's fields

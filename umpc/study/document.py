@@ -24,8 +24,9 @@ from umpc.errors import (
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
-from umpc.study.parts import FieldText, Participant, exact
+from umpc.study.parts import FieldText, Participant, Person, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
+from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -53,6 +54,10 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         the first of a public label's two values, and the second record has the second value.
     adversary: the grade of the promise, one of `grades.ADVERSARIES`.
     version: of the protocol, and not of the package.
+    where: a condition on a record; each node leaves out the records for which it does not hold.
+        Without a condition the key is not in the document, whose identity is then as before.
+    person: the column that tells people apart, where all records of one person are protected
+        together. Without it the key is not in the document.
     """
 
     name: str
@@ -71,6 +76,8 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     adversary: str = HONEST
     seconds_per_step: int = 600
     version: str = PROTOCOL
+    where: str | msgspec.UnsetType = msgspec.UNSET
+    person: Person | msgspec.UnsetType = msgspec.UNSET
 
     def encode(self) -> bytes:
         """The canonical bytes of the document."""
@@ -167,6 +174,23 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return tuple(
             Kernel.from_text(text, self.schema, self.degree, symmetric) for text in self.kernels
         )
+
+    @cached_property
+    def condition(self) -> Condition | None:
+        """The condition on records, parsed and checked; None without one. Raises: StudyError."""
+        if isinstance(self.where, msgspec.UnsetType):
+            return None
+        return parse_condition(self.where, self.schema)
+
+    @property
+    def people(self) -> Person | None:
+        """The column that tells people apart; None where each record is protected by itself."""
+        return None if isinstance(self.person, msgspec.UnsetType) else self.person
+
+    @property
+    def protected(self) -> str:
+        """The protected records in words: one record, or the records of one person."""
+        return "one record" if self.people is None else str(self.people)
 
     @property
     def two_sample(self) -> bool:

@@ -16,6 +16,7 @@ MAX_DEGREE = 8
 MAX_SUMS = 16
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
+MOST_OF_PERSON = 1000
 SHOWN = 8
 """Largest number of unused fields that a refusal names."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -97,6 +98,31 @@ def _check_drawn(study: Study) -> None:
         )
 
 
+def check_people(study: Study, *, is_possible: bool) -> None:
+    """Refuse people where a protocol's noise is for one record, or a column that is a field.
+
+    Args: is_possible: whether the noise follows from `Sizes.sensitivities`.
+    Raises: StudyError.
+    """
+    people = study.people
+    if people is None:
+        return
+    if not is_possible:
+        raise StudyError(
+            f"person takes a protocol whose noise can be for several records together, and "
+            f"{study.protocol!r} has noise for one; leave person out, or leave protocol out"
+        )
+    if not 1 <= people.records <= MOST_OF_PERSON:
+        raise StudyError(
+            f"records_per_person is a whole number from 1 to {MOST_OF_PERSON}, got {people.records}"
+        )
+    if people.column in [field.name for field in study.fields]:
+        raise StudyError(
+            f"person names {people.column!r}, which is a field of the study; no value of such a "
+            f"column may be used, so leave it out of the fields"
+        )
+
+
 def _check_fields_are_used(study: Study) -> None:
     """Refuse a field that no kernel uses.
 
@@ -105,12 +131,14 @@ def _check_fields_are_used(study: Study) -> None:
     used = {name for kernel in study.parsed_kernels for name in kernel.fields}
     if study.two_sample:
         used.add(study.label)
+    if study.condition is not None:
+        used.update(study.condition.fields)
     unused = [field.name for field in study.fields if field.name not in used]
     if unused:
         raise StudyError(
-            f"every field of a study must occur in a kernel or be the label of two_sample "
-            f"sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it out of the "
-            f"study's fields"
+            f"every field of a study must occur in a kernel, in where, or be the label of "
+            f"two_sample sampling, and {', '.join(map(repr, unused[:SHOWN]))} does not; leave it "
+            f"out of the study's fields"
         )
 
 

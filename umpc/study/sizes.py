@@ -172,10 +172,13 @@ class Sizes:
     def sensitivities(self) -> tuple[int, ...]:
         """δ_max·Δf in units of each kernel: the most that replacing one record changes its sum.
 
-        Δf is that of the study's grade: against lying nodes it is the robust sensitivity.
+        Δf is that of the study's grade: against lying nodes it is the robust sensitivity. Where a
+        study protects people, this is for all records of one: as often as one person may have any.
         """
+        people = self.study.people
+        most = people.records if people else 1
         changes = (
             edge_change(kernel, self.study.adversary) / kernel.unit
             for kernel in self.study.parsed_kernels
         )
-        return tuple(self.max_degree * ceil(change) for change in changes)
+        return tuple(most * self.max_degree * ceil(change) for change in changes)

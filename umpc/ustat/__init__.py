@@ -27,6 +27,7 @@
 | `drawn_edges.py` | edge sets without regard to degrees: uniform and Bernoulli |
 | `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `combinations.py` | all subsets of a given size, by number |
+| `condition.py` | a condition on one record, such as age >= 40 |
 | `cells.py` | the edges of the same owners, listed or numbered |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 

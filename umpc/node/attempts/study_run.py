@@ -149,6 +149,8 @@ class StudyRun(CoordinatorStream):
         failpoint("after-reserve")
         try:
             records = await asyncio.to_thread(self.site.load, study)
+            if records.cohort is not None:
+                await asyncio.to_thread(ledger.note_cohort, study.hash, records.cohort)
             own = self.site.credentials()
             side = protocol.node(own, study, records.columns, records.count, os.urandom)
             await self._log_study(records.count, records.dropped)

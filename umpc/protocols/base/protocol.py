@@ -106,6 +106,8 @@ class StudyProtocol(ABC):
     """Settings by which a study file that names the usual protocol, or none, chooses this one."""
     questions: int = 0
     """How many questions a node answers after its release, each once."""
+    protects_people: bool = False
+    """Whether all noise follows from `Sizes.sensitivities`, which may be those of one person."""
 
     @property
     def name(self) -> str:

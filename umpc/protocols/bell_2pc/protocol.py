@@ -38,6 +38,7 @@ class BellTwoPc(UMpc):
     settings: type[Settings] = BellTwoPcSettings
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
+    protects_people = False
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return read_settings(self.settings, entries)

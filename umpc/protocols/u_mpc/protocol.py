@@ -66,6 +66,7 @@ class UMpc(StudyProtocol):
     settings: type[Settings] = UMpcSettings
     adversaries: tuple[str, ...] = ADVERSARIES
     samplings: tuple[str, ...] = SAMPLINGS
+    protects_people = True
 
     def has_links(self, study: Study) -> bool:
         return len(study.nodes) > 1 and (study.degree > 1 or study.coins != "none")

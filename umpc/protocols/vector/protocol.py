@@ -44,6 +44,7 @@ class VectorProtocol(UMpc):
     settings: type[Settings] = VectorSettings
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
+    protects_people = False
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return read_settings(self.settings, entries)
