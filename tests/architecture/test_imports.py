@@ -16,7 +16,7 @@ ROOT = Path(umpc.__file__).parent
 GENERATED = ("umpc/proto/v1/umpc_pb2.py", "umpc/proto/v1/umpc_pb2_grpc.py")
 FILES = {path.relative_to(ROOT.parent).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 
-BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.__version__")
+BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.protocol_version")
 PROCESS = (
     *BELOW_STUDY,
     "numpy",
@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "umpc/__init__.py": (),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
+    "umpc/protocol_version.py": (),
     "umpc/logs.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
@@ -64,7 +65,7 @@ MAY_IMPORT = {
         "umpc.transport",
         "umpc.errors",
         "umpc.proto",
-        "umpc.__version__",
+        "umpc.protocol_version",
     ),
     "umpc/transport/credentials.py": (
         "cryptography",
@@ -72,6 +73,16 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.crypto.signing",
     ),
+    "umpc/monitoring/": (
+        "prometheus_client",
+        "grpc_health.v1",
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.protocol_version",
+        "umpc.__version__",
+        "umpc.monitoring",
+    ),
+    "umpc/enrolment/": ("cryptography", "umpc.transport", "umpc.errors", "umpc.enrolment"),
     "umpc/node/": (
         *PROCESS,
         "duckdb",
@@ -113,6 +124,7 @@ MAY_IMPORT = {
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""
 
 SHELLS = (
+    "umpc/monitoring/grpc_health.py",
     "umpc/node/server.py",
     "umpc/node/attempts/delivery.py",
     "umpc/node/attempts/links.py",

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.protocols import assert_refused
 from tests.support.studies import CLASSES, STUDY, changed, make_members
-from umpc import __version__
 from umpc.errors import (
     DuplicateParticipant,
     InvalidEpsilon,
@@ -20,6 +19,7 @@ from umpc.errors import (
     UnknownField,
     VersionMismatch,
 )
+from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, checked, decode_study
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
@@ -124,7 +124,7 @@ REFUSED = [
     (
         {"version": "0.0.0"},
         VersionMismatch,
-        f"for umpc 0.0.0, this process runs umpc {__version__}",
+        f"for protocol 0.0.0, this process speaks protocol {PROTOCOL}",
     ),
 ]
 

@@ -3,8 +3,12 @@
 | file | what it is |
 |---|---|
 | `main.py` | the root command: one line and an exit code for each failure |
+| `enrol.py` | `umpc enrol`: a site gets its certificate by an invitation |
+| `enrol_files.py` | the texts that its commands read, and the node.toml that it writes |
+| `ca_list.py` | `umpc ca list`: all certificates, invitations and requests of an authority |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `monitor.py` | a server's metrics and health, if its administrator wants them |
 | `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |
@@ -13,8 +17,10 @@
 | `doctor_policy.py` | the policy in one line |
 | `doctor_network.py` | its checks of the own address and of each peer |
 | `approve.py` | `umpc approve`: a person's decisions on studies at a site |
+| `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, and set its anchor again |
 | `study.py` | `umpc study`: check, prepare or run a study |
+| `wait.py` | `umpc study run --wait`: a run as soon as every site has accepted |
 | `train.py` | `umpc train`: a model by gradients of a pairwise loss |
 | `train_run.py` | its run as the coordinator, and its public table |
 | `train_demo.py` | its demo: a table split over processes on this machine |

@@ -29,6 +29,7 @@ from umpc.node.budget.ledger_place import Place
 from umpc.node.config import NodeConfig
 from umpc.node.table.source import TableSite
 from umpc.node.table.survey import survey_table
+from umpc.protocol_version import PROTOCOL
 from umpc.transport.expiry import due
 from umpc.transport.identity import Identity
 
@@ -43,7 +44,8 @@ def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
     from umpc.mpc.masked.native import KERNEL
 
-    yield Finding("version", f"umpc {__version__}, Python {platform.python_version()}")
+    versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
+    yield Finding("version", versions)
     if KERNEL is None:
         yield neutral(
             "native gate", "not in use, so comparisons take longer; `make native` builds it"

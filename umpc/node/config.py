@@ -47,7 +47,7 @@ class NodeConfig:
     Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
-    reserve budget for `hold_seconds`.
+    reserve budget for `hold_seconds`. `hook` is the command that runs when a study waits.
     """
 
     file: Path
@@ -65,6 +65,7 @@ class NodeConfig:
     most_prepared: int = 4
     prepared_seconds: float = 86_400
     hold_seconds: float = DEFAULT_HOLD_SECONDS
+    hook: tuple[str, ...] = ()
 
     def needs_restart(self, now: NodeConfig) -> list[str]:
         """Return the keys, other than the policy's, that a later reading changed."""
@@ -80,7 +81,7 @@ SECTIONS |= {
 }
 SECTIONS |= {"most_prepared": "prepare.most", "prepared_seconds": "prepare.hours"}
 SECTIONS["composition"] = "budget.composition or composition_delta"
-SECTIONS |= {"hold_seconds": "budget.hold_hours"}
+SECTIONS |= {"hold_seconds": "budget.hold_hours", "hook": "notify.command"}
 """The place of a setting in the file, if it is not a key of its own name at the top."""
 
 
@@ -95,6 +96,7 @@ def load_node_config(path: Path) -> NodeConfig:
     budget = top.section("budget")
     policy = top.section("policy", optional=True)
     prepare = top.section("prepare", optional=True)
+    notify = top.section("notify", optional=True)
     data.always_clips()
     name = top.text("name", NAME, NAME_EXPECTED)
     source = data.table()
@@ -116,6 +118,7 @@ def load_node_config(path: Path) -> NodeConfig:
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
         hold_seconds=budget.hours("hold_hours", NodeConfig.hold_seconds),
+        hook=notify.command(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from dataclasses import fields
 from decimal import Decimal
@@ -19,7 +20,7 @@ from umpc.node.table.plain_text import is_encoding
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 
 KEYS = {
-    "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "policy"),
+    "": ("name", "listen", "identity", "ledger", "data", "budget", "prepare", "notify", "policy"),
     "data": (
         *("path", "delimiter", "missing", "clip", "name"),
         *("encoding", "decimal", "thousands"),
@@ -30,6 +31,7 @@ KEYS = {
         *("anchor", "hold_hours"),
     ),
     "prepare": ("most", "hours"),
+    "notify": ("command",),
     "policy": tuple(field.name for field in fields(Policy)),
 }
 """Section → its keys."""
@@ -294,6 +296,16 @@ class Section:
         if not path.parent.is_dir() or path.is_dir():
             raise self._wrong("anchor", "a file in an existing folder", str(path))
         return path
+
+    def command(self) -> tuple[str, ...]:
+        """Return a program that exists, and its arguments; empty if the key is missing."""
+        expected = "a list of texts: the full path of a program that may run, and its arguments"
+        words: list[Any] = self._typed("command", list, expected, [])
+        if not all(isinstance(word, str) and "\0" not in word for word in words):
+            raise self._wrong("command", expected, words)
+        if words and not (Path(words[0]).is_absolute() and os.access(words[0], os.X_OK)):
+            raise self._wrong("command", expected, words[0])
+        return tuple(words)
 
     def _path(self, key: str, expected: str, default: str | None = None) -> Path:
         return (self.file.parent / self.text(key, r"[^\x00]+", expected, default)).resolve()

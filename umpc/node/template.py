@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from umpc.errors import ConfigError
@@ -18,6 +19,37 @@ def template(name: str) -> str:
             f"a node's name ({NAME_EXPECTED}) was expected, and {name!r} came. Take another"
         )
     return TEMPLATE.replace("@name@", name)
+
+
+def configured(
+    name: str, *, table: str, epsilon: str, listen: str, ledger: str | None = None
+) -> str:
+    """Return the example with a site's own values in the keys that have no default.
+
+    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text.
+    """
+    changed = template(name)
+    values = {
+        'path = "data.csv"': f"path = {_quoted(table)}",
+        "epsilon = 5 ": f"epsilon = {_number(epsilon)} ",
+        'listen = "0.0.0.0:7100"': f"listen = {_quoted(listen)}",
+    }
+    if ledger is not None:
+        values[f'# ledger = "{name}-ledger.sqlite"'] = f"ledger = {_quoted(ledger)}"
+    for example, own in values.items():
+        changed = changed.replace(example, own, 1)
+    return changed
+
+
+def _number(text: str) -> str:
+    """Return an exact number as TOML writes it, a fraction in quotes."""
+    is_plain = re.fullmatch(r"(0|[1-9][0-9]*)(\.[0-9]+)?", text)
+    return text if is_plain else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML writes it. JSON's escapes are among TOML's."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 TEMPLATE = """\
@@ -61,6 +93,10 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # most = 4                         # studies that may wait for their run at once, 0 for none; their
 #                                  # epsilon is reserved
 # hours = 24                       # how long one waits; then its epsilon is free again
+
+[notify]
+# command = ["/bin/true"]          # a program of yours that runs when a study begins to wait for a
+#                                  # person: it gets one JSON object on its standard input
 
 [policy]                           # read at every proposal, without a restart; a missing key
 #                                  # allows anything, except where a default is named here

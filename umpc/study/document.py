@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar, Union
 
 import msgspec
 
-from umpc import __version__
 from umpc.crypto.prg import digest
 from umpc.errors import (
     EncodingError,
@@ -23,6 +22,7 @@ from umpc.errors import (
     StudyError,
     VersionMismatch,
 )
+from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Participant, Person, exact
 from umpc.study.settings import Settings, keys_of, named, without_addresses
@@ -53,6 +53,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         regard to how many a record is in; or "two_sample", where the first record of an edge has
         the first of a public label's two values, and the second record has the second value.
     adversary: the grade of the promise, one of `grades.ADVERSARIES`.
+    version: of the protocol, and not of the package.
     where: a condition on a record; each node leaves out the records for which it does not hold.
         Without a condition the key is not in the document, whose identity is then as before.
     person: the column that tells people apart, where all records of one person are protected
@@ -74,7 +75,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sampling: str = "balanced"
     adversary: str = HONEST
     seconds_per_step: int = 600
-    version: str = __version__
+    version: str = PROTOCOL
     where: str | msgspec.UnsetType = msgspec.UNSET
     person: Person | msgspec.UnsetType = msgspec.UNSET
 
@@ -281,10 +282,10 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]]) -> Study:
 
     try:
         version = msgspec.json.decode(data, type=_Version).version
-        if version != __version__:
+        if version != PROTOCOL:
             raise VersionMismatch(
-                f"the study is for umpc {version}, this process runs umpc {__version__}; install "
-                f"the same version everywhere"
+                f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
+                "install versions of umpc with the same protocol"
             )
         study = msgspec.json.decode(data, type=Study, dec_hook=settings)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

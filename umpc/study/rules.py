@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from umpc import __version__
 from umpc.errors import DuplicateParticipant, InvalidEpsilon, StudyError, VersionMismatch
+from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
 from umpc.study.grades import ADVERSARIES
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR
@@ -24,10 +24,10 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 def check_common(study: Study) -> None:
     """The rules that come before those of the protocol. Raises: StudyError and its kinds."""
-    if study.version != __version__:
+    if study.version != PROTOCOL:
         raise VersionMismatch(
-            f"the study is for umpc {study.version}, this process runs umpc {__version__}; "
-            f"install the same version everywhere"
+            f"the study is for protocol {study.version}, this process speaks protocol {PROTOCOL}; "
+            "install versions of umpc with the same protocol"
         )
     check_choice("adversary", study.adversary, ADVERSARIES)
     _check_participants(study)

@@ -36,6 +36,7 @@ from umpc.node.attempts.peers import PeerLink
 from umpc.node.attempts.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.attempts.rounds import PROGRESS_EVERY, Rounds
 from umpc.node.attempts.spool import TAG_BYTES, Spool
+from umpc.node.audit.study_rows import Record, nothing
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import Records
 from umpc.protocols.base.node import MeshSide, NodeSide
@@ -65,6 +66,7 @@ class Site:
     open_material: the stream from the dealer; it takes openings, and signatures of all members.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
+    record: appends rows to the audit trail, on disk when it returns.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Site:
     ]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[[ShufflerStreams], Awaitable[None]]
+    record: Record = nothing
 
 
 class AttemptRunner:
