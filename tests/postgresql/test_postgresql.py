@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.postgresql.conftest import PASSWORD
-from umpc.cli.deployment import UMPC, Deployment, ended_with_us
 from umpc.coordinator.studyfile_text import write_study_file
+from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import DataError
 from umpc.node.records import TableSource, load_records
 from umpc.node.table.sql_source import SqlSource

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 import umpc
 from tests.system.conftest import TABLE
 from tests.system.forked import Forked
-from umpc.cli.deployment import UMPC, stop
 from umpc.cli.main import umpc as command
 from umpc.coordinator.studyfile_text import write_study_file
+from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalPending
 
 PAGE = (Path(umpc.__file__).parents[1] / "docs" / "site.md").read_text(encoding="utf-8")
