@@ -31,9 +31,12 @@ class ShufflerLink:
             self.node.name, "connect", as_received, ahead=FRAMES_AHEAD
         )
 
-    async def open(self, identity: Identity) -> None:
-        """Connect. Raises: PeerUnavailable, CertificateError."""
-        await self._stream.connect(identity, "shuffler", self.node.address)
+    async def open(self, identity: Identity, patience: float | None = None) -> None:
+        """Connect. Args: patience: as of `RpcStream.connect`.
+
+        Raises: PeerUnavailable, CertificateError.
+        """
+        await self._stream.connect(identity, "shuffler", self.node.address, patience)
 
     async def begin(self, attempt: bytes, seconds: float) -> bytes:
         """Ask for the attempt's heap and return the id of the run, once the shuffler has its order.

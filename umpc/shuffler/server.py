@@ -37,6 +37,7 @@ from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.channels import connect
 from umpc.transport.credentials import verifier_of_members
+from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import blame_of, error_of, lost, status_of
 from umpc.transport.stream import CONNECT_SECONDS
@@ -114,7 +115,7 @@ class ShufflerServer(rpc.ShufflerServicer):
     async def _introduced(self, caller: str, context: DeliverContext) -> Attempt:
         """Return the attempt for which a node wants to deliver."""
         try:
-            async with asyncio.timeout(HELLO_SECONDS):
+            async with time_limit(HELLO_SECONDS):
                 request = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
