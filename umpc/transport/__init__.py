@@ -18,6 +18,9 @@ Certificates hold the name and the role of a process.
 | `listening.py` | the check that an address of this machine is free |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
+| `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
+| `received.py` | bytes received so far, as the kernel counts them |
+| `patience.py` | time limits that count only time in which this process ran |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `greeting.py` | a short call: who is there, and which version it runs |

@@ -125,9 +125,7 @@ class RpcStream(Generic[Request, Reply]):
         self._believed = role in BELIEVED
         self._address = address
         patience = LATE_SECONDS if patience is None else max(patience, CONNECT_SECONDS)
-        self._channel = await connect(
-            identity, self.peer, role, address, CONNECT_SECONDS, patience
-        )
+        self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS, patience)
 
     @property
     def channel(self) -> Channel:

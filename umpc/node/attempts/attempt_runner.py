@@ -28,6 +28,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import dealt_bytes
+from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
@@ -92,7 +93,7 @@ class AttemptRunner:
         self.site = site
         self.guard = ViolationGuard()
         self._tell = tell
-        self._compute = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
+        self._compute: ThreadPoolExecutor | None = None
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -106,6 +107,7 @@ class AttemptRunner:
         self._received_before = 0
         self._with_coordinator: Counter[tuple[str, int]] = Counter()
         self._is_parked = False
+        self._is_closed = False
         self._connecting: set[str] = set()
         self.missing: list[str] = []
         """The names whose messages were missing when the time of a step was up."""
@@ -117,6 +119,9 @@ class AttemptRunner:
         **named: Arguments.kwargs,
     ) -> Result:
         """Computation off the event loop, one at a time, in order."""
+        if self._is_closed:
+            raise LocalProtocolError("a run that has ended wanted to compute")
+        self._compute = self._compute or COMPUTE_THREADS.take()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
 
@@ -363,7 +368,10 @@ class AttemptRunner:
             link.close()
         if self.delivery:
             self.delivery.close()
-        self._compute.shutdown(wait=False, cancel_futures=True)
+        self._is_closed = True
+        if self._compute is not None:
+            COMPUTE_THREADS.give_back(self._compute)
+            self._compute = None
 
 
 def _goes_on(steps: Iterator[None]) -> bool:
