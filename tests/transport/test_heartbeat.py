@@ -1,4 +1,4 @@
-"""umpc.transport.heartbeat without a network: silence, what counts as life, and who is cancelled."""
+"""umpc.transport.heartbeat without a network: silence, life, and who is cancelled."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import grpc, shuffler_stub
 from umpc.transport.status import error_of, lost
-from umpc.transport.stream import CONNECT_SECONDS, RpcStream, as_received
+from umpc.transport.stream import RpcStream, as_received
 
 FRAMES_AHEAD = 4
 """Frames that may wait unread; gRPC's flow control then holds the shuffler back."""
@@ -56,13 +56,16 @@ class ShufflerLink:
         self._stream.step = "evaluate"
         if self._stream.early() is not None:
             raise self._stream.violation("sent a heap before it was due")
-        stub = shuffler_stub(self._stream.channel)
         try:
-            await stub.Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
+            await self._stream.beside(self._hello())
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise lost(self.node.name, "evaluate", "it did not answer") from error
             raise error_of(error, self.node.name, "evaluate") from error
+
+    async def _hello(self) -> None:
+        stub = shuffler_stub(self._stream.channel)
+        await stub.Hello(pb.HelloRequest(), timeout=self.study.seconds_per_step)
 
     async def collect(self, receive: Callable[[int, Frame], bool], seconds: float) -> None:
         """Receive the whole heap, each frame within `seconds`.

@@ -24,7 +24,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import (
@@ -45,6 +45,7 @@ from umpc.transport.status import error_of, lost
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
 Message = TypeVar("Message")
+Answer = TypeVar("Answer")
 
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
@@ -191,6 +192,22 @@ class RpcStream(Generic[Request, Reply]):
                 culprit=self.peer,
                 step=step,
             ) from error
+
+    async def beside(self, call: Coroutine[Any, Any, Answer]) -> Answer:
+        """Return the result of another call to the peer, made while this stream is open.
+
+        Raises: as the call; the reason why the stream ended, if it ends first.
+        """
+        other = asyncio.create_task(call)
+        tasks: set[asyncio.Task[Any]] = {other}
+        tasks |= {self._reader} if self._reader is not None else set()
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not other.done():
+                self._raise_failure()
+            return await other
+        finally:
+            other.cancel()
 
     def early(self) -> Reply | None:
         """Return a message that came before `next` asked for it, if there is one.
