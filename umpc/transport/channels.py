@@ -1,10 +1,11 @@
 """Channels and servers of umpc: limits, keepalive, and the roles that may call each method.
 
-The kernel notices a cut line: data that stay unacknowledged for LINE_SECONDS end the connection
-(TCP_USER_TIMEOUT). A starved process does not lose its connection by this, because its kernel
+The heartbeat notices stopped processes and cut lines (`heartbeat.py`). Between two nodes, which do
+not beat, the kernel notices a cut line: data that stay unacknowledged for LINE_SECONDS end the
+connection (TCP_USER_TIMEOUT). A starved process loses no connection by this, because its kernel
 acknowledges for it. gRPC sets the option from `keepalive_timeout_ms`, and only if it also pings.
 Its pings therefore wait for a day: an answer to one waits behind bulk data on a slow line, and
-behind other threads on a busy machine. The heartbeat notices stopped processes (`heartbeat.py`).
+behind other threads on a busy machine.
 """
 
 from __future__ import annotations
@@ -35,8 +36,12 @@ from umpc.transport.tls import channel_credentials, grpc, peer_of, server_creden
 MAX_FRAME = 1 << 20
 MAX_MESSAGE = MAX_FRAME + 4096  # a full frame and its header fields
 MAX_STREAMS = 64  # per connection
-LINE_SECONDS = 5
-"""Seconds for which sent data may stay unacknowledged until the line counts as cut."""
+LINE_SECONDS = 60
+"""Seconds for which sent data may stay unacknowledged until the line counts as cut.
+
+The kernel counts data too for which the receiver has no room. A proxy before a slow line closes its
+window for seconds: with a limit of 5 s, every study over 1 Mbit/s was lost.
+"""
 DAY_MS = 24 * 3600 * 1000
 NEVER_MS = (1 << 31) - 1
 HANDSHAKE_MS = 30_000

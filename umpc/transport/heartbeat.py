@@ -3,8 +3,7 @@
 | the other process | is noticed by | within |
 |---|---|---|
 | died | its kernel, which closes the connection | at once |
-| is behind a line that was cut | our kernel: TCP_USER_TIMEOUT, in `channels.py` | about 6 s |
-| was stopped, or hangs | silence: no beat, and no data | SILENT_SECONDS and one beat |
+| was stopped, hangs, or is behind a cut line | silence: no beat, no data | 9 s |
 
 The beats are messages of a call of their own, so they pass data that wait for their reader. The
 event loop sends them. So they stop where Python hangs although gRPC's own threads still answer,
@@ -23,6 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
@@ -32,6 +32,7 @@ from umpc.transport.diagnose import split_address
 from umpc.transport.received import Address, address_of, numeric, received_bytes
 from umpc.transport.tls import grpc
 
+log = logging.getLogger("umpc.transport")
 BEAT_SECONDS = 1.0
 SILENT_SECONDS = 8.0
 """The silence after which a process counts as stopped."""
@@ -182,13 +183,16 @@ class Calls:
         peer = context.peer()
         addresses = address_of(peer)
         reason = await beat(context, lambda: asyncio.to_thread(received_bytes, addresses))
-        self.cancel(peer)
+        if self.cancel(peer):
+            log.info("the calls of %s are given up: %s", peer, reason)
         await context.abort(grpc.StatusCode.ABORTED, reason)
 
-    def cancel(self, peer: str) -> None:
-        """Cancel all calls of a connection, as gRPC does when it breaks."""
-        for task in self._running.get(peer, ()):
+    def cancel(self, peer: str) -> bool:
+        """Cancel all calls of a connection, as gRPC does when it breaks. Returns: if any ran."""
+        tasks = list(self._running.get(peer, ()))
+        for task in tasks:
             task.cancel()
+        return bool(tasks)
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """Return the handler of the heartbeat's method."""

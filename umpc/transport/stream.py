@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
@@ -47,6 +48,7 @@ Reply = TypeVar("Reply")
 Message = TypeVar("Message")
 Answer = TypeVar("Answer")
 
+log = logging.getLogger("umpc.transport")
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
 REASON_SECONDS = 1
@@ -258,6 +260,7 @@ class RpcStream(Generic[Request, Reply]):
             # The stream may have ended for a reason of its own, which is on its way.
             await asyncio.wait({self._reader}, timeout=REASON_SECONDS)
         if not call.done() and self._failure is None:
+            log.info("the connection to %s is given up: %s", self.peer, reason)
             self._failure = lost(self.peer, self.step, reason)
             call.cancel()
             self._arrived.set()
