@@ -1,4 +1,4 @@
-"""Channels and servers of umpc: limits, keepalive, and the roles that may call each method.
+"""Channels and servers of umpc: limits, options of gRPC, and the way to a peer.
 
 The heartbeat notices stopped processes and cut lines (`heartbeat.py`). Between two nodes, which do
 not beat, the kernel notices a cut line: data that stay unacknowledged for LINE_SECONDS end the
@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from typing import Any
 
 from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
 from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
@@ -24,14 +21,8 @@ from umpc.transport.heartbeat import METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
-from umpc.transport.services import (
-    AnyContext,
-    Behaviour,
-    CallDetails,
-    Continuation,
-    ServerInterceptor,
-)
-from umpc.transport.tls import channel_credentials, grpc, peer_of, server_credentials
+from umpc.transport.role_guard import Allowed, RoleGuard
+from umpc.transport.tls import channel_credentials, grpc, server_credentials
 
 MAX_FRAME = 1 << 20
 MAX_MESSAGE = MAX_FRAME + 4096  # a full frame and its header fields
@@ -45,8 +36,6 @@ window for seconds: with a limit of 5 s, every study over 1 Mbit/s was lost.
 DAY_MS = 24 * 3600 * 1000
 NEVER_MS = (1 << 31) - 1
 HANDSHAKE_MS = 30_000
-FIRST_WRITE_SECONDS = 0.5
-"""Seconds that a refused stream waits for its client's first message, before it says why."""
 LATE_SECONDS = 60
 """Seconds for which a peer is waited for that answers and whose channel is not ready in time."""
 DIAGNOSIS_SECONDS = 5.0
@@ -81,8 +70,6 @@ CHANNEL = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
-
-Allowed = Mapping[str, Collection[str]]
 
 
 async def connect(
@@ -254,86 +241,3 @@ async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
     except RuntimeError:
         raise AddressInUse(f"cannot listen on {listen}: just taken; choose another port") from None
     return f"{shown}:{bound}"
-
-
-class RoleGuard(ServerInterceptor):
-    """An interceptor that refuses a method to roles for which it is not listed.
-
-    The role is the one in the caller's certificate. A revoked certificate has none. The calls that
-    it lets through end when their caller's heartbeat does.
-    """
-
-    def __init__(self, identity: Identity, allowed: Allowed, calls: Calls):
-        self._identity = identity
-        self._calls = calls
-        self._self = f"{identity.role} {identity.name!r}"
-        self._allowed = {method: frozenset(roles) for method, roles in allowed.items()}
-
-    async def intercept_service(self, continuation: Continuation, details: CallDetails) -> Any:
-        """Return the method's handler behind the check, or a handler that refuses."""
-        if details.method not in self._allowed:
-            never = self._guarded(_never, details.method, streams=True)
-            return grpc.stream_stream_rpc_method_handler(never)
-        handler = await continuation(details)
-        return handler and _with_behaviour(
-            handler,
-            lambda inner: self._guarded(inner, details.method, streams=handler.request_streaming),
-        )
-
-    def _guarded(self, inner: Behaviour, method: str, *, streams: bool) -> Behaviour:
-        """Return the behaviour of a method with the check before it."""
-        if inspect.isasyncgenfunction(inner):
-
-            async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
-                await self._check(context, method, streams)
-                with self._calls.running(context.peer()):
-                    async with contextlib.aclosing(inner(request, context)) as replies:
-                        async for reply in replies:
-                            yield reply
-
-            return stream
-
-        async def call(request: Any, context: AnyContext) -> Any:
-            await self._check(context, method, streams)
-            if method == METHOD:
-                return await inner(request, context)
-            with self._calls.running(context.peer()):
-                return await inner(request, context)
-
-        return call
-
-    async def _check(self, context: AnyContext, method: str, streams: bool) -> None:
-        refusal = self._refusal(context, method)
-        if refusal is None:
-            return
-        if streams:
-            # A client of gRPC loses the status of a call that ends while it writes.
-            with contextlib.suppress(TimeoutError, grpc.aio.BaseError):
-                async with asyncio.timeout(FIRST_WRITE_SECONDS):
-                    await context.read()
-        await context.abort(*refusal)
-
-    def _refusal(self, context: AnyContext, method: str) -> tuple[grpc.StatusCode, str] | None:
-        """Return the status of a call that is refused, or None if it is allowed."""
-        try:
-            peer = peer_of(context, revoked=self._identity.latest().revoked)
-        except CertificateError as error:
-            return grpc.StatusCode.UNAUTHENTICATED, error.message
-        if peer.role in self._allowed.get(method, ()):
-            return None
-        words = f"{self._self} does not let {peer} call {method}"
-        return grpc.StatusCode.PERMISSION_DENIED, words
-
-
-async def _never(request: Any, context: AnyContext) -> None:
-    raise AssertionError("a method that is not listed was let through")
-
-
-def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any:
-    """Return a copy of a handler whose behaviour is wrapped."""
-    sides = (handler.request_streaming, handler.response_streaming)
-    kind = "_".join("stream" if streaming else "unary" for streaming in sides)
-    make = getattr(grpc, f"{kind}_rpc_method_handler")
-    return make(
-        wrap(getattr(handler, kind)), handler.request_deserializer, handler.response_serializer
-    )

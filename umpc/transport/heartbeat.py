@@ -44,6 +44,8 @@ DATA_BYTES = 512
 gRPC's own threads answer for a process that hangs. Their answers to a beat take fewer than 100.
 """
 METHOD = "/umpc.v1.Life/Beat"
+ENDED = "its heartbeat ended"
+"""The reason where the other end hung up. A caller does so before it ends its other calls."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 Count = Callable[[], Awaitable[int]]
@@ -101,7 +103,7 @@ async def beat(stream: Ends, count: Count) -> str:
                 writing = asyncio.create_task(_write(stream))
             await asyncio.wait({listening}, timeout=BEAT_SECONDS)
             if listening.done():
-                return "its heartbeat ended"
+                return ENDED
             silence.passed(BEAT_SECONDS)
             if silence.is_suspect:
                 silence.counted(await count())
@@ -183,7 +185,7 @@ class Calls:
         peer = context.peer()
         addresses = address_of(peer)
         reason = await beat(context, lambda: asyncio.to_thread(received_bytes, addresses))
-        if self.cancel(peer):
+        if reason != ENDED and self.cancel(peer):
             log.info("the calls of %s are given up: %s", peer, reason)
         await context.abort(grpc.StatusCode.ABORTED, reason)
 
