@@ -1,8 +1,8 @@
 """Threads that compute for runs: each run has one of its own, which the next run uses again.
 
-A thread that ends leaves memory behind: FLINT keeps caches for each thread, some 200 KiB, and
-nothing frees them when the thread ends. So threads are kept. There are as many as runs that ever
-computed at the same time.
+A thread that ends leaves memory behind: FLINT keeps caches for each thread, and nothing frees them
+when the thread ends. So threads are kept. There are as many as runs that ever computed at the same
+time.
 """
 
 from __future__ import annotations
