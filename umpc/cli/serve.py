@@ -22,7 +22,7 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
-    from umpc.transport.channels import Allowed
+    from umpc.transport.role_guard import Allowed
     from umpc.transport.services import grpc
 
     Server = grpc.aio.Server
