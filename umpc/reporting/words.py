@@ -49,6 +49,16 @@ def describe_records(report: Report) -> str:
     return "; ".join(told)
 
 
+def names_of_parts(report: Report) -> list[str]:
+    """The name of each of several values: its statistic, its stratum, or both."""
+    one_statistic = len({part.statistic for part in report.parts}) == 1
+    found = []
+    for part in report.parts:
+        stratum = part.stratum if one_statistic else f"{part.statistic}, {part.stratum}"
+        found.append(stratum if part.stratum else part.statistic)
+    return found
+
+
 def evaluated(report: Report) -> str:
     """How sets of records of several owners were evaluated."""
     return find_protocol(report.protocol).describe_evaluation(report.backend)
