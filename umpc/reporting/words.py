@@ -59,6 +59,13 @@ def names_of_parts(report: Report) -> list[str]:
     return found
 
 
+def describe_share(report: Report, place: int) -> str:
+    """The part of ε that one of several values took."""
+    part = report.parts[place]
+    shared = f" for all strata of {report.strata!r}" if part.stratum else ""
+    return f"epsilon {part.epsilon:.3g}{shared}"
+
+
 def evaluated(report: Report) -> str:
     """How sets of records of several owners were evaluated."""
     return find_protocol(report.protocol).describe_evaluation(report.backend)

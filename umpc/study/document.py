@@ -232,6 +232,26 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return () if isinstance(self.parts, msgspec.UnsetType) else self.parts
 
     @property
+    def single_statistics(self) -> tuple[Self, ...]:
+        """For each of several values a study of it alone, with all of ε; else this study."""
+        found, first = [], 0
+        for part in self.several:
+            last = first + part.sums
+            found.append(
+                msgspec.structs.replace(
+                    self,
+                    statistic=part.statistic,
+                    kernels=self.kernels[first:last],
+                    estimator=part.estimator,
+                    split=(),
+                    parts=msgspec.UNSET,
+                    strata=msgspec.UNSET,
+                )
+            )
+            first = last
+        return tuple(found) or (self,)
+
+    @property
     def stratum_field(self) -> str:
         """The field whose categories are strata; empty where there are none."""
         return "" if isinstance(self.strata, msgspec.UnsetType) else self.strata

@@ -8,8 +8,6 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, TypedDict
 
-import msgspec
-
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost
 from umpc.study.document import Study
@@ -253,9 +251,19 @@ class Report:
         shared = {key: getattr(part, key) for key in _OF_PART}
         sums = self.sums[part.first_sum : part.first_sum + part.sums]
         statistic = part.statistic.partition("(")[0]  # by which tests know it
+        covers = self.interval_covers
         if part.stratum:
-            statistic = f"{statistic} inside {self.strata} = {part.stratum!r}"
-        return replace(self, statistic=statistic, sums=sums, parts=[], strata="", **shared)
+            where = f" inside {self.strata} = {part.stratum!r}"
+            statistic, covers = statistic + where, covers + where
+        return replace(
+            self,
+            statistic=statistic,
+            interval_covers=covers,
+            sums=sums,
+            parts=[],
+            strata="",
+            **shared,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -358,17 +366,10 @@ def _parts(
     study: Study, sums: Sequence[SumReport], sizes: Sizes, limits: Limits
 ) -> Iterator[PartReport]:
     """Each of several values, from its own sums, as a study of this value alone has it."""
-    shares = study.split_by_name
+    shares = study.split_by_name if study.several else {}
     first = 0
-    for part in study.several:
+    for part, alone in zip(study.several, study.single_statistics, strict=False):
         own = list(sums[first : first + part.sums])
-        alone = study.replaced(
-            kernels=study.kernels[first : first + part.sums],
-            estimator=part.estimator,
-            parts=msgspec.UNSET,
-            strata=msgspec.UNSET,
-            split=(),
-        )
         result, covering = estimated(alone, own, sizes.sets)
         yield PartReport(
             statistic=part.name,
