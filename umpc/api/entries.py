@@ -116,9 +116,7 @@ def study_entries(
     return found | {key: value for key, value in given.items() if value not in (None, [], {})}
 
 
-def study_file(
-    entries: Mapping[str, Any], statistic: Asked, about: Path = ABOUT
-) -> StudyFile:
+def study_file(entries: Mapping[str, Any], statistic: Asked, about: Path = ABOUT) -> StudyFile:
     """The study of these entries, checked key by key. Raises: StudyError."""
     traced = statistic.traced if isinstance(statistic, PythonKernel) else None
     return read_study(about, entries, traced)

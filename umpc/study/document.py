@@ -25,8 +25,8 @@ from umpc.errors import (
 from umpc.protocol_version import PROTOCOL
 from umpc.study.grades import HONEST, promise
 from umpc.study.parts import FieldText, Participant, Person, exact
-from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.study.settings import Settings, keys_of, named, without_addresses
+from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema

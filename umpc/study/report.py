@@ -270,7 +270,13 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
-        values = {"where": "", "protected": "one record", "parts": [], "strata": "", **values}  # which earlier reports lack
+        values = {
+            "where": "",
+            "protected": "one record",
+            "parts": [],
+            "strata": "",
+            **values,
+        }  # which earlier reports lack
         known = {each.name: values[each.name] for each in fields(cls)}
         known["sums"] = [SumReport(**entry) for entry in values["sums"]]
         known["timeline"] = [Moment(**entry) for entry in values["timeline"]]

@@ -136,8 +136,8 @@ def check_several(study: Study, *, is_possible: bool) -> None:
     Raises: StudyError, KernelError.
     """
     if not study.several:
-        if study.stratum_field:
-            raise StudyError("a study of strata has one part for each, and none came")
+        if study.stratum_field or study.parts == ():
+            raise StudyError("a study of several values has one part for each, and none came")
         return
     if not is_possible:
         raise StudyError(
