@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 
 from umpc.errors import KernelError
 from umpc.ustat import expression as ex
@@ -27,8 +26,11 @@ _ZERO = ex.Constant(Fraction(0))
 def inside(field: str, category: int, degree: int) -> ex.Expression:
     """The bit that says whether all records of a set have this category of the field."""
     number = ex.Constant(Fraction(category))
-    bits = [ex.Equal(ex.Field(record, field), number) for record in range(degree)]
-    return reduce(ex.And, bits)
+    first, *others = (ex.Equal(ex.Field(record, field), number) for record in range(degree))
+    condition: ex.Expression = first
+    for bit in others:
+        condition = ex.And(condition, bit)
+    return condition
 
 
 def restricted(
