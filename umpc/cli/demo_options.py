@@ -72,6 +72,7 @@ class DemoOptions:
     page: Path | None
     text: Path | None
     keep: Path | None
+    hub: bool
     settings: Mapping[str, Any]
 
 

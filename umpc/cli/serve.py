@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -22,6 +22,7 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
     from umpc.transport.channels import Allowed
+    from umpc.transport.hub.address import HubAddress
     from umpc.transport.services import grpc
 
     Server = grpc.aio.Server
@@ -39,6 +40,11 @@ LISTEN = click.option(
     default="127.0.0.1:0",
     show_default=True,
     help="Address to listen on, HOST:PORT; port 0 takes any free port.",
+)
+HUB = click.option(
+    "--hub",
+    metavar="NAME@HOST:PORT",
+    help="Dial this hub and wait for calls there, instead of listening.",
 )
 IDENTITY = click.option(
     "--identity",
@@ -157,7 +163,8 @@ def start_node(config: Path, studies: int | None, level: str, style: str, leash:
             ending.callback(node.close)  # before the ledger is closed
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
-        asyncio.run(_serve(identity, loaded.listen, ALLOWED, add, studies, leash))
+        place = loaded.hub or loaded.listen
+        asyncio.run(serve(identity, place, ALLOWED, add, studies, leash))
 
 
 @click.group()
@@ -175,12 +182,19 @@ def dealer() -> None:
 @dealer.command("start")
 @IDENTITY
 @LISTEN
+@HUB
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
 @LEASH
 def start_dealer(
-    folder: Path, listen: str, studies: int | None, level: str, style: str, leash: bool
+    folder: Path,
+    listen: str,
+    hub: str | None,
+    studies: int | None,
+    level: str,
+    style: str,
+    leash: bool,
 ) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.dealer.server import ALLOWED, DealerServer
@@ -195,7 +209,7 @@ def start_dealer(
         dealer = DealerServer(identity, finished)
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
-    asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash))
+    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash))
 
 
 @click.group()
@@ -213,12 +227,19 @@ def shuffler() -> None:
 @shuffler.command("start")
 @IDENTITY
 @LISTEN
+@HUB
 @STUDIES
 @LOG_LEVEL
 @LOG_FORMAT
 @LEASH
 def start_shuffler(
-    folder: Path, listen: str, studies: int | None, level: str, style: str, leash: bool
+    folder: Path,
+    listen: str,
+    hub: str | None,
+    studies: int | None,
+    level: str,
+    style: str,
+    leash: bool,
 ) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
     from umpc.shuffler.server import ALLOWED, ShufflerServer
@@ -233,26 +254,36 @@ def start_shuffler(
         shuffler = ShufflerServer(identity, finished)
         rpc.add_ShufflerServicer_to_server(shuffler, server)  # type: ignore[no-untyped-call]
 
-    asyncio.run(_serve(identity, listen, ALLOWED, add, studies, leash))
+    asyncio.run(serve(identity, _place(listen, hub), ALLOWED, add, studies, leash))
 
 
-async def _serve(
+def _place(listen: str, hub: str | None) -> str | HubAddress:
+    """Return the hub, if there is one, or the address to listen on. Raises: ConfigError."""
+    from umpc.transport.hub.address import parse_hub
+
+    return parse_hub(hub) if hub else listen
+
+
+async def serve(
     identity: Identity,
-    listen: str,
+    place: str | HubAddress,
     allowed: Allowed,
     add: Callable[[Server, Finished], None],
     studies: int | None,
     leash: bool,
 ) -> None:
-    """Run one gRPC server until a signal, or until the given number of studies have ended.
+    """Run one server until a signal, or until the given number of studies have ended.
 
-    Args: add: adds the service to the server, and tells it to call `finished` after each study.
+    Args:
+        place: the address to listen on, or the hub to dial.
+        add: adds the service to the server, and tells it to call `finished` after each study.
 
     Raises: the first failure among these studies, so that the exit code is that failure's.
     """
     from umpc.failpoints import describe
     from umpc.transport.channels import bind, make_server
     from umpc.transport.expiry import keep_watch
+    from umpc.transport.hub.serving import HubServer
 
     done = asyncio.Event()
     ended: list[UmpcError | None] = []
@@ -263,10 +294,17 @@ async def _serve(
             if len(ended) >= studies:
                 done.set()
 
-    server = make_server(identity, allowed)
-    add(server, finished)
-    address = await bind(server, identity, listen)
-    await server.start()
+    server: Server
+    if isinstance(place, str):
+        server = make_server(identity, allowed)
+        add(server, finished)
+        address = await bind(server, identity, place)
+        await server.start()
+    else:
+        behind = HubServer(identity, allowed, place)
+        server = cast("Server", behind)  # the generated code adds its methods to either
+        add(server, finished)
+        address = await behind.start()
     watch = asyncio.create_task(keep_watch(identity))
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
