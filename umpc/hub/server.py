@@ -13,6 +13,7 @@ import logging
 import time
 
 from umpc.errors import RemoteProtocolError, UmpcError
+from umpc.failpoints import failpoint
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.services import AnyContext, Context, read, rpc
@@ -37,6 +38,7 @@ class HubServer(rpc.HubServicer):
     def __init__(self, grace: int):
         self.relay = Relay()
         self._grace = grace
+        self._count = 0
         self._started = time.monotonic()
         self._changed: dict[Seat, asyncio.Event] = {}
 
@@ -89,6 +91,8 @@ class HubServer(rpc.HubServicer):
                 return False
             body = frame.WhichOneof("body")
             if body == "envelope":
+                self._count += 1
+                failpoint(f"relayed-{self._count}")
                 self._wake(self.relay.route(seat, frame.envelope))
             elif body == "leave":
                 return True

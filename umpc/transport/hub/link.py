@@ -83,6 +83,7 @@ class HubLink:
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
         self.idle: Callable[[], None] | None = None
+        self._is_leaving = False
         self.waiting = 0
         """Calls of `connect` that use this link and have no session yet."""
 
@@ -156,8 +157,9 @@ class HubLink:
 
     async def close(self, seconds: float = 1.0) -> None:
         """Leave the hub, after the sessions have sent what they had to send."""
-        for session in list(self.sessions.values()):
-            await session.settled(seconds)
+        self._is_leaving = True
+        sessions = list(self.sessions.values())
+        await asyncio.gather(*(session.settled(seconds) for session in sessions))
         call = self._call
         if call is not None and self.is_up:
             with suppress(*BROKEN, TimeoutError):
@@ -225,6 +227,8 @@ class HubLink:
         self.is_up = False
         self._joined.clear()
         self._control.clear()
+        if self._is_leaving:
+            return
         reason = self._why.message if self._why is not None else "the hub ended it"
         log.info(
             "the connection to hub %r is lost and dialled again: %s", self.hub.name, reason

@@ -101,9 +101,9 @@ class Session:
     async def read(self) -> bytes | None:
         """Return the next message, or None after the last one. Raises: the session's failure."""
         while not self._inbox:
-            self._raise_failure()
             if self.end is not None or self._is_half_closed or self._is_over:
                 return None
+            self._raise_failure()
             await self._until_changed()
         message = self._inbox.popleft()
         self._numbering.consume(len(message))
@@ -169,6 +169,9 @@ class Session:
         Args: tell: the other side hears that this side has ended the session.
         """
         if self.failure is not None:
+            return
+        if self.end is not None or self._is_over:
+            self._link.forget(self)  # the call has ended, and its status counts
             return
         if tell:
             self._link.refuse(self.envelope(pb.HUB_REFUSE, b""))
