@@ -25,7 +25,6 @@ from umpc.errors import (
     PeerUnavailable,
     RemoteProtocolError,
     UmpcError,
-    error_classes,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import connect
@@ -314,14 +313,22 @@ class HubLink:
         if envelope.kind == pb.HUB_OPEN:
             self._open(envelope)
         elif session is None:
-            if envelope.kind != pb.HUB_REFUSE:
-                self._answer(envelope, pb.HUB_REFUSE, b"")
+            self._unknown(envelope)
         elif envelope.kind == pb.HUB_ACCEPT:
             session.accepted(envelope)
         elif envelope.kind == pb.HUB_REFUSE:
             session.fail(_refusal(session, envelope.body), tell=False)
         else:
             session.take(envelope)
+
+    def _unknown(self, envelope: pb.HubEnvelope) -> None:
+        """Take an envelope of a session that is not with its sender: it is over, or redirected."""
+        for session in list(self.sessions.values()):
+            if session.parties.session == envelope.session:
+                session.fail(_redirected(session, envelope), tell=False)
+                return
+        if envelope.kind != pb.HUB_REFUSE:
+            self._answer(envelope, pb.HUB_REFUSE, b"")
 
     def _open(self, envelope: pb.HubEnvelope) -> None:
         if self._listener is None:
@@ -387,15 +394,30 @@ class HubLink:
                 self._call.cancel()
 
 
+def _redirected(session: Session, envelope: pb.HubEnvelope) -> CertificateError:
+    """Return the error for an opening that the hub took to another process."""
+    hub, source = session.parties.hub, envelope.source
+    return CertificateError(
+        f"hub {hub!r} connected {source.role} {source.name!r}, expected {session.other}; "
+        "look at the hub",
+        culprit=hub,
+    )
+
+
 def _refusal(session: Session, body: bytes) -> UmpcError:
-    """Return the error for a session that the other side refused, or has forgotten."""
-    name, _, text = body.decode("utf-8", "replace")[:2000].partition(": ")
-    cls = error_classes().get(name)
-    if session.opened.is_set() or cls is None:
+    """Return the error for a session that the other side refused, or has forgotten.
+
+    Nobody signed a refusal, so its words are shown and no more than a loss is concluded from them.
+    """
+    peer, hub = session.other.name, session.parties.hub
+    if session.opened.is_set():
         return PeerLost(
-            f"{session.other.name} went away: it knows nothing of the session through hub "
-            f"{session.parties.hub!r}; its own log says why",
-            culprit=session.other.name,
+            f"{peer} went away: it knows nothing of the session through hub {hub!r}; its own log "
+            "says why",
+            culprit=peer,
         )
-    shown = "".join(each if each.isprintable() else "?" for each in text)
-    return cls(f"{session.other.name}: {shown}", culprit=session.other.name)
+    said = body.decode("utf-8", "replace")[:500]
+    shown = "".join(each if each.isprintable() else "?" for each in said) or "it does not listen"
+    error = CertificateError if said.startswith("CertificateError: ") else PeerUnavailable
+    words = shown.removeprefix("CertificateError: ")
+    return error(f"{peer} refused a session through hub {hub!r}: {words}", culprit=peer)

@@ -77,6 +77,7 @@ class Session:
         self._is_half_closed = False
         self._has_called = False
         self._is_over = False
+        self._is_gone = False
         self._waited = 0.0
         self._quiet = 0.0
         self._changed = asyncio.Event()
@@ -150,7 +151,7 @@ class Session:
         self.cancelled = None
         self._changed.set()
         if self._seal is None or self.failure is not None:
-            self._link.forget(self)
+            self._go()
         else:
             self._link.ready(self)
 
@@ -158,7 +159,7 @@ class Session:
         """Wait until the other side has received everything, or the time is up."""
         try:
             async with asyncio.timeout(seconds):
-                while self.failure is None and not self._numbering.is_settled:
+                while not self._is_gone and not self._numbering.is_settled:
                     await self._until_changed()
         except TimeoutError:
             pass
@@ -171,16 +172,20 @@ class Session:
         if self.failure is not None:
             return
         if self.end is not None or self._is_over:
-            self._link.forget(self)  # the call has ended, and its status counts
+            self._go()  # the call has ended, and its status counts
             return
         if tell:
             self._link.refuse(self.envelope(pb.HUB_REFUSE, b""))
         self.failure = error
         self.opened.set()
-        self._changed.set()
-        self._link.forget(self)
+        self._go()
         if self.cancelled is not None:
             self.cancelled()
+
+    def _go(self) -> None:
+        self._is_gone = True
+        self._changed.set()
+        self._link.forget(self)
 
     # ---- the link's side ---------------------------------------------------------------------
 
@@ -209,7 +214,7 @@ class Session:
 
     def _leave_if_settled(self) -> None:
         if self._is_over and self._numbering.is_settled:
-            self._link.forget(self)
+            self._go()
 
     def accepted(self, envelope: pb.HubEnvelope) -> None:
         """Take the responder's answer to the opening. A second copy changes nothing."""
