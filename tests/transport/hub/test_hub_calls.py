@@ -20,7 +20,7 @@ from umpc.errors import (
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE, connect
-from umpc.transport.hub import numbering, session
+from umpc.transport.hub import link, numbering, session
 from umpc.transport.hub.asking import ask_status
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.stream import RpcStream, as_received
@@ -70,7 +70,9 @@ def test_a_stream_carries_messages_of_every_size_both_ways_and_ends(site):
     run(scenario())
 
 
-def test_who_is_not_there_or_is_another_is_named(site):
+def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
+    monkeypatch.setattr(link, "DIAL_SECONDS", 0.5)
+
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
             with pytest.raises(PeerUnavailable, match="node 'c' is not connected"):

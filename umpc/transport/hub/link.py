@@ -27,7 +27,7 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import connect
+from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.credentials import credentials_of
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
@@ -88,25 +88,31 @@ class HubLink:
 
     # ---- the owner's side --------------------------------------------------------------------
 
-    async def joined(self, seconds: float | None = None) -> None:
+    async def joined(self, seconds: float) -> None:
         """Wait until the hub has let this process in.
 
-        Raises: PeerUnavailable or what else went wrong at the last attempt, after `seconds`; a
-            CertificateError or ConfigError at once, since waiting does not mend it.
+        After `seconds`, an attempt that has not failed is still waited for: a machine is busy.
+
+        Raises: PeerUnavailable, AddressInUse or what else the last attempt met; a CertificateError
+            or ConfigError at once, since waiting does not mend it.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not self._joined.is_set():
-                    if isinstance(self._why, CertificateError | ConfigError):
-                        break
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._joined.wait(), FIRST_PAUSE)
-        if not self._joined.is_set():
-            raise self._why or PeerUnavailable(
-                f"hub {self.hub.name!r} at {self.hub.address} did not answer in time; "
-                "see that it runs",
-                culprit=self.hub.name,
-            )
+        clock = asyncio.get_running_loop().time
+        start = clock()
+        while not self._joined.is_set():
+            waited = clock() - start
+            hopeless = isinstance(self._why, CertificateError | ConfigError)
+            late = waited > seconds and (self._why is not None or waited > LATE_SECONDS)
+            if hopeless or late:
+                raise self._why or self._silence()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_PAUSE):
+                    await self._joined.wait()
+
+    def _silence(self) -> PeerUnavailable:
+        return PeerUnavailable(
+            f"hub {self.hub.name!r} at {self.hub.address} did not answer in time; see that it runs",
+            culprit=self.hub.name,
+        )
 
     async def open_session(self, role: str, name: str) -> Session:
         """Return an open session with a process, which is waited for while it is not connected.
@@ -255,9 +261,7 @@ class HubLink:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
         except TimeoutError:
-            raise PeerUnavailable(
-                f"hub {hub.name!r} at {hub.address} did not answer in time", culprit=hub.name
-            ) from None
+            raise self._silence() from None
         finally:
             call.cancel()
             await channel.close(None)
