@@ -9,7 +9,7 @@ PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -
 # One more than cores: a third of the system tests' time is waiting for processes that hang.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help demo test long compose-test audit crash bench pictures figures profile native oracles \
+.PHONY: help demo test long compose-test netns-test audit crash bench pictures figures profile native oracles \
         lint docs architecture settings proto install clean
 
 help:  ## print this list
@@ -45,6 +45,9 @@ long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about h
 
 compose-test: $(VENV)/.dev  ## run docker-compose.yml in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
+
+netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
+	$(BIN)/python -m pytest -rA tests/netns
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit

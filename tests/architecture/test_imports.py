@@ -72,6 +72,22 @@ MAY_IMPORT = {
         "umpc.errors",
         "umpc.crypto.signing",
     ),
+    "umpc/transport/hub/": (
+        "google.protobuf.message",
+        "grpc",
+        "cryptography",
+        "umpc.transport",
+        "umpc.errors",
+        "umpc.proto",
+        "umpc.crypto.signing",
+    ),
+    "umpc/hub/": (
+        "umpc.hub",
+        "umpc.transport",
+        "umpc.proto",
+        "umpc.errors",
+        "umpc.failpoints",
+    ),
     "umpc/node/": (
         *PROCESS,
         "duckdb",
@@ -116,6 +132,7 @@ SHELLS = (
     "umpc/coordinator/links.py",
     "umpc/coordinator/shufflers.py",
     "umpc/shuffler/server.py",
+    "umpc/hub/server.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )

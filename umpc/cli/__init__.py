@@ -5,6 +5,7 @@
 | `main.py` | the root command: one line and an exit code for each failure |
 | `ca.py` | `umpc ca`: certificates, and the list of revoked ones |
 | `serve.py` | `umpc node`, `umpc dealer`, `umpc shuffler`: servers that wait for studies |
+| `hub.py` | `umpc hub`: the relay that lets all other processes dial out |
 | `memory.py` | how a process takes memory from the system |
 | `status.py` | `umpc node status`: certificate, budget and studies that wait, from a site's files |
 | `doctor.py` | `umpc node doctor`: all checks of a site, one line each |

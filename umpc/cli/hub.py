@@ -47,9 +47,7 @@ def hub() -> None:
 @LOG_LEVEL
 @LOG_FORMAT
 @LEASH
-def start_hub(
-    folder: Path, listen: str, grace: int, level: str, style: str, leash: bool
-) -> None:
+def start_hub(folder: Path, listen: str, grace: int, level: str, style: str, leash: bool) -> None:
     """Relay envelopes until Ctrl-C or SIGTERM."""
     from umpc.hub.server import ALLOWED, HubServer
     from umpc.transport.authority import load_identity

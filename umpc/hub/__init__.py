@@ -2,7 +2,7 @@
 
 | file | what it is |
 |---|---|
-| `relay.py` | who is connected, where an envelope goes, and how much may wait: no network, no clock |
+| `relay.py` | who is connected, where an envelope goes, and how much may wait; it has no network |
 | `server.py` | the gRPC server around it |
 
 The members' side is `umpc.transport.hub`.

@@ -42,9 +42,7 @@ class HubServer(rpc.HubServicer):
         self._started = time.monotonic()
         self._changed: dict[Seat, asyncio.Event] = {}
 
-    async def Status(
-        self, request: pb.HubStatusRequest, context: AnyContext
-    ) -> pb.HubStatusReply:
+    async def Status(self, request: pb.HubStatusRequest, context: AnyContext) -> pb.HubStatusReply:
         """Say who is connected."""
         now = time.monotonic()
         seats = self.relay.status(now)
@@ -117,5 +115,3 @@ async def _write(seat: Seat, changed: asyncio.Event, context: JoinContext) -> No
                 frame = pb.HubFrame(pulse=pb.HubPulse())
         if frame is not None:
             await context.write(frame)
-
-

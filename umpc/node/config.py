@@ -48,7 +48,8 @@ class NodeConfig:
     Paths are absolute and exist, except that the files of ledger and anchor need not exist yet. An
     `anchor` of None means a file beside the ledger. At most `most_prepared` studies may wait that
     were prepared ahead, each for `prepared_seconds`. A run, and then its finished attempt, may
-    reserve budget for `hold_seconds`. With a `hub`, the node dials it and `listen` counts for nothing.
+    reserve budget for `hold_seconds`. With a `hub`, the node dials it and does not
+    listen.
     """
 
     file: Path

@@ -21,6 +21,7 @@ Certificates hold the name and the role of a process.
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `greeting.py` | a short call: who is there, and which version it runs |
+| `hub/` | calls through a hub, for processes that only dial out |
 | `structured_concurrency.py` | concurrent tasks, of which the first failure cancels the rest |
 
 The package itself imports nothing, so `umpc.transport.authority` works without grpc. gRPC reads its

@@ -35,7 +35,7 @@ class LocalFailure(grpc.aio.AioRpcError):
 
     def __init__(self, error: UmpcError):
         code, text = status_of(error)
-        super().__init__(code, grpc.aio.Metadata(), grpc.aio.Metadata(), text)
+        super().__init__(code, grpc.aio.Metadata(), grpc.aio.Metadata(), text, None)
         self.error = error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from umpc.errors import (
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import MAX_MESSAGE, connect
 from umpc.transport.hub import link, numbering, session
-from umpc.transport.hub.asking import ask_status
 from umpc.transport.hub.address import parse_hub
+from umpc.transport.hub.asking import ask_status
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 
@@ -77,7 +78,7 @@ def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
             with pytest.raises(PeerUnavailable, match="node 'c' is not connected"):
                 await connect(site("b"), "c", "node", hub.address, 0.3)
-            with pytest.raises(CertificateError, match="is relay.hub.umpc, expected other.hub"):
+            with pytest.raises(CertificateError, match=r"is relay\.hub\.umpc"):
                 await connect(site("d"), "a", "node", hub.address.replace("relay", "other"), 5)
             await hub.stop()
             with pytest.raises(PeerUnavailable, match="hub 'relay'"):
@@ -152,7 +153,7 @@ def test_a_peer_or_a_hub_that_stays_away_is_lost_after_the_grace(site, monkeypat
                 stream.begin(stream.channel.stream_stream(CHAT)())
                 await stream.write(b"x")
                 await stream.next("prepare")
-            with pytest.raises(PeerLost, match="a went away|a: ") as caught:
+            with pytest.raises(PeerLost, match="a went away") as caught:
                 await stream.next("open")
             assert caught.value.culprit == "a"
 
@@ -213,9 +214,7 @@ def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(site
                     for i in range(10):
                         assert await chat.read() == bytes([i]), name
                 assert isinstance(errors[0], RemoteProtocolError), name
-                assert errors[0].culprit == "relay" and pytest.raises, name
-                import re
-
+                assert errors[0].culprit == "relay", name
                 assert re.search(words, errors[0].message), (name, errors[0].message)
                 await channel.close()
 

@@ -108,9 +108,7 @@ def test_a_key_that_the_hub_exchanged_is_refused():
     for changed in (
         pb.HubHandshake(certificate=shown.certificate, key=bytes(32), signature=shown.signature),
         pb.HubHandshake(certificate=shown.certificate, key=shown.key, signature=bytes(64)),
-        pb.HubHandshake(
-            certificate=stranger.certificate, key=shown.key, signature=shown.signature
-        ),
+        pb.HubHandshake(certificate=stranger.certificate, key=shown.key, signature=shown.signature),
     ):
         with pytest.raises(CertificateError):
             answer(PARTIES, credentials(SOUTH), changed.SerializeToString())

@@ -247,7 +247,7 @@ def _rpc_error(
     code: grpc.StatusCode, details: str, words: tuple[tuple[str, str], ...] = ()
 ) -> grpc.aio.AioRpcError:
     metadata = grpc.aio.Metadata(*words)
-    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), metadata, details)
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), metadata, details, None)
 
 
 def _cancelled() -> grpc.aio.AioRpcError:

@@ -224,9 +224,7 @@ class HubLink:
     def _reason(self, error: BaseException) -> UmpcError:
         if isinstance(error, grpc.aio.AioRpcError):
             return error_of(error, self.hub.name, "connect", self.identity.name)
-        return PeerLost(
-            f"the connection to hub {self.hub.name!r} broke", culprit=self.hub.name
-        )
+        return PeerLost(f"the connection to hub {self.hub.name!r} broke", culprit=self.hub.name)
 
     def _went_down(self) -> None:
         self.is_up = False
@@ -235,9 +233,7 @@ class HubLink:
         if self._is_leaving:
             return
         reason = self._why.message if self._why is not None else "the hub ended it"
-        log.info(
-            "the connection to hub %r is lost and dialled again: %s", self.hub.name, reason
-        )
+        log.info("the connection to hub %r is lost and dialled again: %s", self.hub.name, reason)
         for session in list(self.sessions.values()):
             session.connection_lost()
 

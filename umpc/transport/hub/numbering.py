@@ -11,12 +11,13 @@ receiver says that it has it. A record is a message of a call, or a part of one,
 | RESUME | a question: "send again from here", or the answer to one |
 
 Every envelope has a header with the number of records that its sender has received, and the number
-of message bytes that its sender's application has taken. The second number opens the window: at most
-WINDOW bytes of messages are on their way in one direction, so a slow reader holds its writer back.
+of message bytes that its sender's application has taken. The second number opens the window: at
+most WINDOW bytes of messages are on their way in one direction, so a slow reader holds its writer
+back.
 
 After a connection broke anywhere, records may be missing. The end that knows of it asks to resume,
-and holds its records until the answer comes. A gap is legal only while a question is open. Any other
-gap is a record that the hub dropped.
+and holds its records until the answer comes. A gap is legal only while a question is open. Any
+other gap is a record that the hub dropped.
 
 This file has no clock and no connection. `session.py` drives it.
 """
@@ -139,10 +140,7 @@ class Numbering:
 
     def _owes(self) -> bool:
         records, size = self._told
-        return (
-            self._received - records >= ACK_RECORDS
-            or self._taken_here - size >= ACK_BYTES
-        )
+        return self._received - records >= ACK_RECORDS or self._taken_here - size >= ACK_BYTES
 
     def _envelope(self, kind: int, number: int, payload: bytes) -> bytes:
         self._acks = False

@@ -78,9 +78,7 @@ class Opening:
         return Seal(parties, keys, initiates=True), shown.certificate
 
 
-def answer(
-    parties: Parties, credentials: Credentials, opening: bytes
-) -> tuple[bytes, Seal, bytes]:
+def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[bytes, Seal, bytes]:
     """Answer an initiator. Returns: the message for it, the seal, and its certificate.
 
     Raises: CertificateError unless the named initiator signed the opening for this session.

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ssl import DER_cert_to_PEM_cert
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -42,6 +42,8 @@ counts as alive at the hub for less than this."""
 LATER_SECONDS = 0.5
 """Seconds between the failure of a session, which its reader sees, and the end of its handler."""
 Metadata = Sequence[tuple[str, str]]
+if TYPE_CHECKING:
+    Handlers = grpc.GenericRpcHandler[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,13 @@ class HubServer:
         self.identity = identity
         self.hub = hub
         self._guard = RoleGuard(identity, allowed)
-        self._handlers: list[grpc.GenericRpcHandler] = []
+        self._handlers: list[Handlers] = []
         self._link: HubLink | None = None
         self._answers: dict[tuple[str, str, bytes], tuple[bytes, bytes]] = {}
         self._former: OrderedDict[tuple[str, str, bytes], None] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler]) -> None:
+    def add_generic_rpc_handlers(self, handlers: Iterable[Handlers]) -> None:
         """Add the methods of a servicer, as the generated code does."""
         self._handlers += handlers
 
@@ -120,9 +122,7 @@ class HubServer:
             )
         own = End(self.identity.role, self.identity.name)
         parties = Parties(session_id, End(source.role, source.name), own, self.hub.name)
-        message, seal, certificate = answer(
-            parties, credentials_of(self.identity), envelope.body
-        )
+        message, seal, certificate = answer(parties, credentials_of(self.identity), envelope.body)
         session = Session(link, parties, source, seal=seal)
         session.certificate = certificate
         session.opened.set()
@@ -161,7 +161,8 @@ class HubServer:
         context = HubContext(session)
         try:
             handler = await self._guard.intercept_service(
-                self._find, details  # type: ignore[arg-type]  # the part of it that is used
+                self._find,
+                details,  # type: ignore[arg-type]  # the part of it that is used
             )
             if handler is None:
                 context.end(grpc.StatusCode.UNIMPLEMENTED, f"{details.method} is unknown")
