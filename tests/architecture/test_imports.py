@@ -133,6 +133,7 @@ SHELLS = (
     "umpc/coordinator/shufflers.py",
     "umpc/shuffler/server.py",
     "umpc/hub/server.py",
+    "umpc/cli/hub.py",
     "umpc/cli/serve.py",
     "umpc/transport/",
 )
@@ -141,6 +142,7 @@ SHELLS = (
 WIRE = (
     "umpc.transport.tls",
     "umpc.transport.channels",
+    "umpc.transport.dialling",
     "umpc.transport.services",
     "umpc.transport.status",
     "umpc.transport.stream",

@@ -1,4 +1,4 @@
-"""A study through a hub, over real processes: its results, and a hub that is killed in its middle."""
+"""A study through a hub, over real processes: its results, and a hub that is killed."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ async def serve(
     from umpc.failpoints import describe
     from umpc.transport.channels import bind, make_server
     from umpc.transport.expiry import keep_watch
-    from umpc.transport.hub.serving import HubServer
+    from umpc.transport.hub.serving import ServerBehindHub
 
     done = asyncio.Event()
     ended: list[UmpcError | None] = []
@@ -301,7 +301,7 @@ async def serve(
         address = await bind(server, identity, place)
         await server.start()
     else:
-        behind = HubServer(identity, allowed, place)
+        behind = ServerBehindHub(identity, allowed, place)
         server = cast("Server", behind)  # the generated code adds its methods to either
         add(server, finished)
         address = await behind.start()

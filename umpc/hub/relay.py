@@ -19,7 +19,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 PAIR_BYTES = 8 << 20
 """Bytes of one sender that may wait for one receiver."""
 MEMBER_BYTES = 64 << 20
-"""Bytes that may wait for one receiver. What an honest session has under way is far less."""
+"""Bytes that may wait for one receiver. An honest session has far less under way."""
 SLACK_BYTES = 1 << 20
 """Bytes above MEMBER_BYTES for notices and questions to resume, without which nothing goes on."""
 FRAME_BYTES = 200
@@ -86,7 +86,7 @@ class Relay:
         self._listeners: dict[tuple[str, str], Seat] = {}
 
     def join(self, role: str, name: str, join: pb.HubJoin, now: float) -> Seat:
-        """Seat a process. The same process may come again before its old connection has ended.
+        """Seat a process. A process may come again before its old connection has ended.
 
         Raises: AddressInUse if another process of this name listens, RemoteProtocolError.
         """

@@ -35,8 +35,8 @@ from umpc.study.attempt import Attempt, check_openings
 from umpc.study.document import Study
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
-from umpc.transport.channels import connect
 from umpc.transport.credentials import verifier_of_members
+from umpc.transport.dialling import connect
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import blame_of, error_of, lost, status_of
 from umpc.transport.stream import CONNECT_SECONDS

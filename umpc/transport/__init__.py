@@ -16,6 +16,7 @@ Certificates hold the name and the role of a process.
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
 | `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
 | `listening.py` | the check that an address of this machine is free |
+| `dialling.py` | a channel to another process, directly or through a hub |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
 | `status.py` | errors as gRPC statuses, and back |

@@ -91,14 +91,8 @@ async def connect(
     The channel trusts one certificate only: the one that the peer showed a moment before, after it
     was verified and looked for in the list of revoked ones (`tls.channel_credentials`).
 
-    An address of the form `hub:NAME@HOST:PORT` leads through a hub (`transport/hub/`).
-
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
-    if address.startswith("hub:"):
-        from umpc.transport.hub.routes import connect_through
-
-        return await connect_through(identity, name, role, address, timeout)
     split_address(address)
     attempt = _Attempt(identity, name, role, address, min(3.0, timeout))
     clock_of_loop = asyncio.get_running_loop().time

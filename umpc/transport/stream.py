@@ -33,7 +33,7 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
-from umpc.transport.channels import connect
+from umpc.transport.dialling import connect
 from umpc.transport.identity import Identity
 from umpc.transport.services import Call, Channel, Context, grpc, read
 from umpc.transport.status import error_of, lost

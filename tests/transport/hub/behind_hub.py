@@ -14,7 +14,7 @@ from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import bind, make_server
 from umpc.transport.hub.address import parse_hub
-from umpc.transport.hub.serving import HubServer
+from umpc.transport.hub.serving import ServerBehindHub
 from umpc.transport.services import rpc
 
 Mangle = Callable[[pb.HubEnvelope], list[pb.HubEnvelope]]
@@ -70,7 +70,7 @@ async def hub_of(identity, grace: int = 30) -> AsyncIterator[Hub]:
 @contextlib.asynccontextmanager
 async def echo_behind(hub: Hub, identity, allowed=ECHO_ALLOWED) -> AsyncIterator[Echo]:
     echo = Echo()
-    server = HubServer(identity, allowed, parse_hub(hub.address))
+    server = ServerBehindHub(identity, allowed, parse_hub(hub.address))
     server.add_generic_rpc_handlers((echo.handler(),))
     await server.start()
     try:

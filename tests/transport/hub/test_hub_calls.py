@@ -20,7 +20,8 @@ from umpc.errors import (
     RemoteProtocolError,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import MAX_MESSAGE, connect
+from umpc.transport.channels import MAX_MESSAGE
+from umpc.transport.dialling import connect
 from umpc.transport.hub import link, numbering, session
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.asking import ask_status

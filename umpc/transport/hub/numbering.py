@@ -37,7 +37,7 @@ PART_BYTES = 1 << 18
 """Largest record. Longer messages go in parts, so that sessions share a connection fairly."""
 ACK_BYTES = WINDOW // 4
 ACK_RECORDS = 32
-"""What is received without an answer of one's own before it is acknowledged."""
+"""An end that sends nothing else acknowledges after so many bytes taken, or records received."""
 
 CALL, PART, MESSAGE, HALF_CLOSE, END, CANCEL = range(1, 7)
 """Kinds of records. A message is any number of PARTs and one MESSAGE."""
@@ -49,7 +49,7 @@ TOKENS = struct.Struct(">QQ")  # a question, and the question that this answers;
 
 
 @dataclass(frozen=True)
-class Record:
+class HubRecord:
     """One record of the other side."""
 
     kind: int
@@ -149,7 +149,7 @@ class Numbering:
 
     # ---- in --------------------------------------------------------------------------------
 
-    def take(self, plain: bytes) -> Record | None:
+    def take(self, plain: bytes) -> HubRecord | None:
         """Take an opened envelope. Returns: its record, if it has one that is new.
 
         Raises: RemoteProtocolError if the hub dropped a record, or if the other side breaks these
@@ -188,7 +188,7 @@ class Numbering:
         self._pointer = max(self._pointer, received)
         self._taken_there = max(self._taken_there, taken)
 
-    def _record(self, kind: int, number: int, payload: bytes) -> Record | None:
+    def _record(self, kind: int, number: int, payload: bytes) -> HubRecord | None:
         if number < self._received:
             self._acks = True  # it was sent again because an acknowledgement was lost
             return None
@@ -202,7 +202,7 @@ class Numbering:
             under_way = self._received_bytes - self._taken_here
             if under_way > WINDOW and under_way != len(payload):
                 raise self._violation("sent more than was taken of it")
-        return Record(kind, payload)
+        return HubRecord(kind, payload)
 
     def _resume(self, received: int, payload: bytes) -> None:
         if len(payload) != TOKENS.size:

@@ -1,8 +1,8 @@
 """The server's side: a process that answers calls which come to it through a hub.
 
-`HubServer` takes a generated servicer as a gRPC server does, and answers each method only to the
-roles that are allowed, by the same `RoleGuard`. A caller is known by the certificate with which it
-signed its session, so the hub's word about it counts for nothing.
+`ServerBehindHub` takes a generated servicer as a gRPC server does. The same `RoleGuard` lets only
+the allowed roles call each method. A caller is known by the certificate with which it signed its
+session, so the hub's word about it counts for nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Details:
     invocation_metadata: tuple[()] = field(default=())
 
 
-class HubServer:
+class ServerBehindHub:
     """A server behind a hub. Args: allowed: as for `channels.make_server`."""
 
     def __init__(self, identity: Identity, allowed: Allowed, hub: HubAddress):

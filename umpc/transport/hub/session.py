@@ -248,7 +248,7 @@ class Session:
         self._changed.set()
         self._link.ready(self)
 
-    def _handle(self, record: n.Record) -> None:
+    def _handle(self, record: n.HubRecord) -> None:
         if record.kind in n.SIZED:
             self._assemble(record)
         elif record.kind == n.HALF_CLOSE:
@@ -273,7 +273,7 @@ class Session:
             ) from None
         self._numbering.settle()
 
-    def _assemble(self, record: n.Record) -> None:
+    def _assemble(self, record: n.HubRecord) -> None:
         self._parts.append(record.payload)
         self._parts_bytes += len(record.payload)
         if self._parts_bytes > MAX_MESSAGE:
