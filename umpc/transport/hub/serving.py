@@ -1,7 +1,7 @@
 """The server's side: a process that answers calls which come to it through a hub.
 
-`ServerBehindHub` takes a generated servicer as a gRPC server does. The same `RoleGuard` lets only
-the allowed roles call each method. A caller is known by the certificate with which it signed its
+`ServerBehindHub` takes a generated servicer as a gRPC server does, and `RoleGuard` lets only the
+allowed roles call each method. A caller is known by the certificate with which it signed its
 session, so the hub's word about it counts for nothing.
 """
 
