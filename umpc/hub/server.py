@@ -16,6 +16,7 @@ from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.failpoints import failpoint
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.hub.batches import gathered, scattered
 from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import status_of
 from umpc.transport.tls import peer_of
@@ -57,21 +58,29 @@ class HubServer(rpc.HubServicer):
             log.warning("%s is not let in: %s", peer, error.message)
             await context.abort(*status_of(error))
         changed = self._changed[seat] = asyncio.Event()
-        seat.put(pb.HubFrame(welcome=pb.HubWelcome(grace_seconds=self._grace)), 0)
         log.info("%s is connected", peer)
         has_left = False
-        writer = asyncio.create_task(_write(seat, changed, context))
-        reader = asyncio.create_task(self._read(seat, context))
         try:
-            await asyncio.wait({writer, reader}, return_when=asyncio.FIRST_COMPLETED)
-            has_left = reader.done() and not reader.exception() and reader.result()
+            welcome = pb.HubWelcome(grace_seconds=self._grace)
+            await context.write(pb.HubFrame(welcome=welcome))
+            has_left = await self._serve(seat, changed, context)
         finally:
-            for task in (writer, reader):
-                task.cancel()
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left))
             log.info("%s has left" if has_left else "the connection of %s broke", peer)
-            await asyncio.gather(writer, reader, return_exceptions=True)
+
+    async def _serve(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> bool:
+        """Relay from and to a process. Returns: whether it left by its own will."""
+        writer = asyncio.create_task(_write(seat, changed, context))
+        reader = asyncio.create_task(self._read(seat, context))
+        tasks = {writer, reader}
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return reader.done() and not reader.exception() and reader.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _seated(self, role: str, name: str, context: JoinContext) -> Seat:
         async with asyncio.timeout(JOIN_SECONDS):
@@ -87,13 +96,14 @@ class HubServer(rpc.HubServicer):
                 frame = await read(context)
             if frame is None:
                 return False
-            body = frame.WhichOneof("body")
-            if body == "envelope":
-                self._count += 1
-                failpoint(f"relayed-{self._count}")
-                self._wake(self.relay.route(seat, frame.envelope))
-            elif body == "leave":
-                return True
+            for each in scattered(frame):
+                body = each.WhichOneof("body")
+                if body == "envelope":
+                    self._count += 1
+                    failpoint(f"relayed-{self._count}")
+                    self._wake(self.relay.route(seat, each.envelope))
+                elif body == "leave":
+                    return True
 
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:
@@ -105,7 +115,7 @@ class HubServer(rpc.HubServicer):
 async def _write(seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
     """Send what waits for a process, and a sign of life where nothing does."""
     while True:
-        frame = seat.take()
+        frame = gathered(seat.take)
         if frame is None:
             changed.clear()
             try:

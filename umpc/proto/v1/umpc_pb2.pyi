@@ -440,20 +440,22 @@ class Delivery(_message.Message):
     def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class HubFrame(_message.Message):
-    __slots__ = ("join", "welcome", "envelope", "notice", "pulse", "leave")
+    __slots__ = ("join", "welcome", "envelope", "notice", "pulse", "leave", "batch")
     JOIN_FIELD_NUMBER: _ClassVar[int]
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     ENVELOPE_FIELD_NUMBER: _ClassVar[int]
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     PULSE_FIELD_NUMBER: _ClassVar[int]
     LEAVE_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
     join: HubJoin
     welcome: HubWelcome
     envelope: HubEnvelope
     notice: HubNotice
     pulse: HubPulse
     leave: HubLeave
-    def __init__(self, join: _Optional[_Union[HubJoin, _Mapping]] = ..., welcome: _Optional[_Union[HubWelcome, _Mapping]] = ..., envelope: _Optional[_Union[HubEnvelope, _Mapping]] = ..., notice: _Optional[_Union[HubNotice, _Mapping]] = ..., pulse: _Optional[_Union[HubPulse, _Mapping]] = ..., leave: _Optional[_Union[HubLeave, _Mapping]] = ...) -> None: ...
+    batch: HubBatch
+    def __init__(self, join: _Optional[_Union[HubJoin, _Mapping]] = ..., welcome: _Optional[_Union[HubWelcome, _Mapping]] = ..., envelope: _Optional[_Union[HubEnvelope, _Mapping]] = ..., notice: _Optional[_Union[HubNotice, _Mapping]] = ..., pulse: _Optional[_Union[HubPulse, _Mapping]] = ..., leave: _Optional[_Union[HubLeave, _Mapping]] = ..., batch: _Optional[_Union[HubBatch, _Mapping]] = ...) -> None: ...
 
 class HubJoin(_message.Message):
     __slots__ = ("instance", "listens")
@@ -476,6 +478,12 @@ class HubPulse(_message.Message):
 class HubLeave(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class HubBatch(_message.Message):
+    __slots__ = ("frames",)
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    frames: _containers.RepeatedCompositeFieldContainer[HubFrame]
+    def __init__(self, frames: _Optional[_Iterable[_Union[HubFrame, _Mapping]]] = ...) -> None: ...
 
 class HubMember(_message.Message):
     __slots__ = ("role", "name", "instance")

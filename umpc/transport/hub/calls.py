@@ -31,9 +31,13 @@ def _same(value: Any) -> Any:
 
 
 class HubChannel:
-    """A channel to one process behind a hub. Args: first: an open session with it."""
+    """A channel to one process behind a hub.
 
-    def __init__(self, link: HubLink, first: Session):
+    Args: first: an open session with it. closed: called when the channel is closed.
+    """
+
+    def __init__(self, link: HubLink, first: Session, closed: Callable[[], None]):
+        self._closed: Callable[[], None] | None = closed
         self._link = link
         self._first: Session | None = first
         self._peer = first.other
@@ -53,7 +57,12 @@ class HubChannel:
         calls = list(self._calls)
         for call in calls:
             call.cancel()
-        await asyncio.gather(*(call.left(CLOSE_SECONDS) for call in calls))
+        closed, self._closed = self._closed, None
+        try:
+            await asyncio.gather(*(call.left(CLOSE_SECONDS) for call in calls))
+        finally:
+            if closed is not None:
+                closed()
 
     # ---- the calls of a stub -----------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.channels import LATE_SECONDS, connect
 from umpc.transport.credentials import credentials_of
 from umpc.transport.hub.address import HubAddress
+from umpc.transport.hub.batches import gathered, scattered
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
@@ -83,8 +84,8 @@ class HubLink:
         self._tasks = [asyncio.create_task(self._stay()), asyncio.create_task(self._tick())]
         self.idle: Callable[[], None] | None = None
         self._is_leaving = False
-        self.waiting = 0
-        """Calls of `connect` that use this link and have no session yet."""
+        self.users = 0
+        """Channels that are open, or being opened, over this link."""
 
     # ---- the owner's side --------------------------------------------------------------------
 
@@ -283,29 +284,36 @@ class HubLink:
     async def _write(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Send control frames first, then one envelope of each session in turn."""
         while True:
-            if self._control:
-                await call.write(self._control.popleft())
-                continue
-            if not self._ready:
+            frame = gathered(self._next)
+            if frame is None:
                 self._wanted.clear()
                 await self._wanted.wait()
-                continue
+            else:
+                await call.write(frame)
+
+    def _next(self) -> pb.HubFrame | None:
+        """Return the next frame to send, or None if none is due."""
+        if self._control:
+            return self._control.popleft()
+        while self._ready:
             session = next(iter(self._ready))
             del self._ready[session]
             envelope = session.pull()
             if envelope is not None:
                 if session.failure is None:
                     self._ready[session] = None  # at the end of the queue
-                await call.write(pb.HubFrame(envelope=envelope))
+                return pb.HubFrame(envelope=envelope)
+        return None
 
     async def _read(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
-        while (frame := await read(call)) is not None:
+        while (message := await read(call)) is not None:
             self._silent = 0.0
-            body = frame.WhichOneof("body")
-            if body == "envelope":
-                self._take(frame.envelope)
-            elif body == "notice":
-                self._noticed(frame.notice)
+            for frame in scattered(message):
+                body = frame.WhichOneof("body")
+                if body == "envelope":
+                    self._take(frame.envelope)
+                elif body == "notice":
+                    self._noticed(frame.notice)
 
     def _take(self, envelope: pb.HubEnvelope) -> None:
         source = envelope.source

@@ -138,6 +138,10 @@ class Numbering:
             return ACK, self._envelope(ACK, 0, b"")
         return None
 
+    def acknowledge_late(self) -> None:
+        """Acknowledge what came and what was taken since the last envelope, if anything."""
+        self._acks = self._acks or self._told != (self._received, self._taken_here)
+
     def _owes(self) -> bool:
         records, size = self._told
         return self._received - records >= ACK_RECORDS or self._taken_here - size >= ACK_BYTES

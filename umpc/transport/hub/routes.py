@@ -53,15 +53,20 @@ async def connect_through(
     Raises: as `channels.connect`.
     """
     link = _link_to(identity, address)
-    link.waiting += 1
+    link.users += 1
+
+    def closed() -> None:
+        link.users -= 1
+        _leave_if_idle(link)
+
     try:
         await link.joined(timeout)
         session = await _open(link, role, name, timeout)
-    finally:
-        link.waiting -= 1
-        _leave_if_idle(link)
+    except BaseException:
+        closed()
+        raise
     # It has the methods of gRPC's channel that the stubs use.
-    return cast(Channel, HubChannel(link, session))
+    return cast(Channel, HubChannel(link, session, closed))
 
 
 async def _open(link: HubLink, role: str, name: str, timeout: float) -> Session:
@@ -91,7 +96,7 @@ def _link_to(identity: Identity, address: str) -> HubLink:
 
 def _leave_if_idle(link: HubLink) -> None:
     """Leave a hub at which this process only calls, after its last call."""
-    if link.idle is not None and not link.sessions and not link.waiting:
+    if link.idle is not None and not link.sessions and not link.users:
         unregister(link)
         link.idle = None
         task = asyncio.create_task(link.close())

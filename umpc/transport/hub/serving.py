@@ -259,6 +259,10 @@ class HubContext:
         with suppress(UmpcError):
             self._session.send(n.END, end.SerializeToString())
 
+    def peer(self) -> str:
+        """Return the caller's place, where gRPC has its address."""
+        return f"hub:{self._session.parties.hub}/{self._session.other}"
+
     def auth_context(self) -> Mapping[str, Iterable[bytes]]:
         """Return the caller's certificate where gRPC has it."""
         pem = DER_cert_to_PEM_cert(self._session.certificate)

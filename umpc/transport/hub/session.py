@@ -20,6 +20,9 @@ from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, Seal
 
+OPEN_SECONDS = 10.0
+"""Seconds until an opening without an answer is sent again, in case the other side's connection
+broke. On a busy machine, more repetitions would keep it busy."""
 PROBE_SECONDS = 5.0
 """Seconds that a record may lack its acknowledgement before the sender asks for it."""
 IDLE_SECONDS = 60.0
@@ -314,9 +317,14 @@ class Session:
     def tick(self, seconds: float) -> None:
         """Let time pass, as this process had it: a starved process counts less of it."""
         if self._seal is None:
-            self._opens = self._opening is not None
-            self._link.ready(self)
+            self._waited += seconds
+            if self._waited >= OPEN_SECONDS:
+                self._waited = 0.0
+                self._opens = self._opening is not None
+                self._link.ready(self)
             return  # the owner has its own limit
+        self._numbering.acknowledge_late()
+        self._link.ready(self)
         has_begun = self.called is None or self._has_called
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
