@@ -45,10 +45,21 @@ BANK = Schema(
         FieldSchema("age", Fraction(0), Fraction(127), Fraction(1)),
         FieldSchema("balance", Fraction(-3313), Fraction(71188), Fraction(1)),
         FieldSchema("label", Fraction(0), Fraction(1), Fraction(1)),
+        FieldSchema("job", Fraction(0), Fraction(11), Fraction(1)),
     ]
 )
 """The bank data's fields: differences of 8 and of 18 bits."""
-FIELDS = {"x": "age", "y": "balance", "score": "balance", "label": "label", "x...": "balance"}
+FIELDS = {
+    "x": "age",
+    "y": "balance",
+    "score": "balance",
+    "label": "label",
+    "stratum": "job",
+    "time": "age",
+    "event": "label",
+    "x...": "balance",
+}
+"""A field for each argument of the library's statistics of pairs."""
 PARAMETERS = {
     "uniformity": {"cells": 128},
     "contrastive_loss": {"margin": 1000},

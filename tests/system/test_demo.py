@@ -32,6 +32,8 @@ KEYS = {
     *("bytes_online", "bytes_online_predicted", "bytes_offline", "bytes_offline_predicted"),
     *("seconds_online", "seconds_offline", "seconds_total", "exact", "exact_over_edges"),
 }
+STALLED = {"UMPC_FAILPOINT": "before-charge:stop"}
+"""Each node of the demo stops itself before it charges, so that the demo cannot end."""
 FAR = 12
 """Standard deviations beyond which a discrete Laplace sum lies with a probability below 1e-6."""
 
@@ -177,7 +179,10 @@ def test_an_impossible_request_is_refused_before_any_process_starts():
 def test_an_interrupted_demo_stops_every_process_it_started(number, tmp_path):
     kept = tmp_path / "kept"
     process = subprocess.Popen(
-        [*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.PIPE, start_new_session=True
+        [*UMPC, "demo", "--keep", str(kept)],
+        env=os.environ | STALLED,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         started = _started(process.pid)
@@ -190,7 +195,9 @@ def test_an_interrupted_demo_stops_every_process_it_started(number, tmp_path):
 
 def test_processes_of_a_demo_that_is_killed_end_by_themselves(tmp_path):
     kept = tmp_path / "kept"
-    process = subprocess.Popen([*UMPC, "demo", "--keep", str(kept)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*UMPC, "demo", "--keep", str(kept)], env=os.environ | STALLED, stderr=subprocess.DEVNULL
+    )
     try:
         started = _started(process.pid)
         process.kill()

@@ -47,7 +47,8 @@ Start = Callable[..., Process]
 Environment = Mapping[str, Mapping[str, str]]
 
 UMPC = (sys.executable, "-m", "umpc.cli.main")
-START_SECONDS = 60
+START_SECONDS = 600
+"""A process that ends is noticed at once. One that lives and says nothing may be slow only."""
 STARTING = 8
 """Number of processes that start at the same time. With more, the first ones would be late."""
 STOP_SECONDS = 5

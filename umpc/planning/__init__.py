@@ -9,6 +9,7 @@
 | `narrowing.py` | a trial over narrower fields, where messages grow with their bounds |
 | `seconds.py` | seconds and memory, from counted delays, bytes and a trial run |
 | `study_plan.py` | a study's plan, beside the plan of the other way to run it |
+| `cores.py` | independent pieces on all cores |
 | `alternatives.py` | the same statistic by every protocol, and the best one for given targets |
 | `forecast.py` | what a run that is about to begin will take |
 """

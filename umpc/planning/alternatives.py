@@ -13,6 +13,7 @@ from typing import Any
 
 from umpc.coordinator.studyfile import StudyFile
 from umpc.errors import UmpcError
+from umpc.planning.cores import map_on_cores
 from umpc.planning.machine import Machine
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -113,25 +114,35 @@ def alternatives(
     tell: Callable[[str], None],
     machines: dict[tuple[str, str, str], Machine] | None = None,
 ) -> Iterator[Alternative | Impossible]:
-    """Plan the study by each variant of each protocol, one after the other.
+    """Plan the study by each variant of each protocol, on all cores; results come in order.
 
     Args:
         records: each node's number of records, as `umpc plan` takes them.
         table: a table like the sites' own.
         error: the root mean squared error that is asked for.
-        tell: called with each label, before that alternative is planned.
-        machines: the results of earlier trials, by kind of study; those made here are added.
+        tell: called with each label, before that alternative is awaited.
+        machines: the results of earlier trials, by kind of study.
     """
     machines = {} if machines is None else machines
-    for protocol in PROTOCOLS.values():
-        for variant in protocol.variants(error):
-            tell(variant.label)
-            try:
-                study = _study_of(file, protocol, variant, records, table)
-                attempt = attempt_over(study, records)
-                yield _predicted(variant.label, attempt, table, network, machines)
-            except UmpcError as reason:
-                yield Impossible(variant.label, reason.message)
+    ways = [
+        (protocol, variant)
+        for protocol in PROTOCOLS.values()
+        for variant in protocol.variants(error)
+    ]
+
+    def plan(way: tuple[StudyProtocol, Variant]) -> Alternative | Impossible:
+        protocol, variant = way
+        try:
+            study = _study_of(file, protocol, variant, records, table)
+            attempt = attempt_over(study, records)
+            return _predicted(variant.label, attempt, table, network, machines)
+        except UmpcError as reason:
+            return Impossible(variant.label, reason.message)
+
+    planned = map_on_cores(plan, ways)
+    for _, variant in ways:
+        tell(variant.label)
+        yield next(planned)
 
 
 def _study_of(
