@@ -33,6 +33,7 @@
 | `harness.py` | real processes for a benchmark |
 | `jobs.py` | run jobs, and report those that fail |
 | `kendall.py` | a study of Kendall's tau, for benchmarks in one process |
+| `leaks.py` | memory and open descriptors of every process over many studies |
 | `limits.py` | this machine's AES limit |
 | `table.py` | print tables, and figures beside their targets |
 | `figures/` | `make figures`: the papers' figures and tables, each with its claim |

@@ -12,7 +12,8 @@ import ctypes
 import sys
 
 from umpc.transport.authority import load_identity
-from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.channels import bind, make_server
+from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc, peer_of
 
 CALL, CHAT, WATCH, BUSY = (f"/umpc.test.Echo/{name}" for name in ("Call", "Chat", "Watch", "Busy"))
@@ -20,7 +21,6 @@ DEALERS_ONLY, NOT_LISTED = "/umpc.test.Echo/DealersOnly", "/umpc.test.Echo/NotLi
 ALLOWED = {method: ("node", "coordinator") for method in (CALL, CHAT, WATCH, BUSY)} | {
     DEALERS_ONLY: ("dealer",)
 }
-BUSY_SECONDS = 7
 
 
 class Echo:
@@ -48,7 +48,7 @@ class Echo:
         await context.write(request)
 
     async def busy(self, request, context):
-        hold_the_interpreter(BUSY_SECONDS)
+        hold_the_interpreter(float(request))
         return request
 
     def handler(self):
@@ -89,12 +89,13 @@ async def _serve(folder):
 
 
 async def _call(folder, address):
-    channel = await connect(load_identity(folder), "a", "node", address, 10)
-    call = channel.stream_stream(CHAT)()
-    await call.write(b"hello")
-    assert await call.read() == b"hello"
+    stream = RpcStream("a", "chat", as_received)
+    await stream.connect(load_identity(folder), "node", address)
+    stream.begin(stream.channel.stream_stream(CHAT)())
+    await stream.write(b"hello")
+    assert await stream.next("chat") == b"hello"
     print("open", flush=True)
-    await call.read()
+    await stream.next("chat")
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.transport.authority import Identity
-    from umpc.transport.channels import Allowed
     from umpc.transport.hub.address import HubAddress
+    from umpc.transport.role_guard import Allowed
     from umpc.transport.services import grpc
 
     Server = grpc.aio.Server

@@ -86,7 +86,8 @@ async def _lead(
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
     conductor = Conductor(side, links, tell, started, shufflers, expect)
     try:
-        await each(parties, "connect", lambda link: link.open(identity))
+        patience = study.seconds_per_step
+        await each(parties, "connect", lambda link: link.open(identity, patience))
         return await lead(conductor)
     except UmpcError as error:
         keep = conductor.may_be_charged

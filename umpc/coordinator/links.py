@@ -59,9 +59,12 @@ class NodeLink:
             node.name, "connect", codec.decode_node, ahead=MESSAGES_AHEAD
         )
 
-    async def open(self, identity: Identity) -> None:
-        """Connect and begin the study's call. Raises: PeerUnavailable, CertificateError."""
-        await self._stream.connect(identity, "node", self.node.address)
+    async def open(self, identity: Identity, patience: float | None = None) -> None:
+        """Connect and begin the study's call. Raises: PeerUnavailable, CertificateError.
+
+        Args: patience: as of `RpcStream.connect`.
+        """
+        await self._stream.connect(identity, "node", self.node.address, patience)
         self._stream.begin(node_stub(self._stream.channel).Study())
 
     async def ask(

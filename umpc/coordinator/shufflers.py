@@ -14,7 +14,7 @@ from umpc.study.parts import Participant
 from umpc.transport.authority import Identity
 from umpc.transport.services import grpc, shuffler_stub
 from umpc.transport.status import error_of, lost
-from umpc.transport.stream import CONNECT_SECONDS, RpcStream, as_received
+from umpc.transport.stream import RpcStream, as_received
 
 FRAMES_AHEAD = 4
 """Frames that may wait unread; gRPC's flow control then holds the shuffler back."""
@@ -31,9 +31,12 @@ class ShufflerLink:
             self.node.name, "connect", as_received, ahead=FRAMES_AHEAD
         )
 
-    async def open(self, identity: Identity) -> None:
-        """Connect. Raises: PeerUnavailable, CertificateError."""
-        await self._stream.connect(identity, "shuffler", self.node.address)
+    async def open(self, identity: Identity, patience: float | None = None) -> None:
+        """Connect. Args: patience: as of `RpcStream.connect`.
+
+        Raises: PeerUnavailable, CertificateError.
+        """
+        await self._stream.connect(identity, "shuffler", self.node.address, patience)
 
     async def begin(self, attempt: bytes, seconds: float) -> bytes:
         """Ask for the attempt's heap and return the id of the run, once the shuffler has its order.
@@ -53,13 +56,16 @@ class ShufflerLink:
         self._stream.step = "evaluate"
         if self._stream.early() is not None:
             raise self._stream.violation("sent a heap before it was due")
-        stub = shuffler_stub(self._stream.channel)
         try:
-            await stub.Hello(pb.HelloRequest(), timeout=CONNECT_SECONDS)
+            await self._stream.beside(self._hello())
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise lost(self.node.name, "evaluate", "it did not answer") from error
             raise error_of(error, self.node.name, "evaluate") from error
+
+    async def _hello(self) -> None:
+        stub = shuffler_stub(self._stream.channel)
+        await stub.Hello(pb.HelloRequest(), timeout=self.study.seconds_per_step)
 
     async def collect(self, receive: Callable[[int, Frame], bool], seconds: float) -> None:
         """Receive the whole heap, each frame within `seconds`.

@@ -36,6 +36,7 @@ from umpc.study.frames import Frame
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.credentials import verifier_of
+from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, rpc
 from umpc.transport.status import blame_of, lost, status_of
 from umpc.transport.tls import peer_of
@@ -263,7 +264,7 @@ class AttemptRun:
 
     async def _wait_for_all(self) -> None:
         try:
-            async with asyncio.timeout(PART_OF_STEP * self.attempt.study.seconds_per_step):
+            async with time_limit(PART_OF_STEP * self.attempt.study.seconds_per_step):
                 await self._all_here.wait()
         except TimeoutError:
             names = [member.name for member in self.attempt.members]

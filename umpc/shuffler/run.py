@@ -15,6 +15,7 @@ from umpc.errors import LocalProtocolError, StepTimeout, StudyAborted, UmpcError
 from umpc.protocols.ghazi_shuffle.shuffler import Seen, ShufflerSession
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
+from umpc.transport.patience import time_limit
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 30
@@ -142,7 +143,7 @@ class Run:
         """
         seconds = self.study.seconds_per_step + PATIENCE_SECONDS
         try:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 await self._all_here.wait()
                 await asyncio.shield(self.seed)
         except TimeoutError:
@@ -152,7 +153,7 @@ class Run:
             )
             return
         try:
-            async with asyncio.timeout(2 * seconds):
+            async with time_limit(2 * seconds):
                 await self._all_delivered.wait()
         except TimeoutError:
             missing = self._made().missing

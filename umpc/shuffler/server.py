@@ -35,8 +35,10 @@ from umpc.study.attempt import Attempt, check_openings
 from umpc.study.document import Study
 from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
+from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.credentials import verifier_of_members
 from umpc.transport.dialling import connect
+from umpc.transport.patience import time_limit
 from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
 from umpc.transport.status import blame_of, error_of, lost, status_of
 from umpc.transport.stream import CONNECT_SECONDS
@@ -114,7 +116,7 @@ class ShufflerServer(rpc.ShufflerServicer):
     async def _introduced(self, caller: str, context: DeliverContext) -> Attempt:
         """Return the attempt for which a node wants to deliver."""
         try:
-            async with asyncio.timeout(HELLO_SECONDS):
+            async with time_limit(HELLO_SECONDS):
                 request = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
@@ -194,11 +196,16 @@ class ShufflerServer(rpc.ShufflerServicer):
         seed = os.urandom(32)
         try:
             channel = await connect(
-                self.identity, second.name, "shuffler", second.address, CONNECT_SECONDS
+                self.identity,
+                second.name,
+                "shuffler",
+                second.address,
+                CONNECT_SECONDS,
+                run.study.seconds_per_step,
             )
             try:
                 request = pb.OrderRequest(study=run.study.encode(), attempt=run.attempt, seed=seed)
-                await shuffler_stub(channel).Order(request, timeout=CONNECT_SECONDS)
+                await shuffler_stub(channel).Order(request, timeout=LATE_SECONDS)
             except grpc.aio.AioRpcError as error:
                 raise error_of(error, second.name, "prepare") from error
             finally:

@@ -14,11 +14,15 @@ Certificates hold the name and the role of a process.
 | `expiry.py` | which dates of an identity need somebody's attention |
 | `credentials.py` | what protocol code signs with, and how it checks what others signed |
 | `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
-| `channels.py` | channels and servers with limits, keepalive and a list of allowed roles |
+| `channels.py` | channels and servers with limits, and the way to a peer |
+| `role_guard.py` | the roles that may call each method |
 | `listening.py` | the check that an address of this machine is free |
 | `dialling.py` | a channel to another process, directly or through a hub |
 | `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
 | `services.py` | the generated stubs and servicers, with types |
+| `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
+| `received.py` | bytes received so far, as the kernel counts them |
+| `patience.py` | time limits that count only time in which this process ran |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `greeting.py` | a short call: who is there, and which version it runs |

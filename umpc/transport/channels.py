@@ -1,68 +1,63 @@
-"""Channels and servers of umpc: limits, keepalive, and the roles that may call each method.
+"""Channels and servers of umpc: limits, options of gRPC, and the way to a peer.
 
-Both sides notice a stopped process or a cut cable after keepalive time + timeout, at most 7 s. This
-takes three settings: gRPC also waits for `ping_timeout_ms` (60 s by default), so the first two
-alone take 61.6 s.
-
-A busy process does not count as a stopped one: gRPC answers pings from its own threads while Python
-computes. These threads wait for a processor too. When 64 nodes shared two cores and connected to
-each other all at once, some answered after more than 3 s.
+The heartbeat notices stopped processes and cut lines (`heartbeat.py`). Between two nodes, which do
+not beat, the kernel notices a cut line: data that stay unacknowledged for LINE_SECONDS end the
+connection (TCP_USER_TIMEOUT). A starved process loses no connection by this, because its kernel
+acknowledges for it. gRPC sets the option from `keepalive_timeout_ms`, and only if it also pings.
+Its pings therefore wait for a day: an answer to one waits behind bulk data on a slow line, and
+behind other threads on a busy machine.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from typing import Any
 
-from umpc.errors import AddressInUse, CertificateError, UmpcError
-from umpc.transport.certificates import clock, host_name, verify_certificate
+from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
+from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
 from umpc.transport.diagnose import explain, find_fault, shown_certificate, split_address
+from umpc.transport.heartbeat import METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.listening import refuse_if_taken
-from umpc.transport.services import (
-    AnyContext,
-    Behaviour,
-    CallDetails,
-    Continuation,
-    ServerInterceptor,
-)
-from umpc.transport.tls import channel_credentials, grpc, peer_of, server_credentials
+from umpc.transport.patience import own_lag, time_limit
+from umpc.transport.role_guard import Allowed, RoleGuard
+from umpc.transport.tls import channel_credentials, grpc, server_credentials
 
 MAX_FRAME = 1 << 20
 MAX_MESSAGE = MAX_FRAME + 4096  # a full frame and its header fields
 MAX_STREAMS = 64  # per connection
-PING_EVERY_MS = 2000
-PING_ANSWER_MS = 3000
-HANDSHAKE_MS = 10_000
-FIRST_WRITE_SECONDS = 0.5
-"""Seconds that a refused stream waits for its client's first message, before it says why."""
+LINE_SECONDS = 60
+"""Seconds for which sent data may stay unacknowledged until the line counts as cut.
+
+The kernel counts data too for which the receiver has no room. A proxy before a slow line closes its
+window for seconds: with a limit of 5 s, every study over 1 Mbit/s was lost.
+"""
+DAY_MS = 24 * 3600 * 1000
+NEVER_MS = (1 << 31) - 1
+HANDSHAKE_MS = 30_000
 LATE_SECONDS = 60
-"""Seconds for which a peer is tried again that answers and whose channel is not ready in time."""
+"""Seconds for which a peer is waited for that answers and whose channel is not ready in time."""
+DIAGNOSIS_SECONDS = 5.0
+"""Seconds that a peer may take for each answer of a look at it."""
+STARVED_SECONDS = 1.0
+"""If this process was late by more during a look, the look says nothing about the peer."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 1.0
 """Seconds between two attempts to reach a peer that is not there yet: the first, the longest."""
 
-KEEPALIVE = (
-    ("grpc.keepalive_time_ms", PING_EVERY_MS),
-    ("grpc.keepalive_timeout_ms", PING_ANSWER_MS),
-    ("grpc.http2.ping_timeout_ms", PING_ANSWER_MS),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-)
 COMMON = (
-    *KEEPALIVE,
+    ("grpc.keepalive_time_ms", DAY_MS),
+    ("grpc.keepalive_timeout_ms", LINE_SECONDS * 1000),
+    ("grpc.http2.ping_timeout_ms", NEVER_MS),
+    ("grpc.http2.max_pings_without_data", 0),  # it also pings to measure a line, for its windows
     ("grpc.max_send_message_length", MAX_MESSAGE),
     ("grpc.max_receive_message_length", MAX_MESSAGE),
 )
 SERVER = (
     *COMMON,
     ("grpc.so_reuseport", 0),  # otherwise two processes could share a port and split its calls
-    ("grpc.http2.min_ping_interval_without_data_ms", PING_EVERY_MS // 2),
-    ("grpc.http2.max_ping_strikes", 0),  # our clients ping often, on purpose
+    ("grpc.http2.max_ping_strikes", 0),
     ("grpc.max_concurrent_streams", MAX_STREAMS),
     ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
 )
@@ -76,17 +71,20 @@ CHANNEL = (
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
 
-Allowed = Mapping[str, Collection[str]]
-
 
 async def connect(
-    identity: Identity, name: str, role: str, address: str, timeout: float
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float,
+    patience: float = LATE_SECONDS,
 ) -> grpc.aio.Channel:
     """Return a channel to exactly this name and role, ready for calls. The caller closes it.
 
-    It waits up to `timeout` seconds for a peer that is not there yet. A wrong certificate ends the
-    wait at once, because it stays wrong. If the time is up and the peer answers then, it is late
-    because a machine is busy: it is tried again for up to LATE_SECONDS.
+    A peer that is not there yet has `timeout` seconds to come. A peer that answers, and is late
+    because a machine is busy, has `patience` seconds. A wrong certificate ends the wait at once,
+    because it stays wrong. Only time in which this process could run counts.
 
     The channel trusts one certificate only: the one that the peer showed a moment before, after it
     was verified and looked for in the list of revoked ones (`tls.channel_credentials`).
@@ -94,19 +92,38 @@ async def connect(
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
     split_address(address)
-    attempt = _Attempt(identity, name, role, address, min(3.0, timeout))
-    clock_of_loop = asyncio.get_running_loop().time
-    latest = clock_of_loop() + LATE_SECONDS
-    while True:
-        try:
-            async with asyncio.timeout(timeout):
-                return await attempt.until_ready()
-        except TimeoutError:
-            fault = await attempt.fault()
-            if fault is not None:
-                raise fault from None
-            if clock_of_loop() >= latest:
-                raise await attempt.reason() from None
+    attempt = _Attempt(identity, name, role, address, min(DIAGNOSIS_SECONDS, timeout))
+    trying = asyncio.create_task(attempt.until_ready())
+    channel: grpc.aio.Channel | None = None
+    try:
+        async with time_limit(patience):
+            while not await _ends_within(trying, timeout):
+                fault = await attempt.fault()
+                if fault is not None and not trying.done():
+                    raise fault
+        channel = trying.result()
+        return channel
+    except TimeoutError:
+        raise await attempt.reason() from None
+    finally:
+        if channel is None:
+            await _give_up(trying)
+
+
+async def _ends_within(task: asyncio.Task[grpc.aio.Channel], seconds: float) -> bool:
+    """Wait for a task, and return whether it has ended."""
+    with contextlib.suppress(TimeoutError):
+        async with time_limit(seconds):
+            await asyncio.wait({task})
+    return task.done()
+
+
+async def _give_up(trying: asyncio.Task[grpc.aio.Channel]) -> None:
+    """End an attempt, and close its channel if it just got one."""
+    trying.cancel()
+    await asyncio.wait({trying})
+    if not trying.cancelled() and trying.exception() is None:
+        await trying.result().close(None)
 
 
 class _Attempt:
@@ -166,9 +183,19 @@ class _Attempt:
         return None
 
     async def fault(self) -> UmpcError | None:
-        """Return what is wrong with the connection, or None if it works now."""
+        """Return what is wrong with the connection, or None if it works now.
+
+        A peer that did not answer while this process could not run may work: also None.
+        """
         parts = (self._identity, self._name, self._role, self._address, self._seconds)
-        return await asyncio.to_thread(find_fault, *parts)
+        lag = own_lag()
+        begun = lag.begin()
+        try:
+            fault = await asyncio.to_thread(find_fault, *parts)
+            was_late = lag.since(begun) > STARVED_SECONDS
+        finally:
+            lag.end()
+        return None if was_late and isinstance(fault, PeerUnavailable) else fault
 
     async def reason(self) -> UmpcError:
         """Return what is wrong with the connection, or that it works now."""
@@ -191,9 +218,13 @@ def make_server(identity: Identity, allowed: Allowed) -> grpc.aio.Server:
 
     Args:
         allowed: maps "/package.Service/Method" to roles, as in {"/umpc.v1.Node/Peer": {"node"}}. No
-            role may call a method that is missing here.
+            role may call a method that is missing here, except for heartbeats.
     """
-    return grpc.aio.server(interceptors=[RoleGuard(identity, allowed)], options=SERVER)
+    calls = Calls()
+    guard = RoleGuard(identity, {METHOD: ROLES, **allowed}, calls)
+    server = grpc.aio.server(interceptors=[guard], options=SERVER)
+    server.add_generic_rpc_handlers((calls.handler(),))
+    return server
 
 
 async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
@@ -210,80 +241,3 @@ async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
     except RuntimeError:
         raise AddressInUse(f"cannot listen on {listen}: just taken; choose another port") from None
     return f"{shown}:{bound}"
-
-
-class RoleGuard(ServerInterceptor):
-    """An interceptor that refuses a method to roles for which it is not listed.
-
-    The role is the one in the caller's certificate. A revoked certificate has none.
-    """
-
-    def __init__(self, identity: Identity, allowed: Allowed):
-        self._identity = identity
-        self._self = f"{identity.role} {identity.name!r}"
-        self._allowed = {method: frozenset(roles) for method, roles in allowed.items()}
-
-    async def intercept_service(self, continuation: Continuation, details: CallDetails) -> Any:
-        """Return the method's handler behind the check, or a handler that refuses."""
-        if details.method not in self._allowed:
-            never = self._guarded(_never, details.method, streams=True)
-            return grpc.stream_stream_rpc_method_handler(never)
-        handler = await continuation(details)
-        return handler and _with_behaviour(
-            handler,
-            lambda inner: self._guarded(inner, details.method, streams=handler.request_streaming),
-        )
-
-    def _guarded(self, inner: Behaviour, method: str, *, streams: bool) -> Behaviour:
-        """Return the behaviour of a method with the check before it."""
-        if inspect.isasyncgenfunction(inner):
-
-            async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
-                await self._check(context, method, streams)
-                async with contextlib.aclosing(inner(request, context)) as replies:
-                    async for reply in replies:
-                        yield reply
-
-            return stream
-
-        async def call(request: Any, context: AnyContext) -> Any:
-            await self._check(context, method, streams)
-            return await inner(request, context)
-
-        return call
-
-    async def _check(self, context: AnyContext, method: str, streams: bool) -> None:
-        refusal = self._refusal(context, method)
-        if refusal is None:
-            return
-        if streams:
-            # A client of gRPC loses the status of a call that ends while it writes.
-            with contextlib.suppress(TimeoutError, grpc.aio.BaseError):
-                async with asyncio.timeout(FIRST_WRITE_SECONDS):
-                    await context.read()
-        await context.abort(*refusal)
-
-    def _refusal(self, context: AnyContext, method: str) -> tuple[grpc.StatusCode, str] | None:
-        """Return the status of a call that is refused, or None if it is allowed."""
-        try:
-            peer = peer_of(context, revoked=self._identity.latest().revoked)
-        except CertificateError as error:
-            return grpc.StatusCode.UNAUTHENTICATED, error.message
-        if peer.role in self._allowed.get(method, ()):
-            return None
-        words = f"{self._self} does not let {peer} call {method}"
-        return grpc.StatusCode.PERMISSION_DENIED, words
-
-
-async def _never(request: Any, context: AnyContext) -> None:
-    raise AssertionError("a method that is not listed was let through")
-
-
-def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any:
-    """Return a copy of a handler whose behaviour is wrapped."""
-    sides = (handler.request_streaming, handler.response_streaming)
-    kind = "_".join("stream" if streaming else "unary" for streaming in sides)
-    make = getattr(grpc, f"{kind}_rpc_method_handler")
-    return make(
-        wrap(getattr(handler, kind)), handler.request_deserializer, handler.response_serializer
-    )

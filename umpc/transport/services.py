@@ -86,6 +86,8 @@ class Context(Protocol[Received, Sent]):
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]: ...
 
+    def peer(self) -> str: ...
+
 
 AnyContext = Context[Any, Any]
 Behaviour = Callable[[Any, AnyContext], Any]

@@ -12,17 +12,20 @@ one of these:
 |---|---|
 | the peer sent a failure of its own in the gRPC status | the same class as at the peer |
 | the peer ended its side, its connection broke, or this side closed the stream | PeerLost |
+| the peer has stopped: it sent neither a heartbeat nor data | PeerLost |
 | a message did not decode | RemoteProtocolError |
 
-A time limit that passes raises StepTimeout and leaves the stream as it is.
+A time limit that passes raises StepTimeout and leaves the stream as it is. It counts the time in
+which this process could run (`patience.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import (
@@ -33,15 +36,21 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
+from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.dialling import connect
+from umpc.transport.heartbeat import beat_to
+from umpc.transport.hub.address import is_behind_hub
 from umpc.transport.identity import Identity
+from umpc.transport.patience import time_limit
 from umpc.transport.services import Call, Channel, Context, grpc, read
 from umpc.transport.status import error_of, lost
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
 Message = TypeVar("Message")
+Answer = TypeVar("Answer")
 
+log = logging.getLogger("umpc.transport")
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
 REASON_SECONDS = 1
@@ -71,6 +80,7 @@ class RpcStream(Generic[Request, Reply]):
             is then held back by gRPC's flow control, but its loss is noticed later.
         early_end: if given, the peer must not end the stream, and these words say in the
             RemoteProtocolError what it did. Otherwise the peer counts as lost.
+        beats: the side that calls exchanges heartbeats with the peer while the stream lasts.
     """
 
     def __init__(
@@ -81,17 +91,21 @@ class RpcStream(Generic[Request, Reply]):
         *,
         ahead: int | None = None,
         early_end: str = "",
+        beats: bool = True,
     ):
         self.peer = peer
         self.step = step
         self._decode = decode
         self._ahead = ahead
         self._early_end = early_end
+        self._beats = beats
+        self._address = ""
         self._own: str | None = None
         self._believed = False
         self._channel: Channel | None = None
         self._call: Call[Request, Any] | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._heart: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
         self._inbox: deque[Reply] = deque()
@@ -103,17 +117,20 @@ class RpcStream(Generic[Request, Reply]):
     # ---- open ------------------------------------------------------------------------------
 
     async def connect(
-        self, identity: Identity, role: str, address: str, seconds: float | None = None
+        self, identity: Identity, role: str, address: str, patience: float | None = None
     ) -> None:
-        """Open the channel to the peer. Args: seconds: the longest wait for it.
+        """Open the channel to the peer.
+
+        Args: patience: the longest wait for a peer that answers and is late, in seconds; at least
+            CONNECT_SECONDS, which is the wait for a peer that does not answer.
 
         Raises: PeerUnavailable, CertificateError, ConfigError.
         """
         self._own = identity.name
         self._believed = role in BELIEVED
-        self._channel = await connect(
-            identity, self.peer, role, address, seconds or CONNECT_SECONDS
-        )
+        self._address = address
+        patience = LATE_SECONDS if patience is None else max(patience, CONNECT_SECONDS)
+        self._channel = await connect(identity, self.peer, role, address, CONNECT_SECONDS, patience)
 
     @property
     def channel(self) -> Channel:
@@ -126,6 +143,9 @@ class RpcStream(Generic[Request, Reply]):
         """Start to read a call that this side made."""
         self._call = call
         self._reader = asyncio.create_task(self._read(call))
+        beats = self._beats and not is_behind_hub(self._address)  # a hub's session has its own
+        if self._channel is not None and beats:
+            self._heart = asyncio.create_task(self._watch(self._channel, call))
 
     def accept(self, context: Context[Any, Request]) -> None:
         """Start to read a call that the peer made. The call ends when its handler returns."""
@@ -169,7 +189,7 @@ class RpcStream(Generic[Request, Reply]):
         """Limit the time of a step, which may write and read. Raises: StepTimeout."""
         self.step = step
         try:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 yield
         except TimeoutError as error:
             raise StepTimeout(
@@ -177,6 +197,22 @@ class RpcStream(Generic[Request, Reply]):
                 culprit=self.peer,
                 step=step,
             ) from error
+
+    async def beside(self, call: Coroutine[Any, Any, Answer]) -> Answer:
+        """Return the result of another call to the peer, made while this stream is open.
+
+        Raises: as the call; the reason why the stream ended, if it ends first.
+        """
+        other = asyncio.create_task(call)
+        tasks: set[asyncio.Task[Any]] = {other}
+        tasks |= {self._reader} if self._reader is not None else set()
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not other.done():
+                self._raise_failure()
+            return await other
+        finally:
+            other.cancel()
 
     def early(self) -> Reply | None:
         """Return a message that came before `next` asked for it, if there is one.
@@ -217,7 +253,19 @@ class RpcStream(Generic[Request, Reply]):
             # gRPC raises this at the server's end of a stream that broke.
             failure = lost(self.peer, self.step, repr(error))
         finally:
-            self._failure = failure or lost(self.peer, self.step)
+            self._failure = failure or self._failure or lost(self.peer, self.step)
+            self._arrived.set()
+
+    async def _watch(self, channel: Channel, call: Call[Request, Any]) -> None:
+        """Beat until the peer has stopped, and end the stream then."""
+        reason = await beat_to(channel, self._address)
+        if self._reader is not None and not call.done():
+            # The stream may have ended for a reason of its own, which is on its way.
+            await asyncio.wait({self._reader}, timeout=REASON_SECONDS)
+        if not call.done() and self._failure is None:
+            log.info("the connection to %s is given up: %s", self.peer, reason)
+            self._failure = lost(self.peer, self.step, reason)
+            call.cancel()
             self._arrived.set()
 
     async def _has_room(self) -> None:
@@ -232,15 +280,27 @@ class RpcStream(Generic[Request, Reply]):
         """Write one message. A stream that is broken raises nothing here: `next` has the reason."""
         call = self._opened
         with contextlib.suppress(*BROKEN):
+            await self._write(call, request)
+
+    async def _write(self, call: Call[Request, Any], request: Request) -> None:
+        """Write. Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile.
+
+        gRPC then raises CancelledError, although nobody cancelled the task that writes.
+        """
+        try:
             async with self._writing:
                 await call.write(request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._failure is None or task is None or task.cancelling():
+                raise
+            raise asyncio.InvalidStateError("the call was cancelled") from None
 
     async def send(self, request: Request, step: str) -> None:
         """Write one message. Raises: PeerLost or the peer's own failure if the stream is broken."""
         call = self._opened
         try:
-            async with self._writing:
-                await call.write(request)
+            await self._write(call, request)
         except grpc.aio.AioRpcError as error:
             raise error_of(error, self.peer, step, self._own, believed=self._believed) from error
         except (asyncio.InvalidStateError, grpc.aio.BaseError) as error:
@@ -287,9 +347,10 @@ class RpcStream(Generic[Request, Reply]):
             await asyncio.shield(self._closing)
 
     async def _end(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.wait({self._reader})
+        for task in (self._heart, self._reader):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
         if self._channel is not None:
             await self._channel.close(None)
 

@@ -1,8 +1,9 @@
-"""umpc.node.attempts.attempt_runner: nothing uses data before all signatures are checked."""
+"""umpc.node.attempts.attempt_runner: signatures come before data, and who is late is named."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from umpc.errors import RemoteProtocolError
 from umpc.node.attempts.attempt_runner import AttemptRunner
+from umpc.node.attempts.compute_threads import ComputeThreads
+from umpc.node.attempts.peers import PeerLink, peer_stream
 
 
 @pytest.mark.parametrize("good", [True, False])
@@ -45,3 +48,84 @@ def test_records_are_used_only_after_everybodys_signature_of_the_attempt(good):
         with pytest.raises(RemoteProtocolError):
             asyncio.run(scenario())
     assert done == (["checked", "used"] if good else ["checked"])
+
+
+def missing_after(runner: AttemptRunner, late: Any) -> list[str]:
+    """The names that a runner notes when the time of a step is up."""
+
+    async def scenario() -> None:
+        with pytest.raises(TimeoutError):
+            await late(runner)
+        runner.close()
+
+    asyncio.run(scenario())
+    return runner.missing
+
+
+def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
+    """The time limit cancels what waits, so a later look would find nobody."""
+    here = PeerLink(peer_stream("node-2"))
+    late = PeerLink(peer_stream("node-3"))
+    key: Any = ("open", 1, (0, 2), 0)
+    rounds = SimpleNamespace(
+        begin_step=lambda step: None, exchange_fields=lambda peer: late.receive(key)
+    )
+    side: Any = SimpleNamespace(
+        check_prepared=lambda signatures: None,
+        mesh=SimpleNamespace(peers=[2]),
+        study=SimpleNamespace(seconds_per_step=0.05),
+    )
+    nobody: Any = None
+
+    async def evaluate(runner: AttemptRunner) -> None:
+        runner._side = side
+        runner._rounds = rounds  # type: ignore[assignment]
+        runner._links = {1: here, 2: late}
+        await runner.evaluate(())
+
+    assert missing_after(AttemptRunner(nobody, tell=nobody), evaluate) == ["node-3"]
+
+
+def test_a_step_whose_time_is_up_names_the_peer_that_did_not_connect():
+    async def never(study: Any, peer: int, meeting: bytes) -> Any:
+        if peer == 2:
+            await asyncio.Event().wait()
+        return PeerLink(peer_stream("node-2"))
+
+    nodes = [SimpleNamespace(name=f"node-{number}") for number in (1, 2, 3)]
+    study: Any = SimpleNamespace(seconds_per_step=0.05, nodes=nodes)
+    attempt = SimpleNamespace(id=bytes(32), program=SimpleNamespace(window=None))
+    mesh = SimpleNamespace(peers=[1, 2], index=0, attempt=attempt)
+    prepared: Any = SimpleNamespace(
+        side=SimpleNamespace(mesh=mesh), chunks=[], spool=None, bytes_offline=0
+    )
+    site: Any = SimpleNamespace(dial=never)
+    missing = missing_after(
+        AttemptRunner(site, tell=site), lambda runner: runner.resume(prepared, study)
+    )
+    assert missing == ["node-3"]
+
+
+def test_a_thread_is_used_by_one_run_at_a_time_and_by_the_next_one_again():
+    threads = ComputeThreads()
+    first, second = threads.take(), threads.take()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def compute() -> None:
+        begun.set()
+        go_on.wait()
+
+    busy = first.submit(compute)
+    begun.wait()
+    threads.give_back(first)  # while it still computes for the run that ended
+    threads.give_back(second)
+    second.submit(lambda: None).result()
+    assert threads.take() is second
+    third = threads.take()
+    assert third is not first
+    go_on.set()
+    busy.result()
+    first.submit(lambda: None).result()
+    assert threads.take() is first
+    for thread in (first, second, third):
+        thread.shutdown()

@@ -16,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ParamSpec, TypeVar
@@ -27,6 +28,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.material import dealt_bytes
+from umpc.node.attempts.compute_threads import COMPUTE_THREADS
 from umpc.node.attempts.delivery import ShufflerStreams
 from umpc.node.attempts.guard import ViolationGuard
 from umpc.node.attempts.material import WINDOW_BYTES, MaterialReader
@@ -43,6 +45,7 @@ from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
 from umpc.study.frames import Frame
 from umpc.study.sizes import Member
+from umpc.transport.patience import time_limit
 from umpc.transport.structured_concurrency import together
 
 Arguments = ParamSpec("Arguments")
@@ -90,7 +93,7 @@ class AttemptRunner:
         self.site = site
         self.guard = ViolationGuard()
         self._tell = tell
-        self._compute = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
+        self._compute: ThreadPoolExecutor | None = None
         self._side: NodeSide | None = None
         self._openings: tuple[bytes, ...] = ()
         self._chunks: list[Chunk] = []
@@ -104,6 +107,10 @@ class AttemptRunner:
         self._received_before = 0
         self._with_coordinator: Counter[tuple[str, int]] = Counter()
         self._is_parked = False
+        self._is_closed = False
+        self._connecting: set[str] = set()
+        self.missing: list[str] = []
+        """The names whose messages were missing when the time of a step was up."""
 
     async def in_thread(
         self,
@@ -112,6 +119,9 @@ class AttemptRunner:
         **named: Arguments.kwargs,
     ) -> Result:
         """Computation off the event loop, one at a time, in order."""
+        if self._is_closed:
+            raise LocalProtocolError("a run that has ended wanted to compute")
+        self._compute = self._compute or COMPUTE_THREADS.take()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._compute, lambda: function(*arguments, **named))
 
@@ -134,7 +144,7 @@ class AttemptRunner:
         self._openings = openings
         study = side.study
         if side.mesh is not None:
-            async with asyncio.timeout(study.seconds_per_step):
+            async with self._step("prepare", study.seconds_per_step):
                 await self._ready_mesh(side.mesh, ahead)
         if study.shufflers:
             attempt = side.attempt
@@ -190,7 +200,10 @@ class AttemptRunner:
 
         async def link(peer: int) -> None:
             connect = self.site.dial if mesh.index < peer else self.site.await_link
+            name = study.nodes[peer].name
+            self._connecting.add(name)
             self._links[peer] = await connect(study, peer, meeting)
+            self._connecting.discard(name)
             self._links[peer].window = window
             self._links[peer].on_violation(self.guard.note)
 
@@ -237,7 +250,7 @@ class AttemptRunner:
         if mesh is None:
             return
         meeting = digest(b"umpc links of a prepared run 1", mesh.attempt.id)
-        async with asyncio.timeout(study.seconds_per_step):
+        async with self._step("prepare", study.seconds_per_step):
             await self._connect(mesh, study, meeting)
             if self._spool:
                 await self._spool.read_ahead(WINDOW_BYTES)
@@ -252,7 +265,7 @@ class AttemptRunner:
         """
         side = self.side
         await self.in_thread(side.check_prepared, signatures)
-        async with asyncio.timeout(side.study.seconds_per_step):
+        async with self._step("evaluate", side.study.seconds_per_step):
             if side.mesh is not None and self._rounds is not None:
                 rounds = self._rounds
                 rounds.begin_step("evaluate")
@@ -324,9 +337,18 @@ class AttemptRunner:
         """Count a frame to or from the coordinator. A vector and its total are one round."""
         self._with_coordinator[frame.step, frame.round] += frame.wire_bytes
 
-    def waited_for(self, step: str) -> list[str]:
-        """The names whose messages are missing."""
-        names = [link.peer for link in self._links.values() if link.is_awaited]
+    def _step(self, step: str, seconds: float) -> AbstractAsyncContextManager[None]:
+        """Limit the time of a step. When it is up, note who is missing before all waiting ends."""
+
+        def note() -> None:
+            self.missing = self._waited_for(step)
+
+        return time_limit(seconds, note)
+
+    def _waited_for(self, step: str) -> list[str]:
+        """The names whose messages are missing. The dealer's is missing if no peer's is."""
+        names = sorted(self._connecting)
+        names += [link.peer for link in self._links.values() if link.is_awaited]
         if self._reader is not None and (self._reader.is_awaited or step == "prepare"):
             names.append(self._reader.dealer)
         return names
@@ -346,7 +368,10 @@ class AttemptRunner:
             link.close()
         if self.delivery:
             self.delivery.close()
-        self._compute.shutdown(wait=False, cancel_futures=True)
+        self._is_closed = True
+        if self._compute is not None:
+            COMPUTE_THREADS.give_back(self._compute)
+            self._compute = None
 
 
 def _goes_on(steps: Iterator[None]) -> bool:

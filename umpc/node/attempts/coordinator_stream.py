@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -12,6 +11,7 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
 Expected = TypeVar("Expected")
@@ -71,7 +71,7 @@ class CoordinatorStream:
         if seconds is None:
             seconds = self.study.seconds_per_step + PATIENCE_SECONDS
         try:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 message = await self._receive()
         except TimeoutError as error:
             raise StepTimeout(

@@ -41,7 +41,7 @@ class ShufflerStream:
 
         Raises: PeerUnavailable, PeerLost, StepTimeout, the shuffler's own failure.
         """
-        await self._stream.connect(identity, "shuffler", self._address)
+        await self._stream.connect(identity, "shuffler", self._address, self._seconds)
         self._stream.begin(shuffler_stub(self._stream.channel).Deliver())
         await self._stream.write(pb.ShuffleRequest(begin=begin))
         await self._reply("prepare", delivered=False)

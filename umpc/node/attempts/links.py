@@ -15,16 +15,19 @@ from umpc.node.attempts.peers import PeerLink, peer_stream
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.transport.authority import Identity
+from umpc.transport.patience import time_limit
 from umpc.transport.services import Context, node_stub, read
 from umpc.transport.status import status_of
 
 HELLO_SECONDS = 60
-"""Seconds that a busy caller may take to say for which attempt it calls. A dead one is noticed
-before by gRPC's pings."""
+"""Seconds that a busy caller may take to say for which attempt it calls.
+
+The kernel closes the connection of a dead one before.
+"""
 DIALS_AT_ONCE = 16
 """Handshakes that a node begins at once.
 
-A handshake takes the processors of both sides, and a process that waits for one answers no ping.
+A handshake takes the processors of both sides, so more of them at once only make each one late.
 """
 UNCLAIMED = 8
 """Calls of one peer that may wait for a run of this node."""
@@ -74,7 +77,7 @@ class Links:
     async def _greeting(self, caller: str, context: PeerContext) -> bytes:
         """Return the attempt that a caller wants to meet in."""
         try:
-            async with asyncio.timeout(HELLO_SECONDS):
+            async with time_limit(HELLO_SECONDS):
                 hello = await read(context)
         except TimeoutError as error:
             raise StepTimeout(
@@ -115,7 +118,7 @@ class Links:
         meeting = self._meetings.setdefault(place, Meeting())
         meeting.wanted.set()
         try:
-            async with asyncio.timeout(study.seconds_per_step):
+            async with time_limit(study.seconds_per_step):
                 link = await asyncio.shield(meeting.link)
         except TimeoutError as error:
             raise StepTimeout(
@@ -135,7 +138,7 @@ class Links:
         stream = peer_stream(node.name)
         try:
             async with self._dialling:
-                await stream.connect(self.identity, "node", node.address)
+                await stream.connect(self.identity, "node", node.address, study.seconds_per_step)
             stream.begin(node_stub(stream.channel).Peer())
             await stream.write(pb.PeerMessage(hello=pb.PeerHello(attempt=meeting_id)))
             await stream.next("prepare")

@@ -47,6 +47,7 @@ class MaterialReader:
         self.bytes_received = 0
         self.is_awaited = False
         self._address = dealer.address
+        self._patience = attempt.study.seconds_per_step
         self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
         self._chunks = chunks
         self._held: deque[Frame] = deque()
@@ -69,7 +70,7 @@ class MaterialReader:
 
     async def open(self, identity: Identity) -> None:
         """Connect and ask for the material. Raises: PeerUnavailable, CertificateError."""
-        await self._stream.connect(identity, "dealer", self._address)
+        await self._stream.connect(identity, "dealer", self._address, self._patience)
         self._stream.begin(dealer_stub(self._stream.channel).Deal(self._request))
 
     async def seed(self) -> bytes:
@@ -119,8 +120,10 @@ class MaterialReader:
         """Return the material of the next chunk, which is handed out once."""
         async with self._changed:
             self.is_awaited = True
-            await self._changed.wait_for(lambda: self._held or self._failure is not None)
-            self.is_awaited = False
+            try:
+                await self._changed.wait_for(lambda: self._held or self._failure is not None)
+            finally:
+                self.is_awaited = False
             if self._failure is not None and (self.violation is not None or not self._held):
                 raise self._failure
             frame = self._held.popleft()

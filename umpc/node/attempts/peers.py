@@ -28,8 +28,12 @@ PeerStream = RpcStream[pb.PeerMessage, pb.PeerMessage]
 
 
 def peer_stream(peer: str) -> PeerStream:
-    """Return a stream to a peer. It reads a message only when the link asks for one."""
-    return RpcStream(peer, "prepare", as_received, ahead=0)
+    """Return a stream to a peer. It reads a message only when the link asks for one.
+
+    The coordinator hears the heartbeats of all nodes and tells every node whose has stopped: N
+    heartbeats in place of one for each of N² links.
+    """
+    return RpcStream(peer, "prepare", as_received, ahead=0, beats=False)
 
 
 class Mailbox:
@@ -135,6 +139,7 @@ class PeerLink:
         """While so many bytes wait, nothing is read, unless a caller waits for a missing frame."""
         self._mailbox = Mailbox(stream.peer)
         self._stream = stream
+        self._writing = 0
         self._alarm: Callable[[MpcError], None] | None = None
 
     @property
@@ -160,7 +165,11 @@ class PeerLink:
         self.sent[frame.step, frame.round] += frame.wire_bytes
         self.rounds_used.add(frame.round_of_study)
         message = pb.PeerMessage(frame=frame_codec.encode_frame(frame))
-        await self._stream.send(message, frame.step)
+        self._writing += 1
+        try:
+            await self._stream.send(message, frame.step)
+        finally:
+            self._writing -= 1
 
     async def receive(self, key: Key) -> Message:
         """Return the peer's message of a round. Raises: PeerLost, RemoteProtocolError."""
@@ -174,8 +183,8 @@ class PeerLink:
 
     @property
     def is_awaited(self) -> bool:
-        """A caller waits for a message of this peer."""
-        return self._mailbox.is_awaited
+        """A caller waits for a message of this peer, or for room to send it one."""
+        return self._mailbox.is_awaited or self._writing > 0
 
     def fail(self, error: UmpcError) -> None:
         """End all waiting with this error, unless another error came first."""

@@ -25,6 +25,7 @@ from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
 
@@ -72,7 +73,7 @@ class Questions:
     async def _first_answer(self, side: NodeSide, attempt: bytes, question: bytes) -> bytes:
         """Make the answer and store it; the release has paid for it."""
         study = self.stream.study
-        async with asyncio.timeout(study.seconds_per_step):
+        async with time_limit(study.seconds_per_step):
             answer = await self.runner.in_thread(side.answer, question)
         asked = question_digest(study, attempt, question)
         await asyncio.to_thread(self.site.ledger.answer, study.hash, attempt, asked, answer)

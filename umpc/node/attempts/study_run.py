@@ -85,7 +85,7 @@ class StudyRun(CoordinatorStream):
 
     def _timeout(self) -> StepTimeout:
         """A step took too long: the missing peer is named, else this node itself."""
-        waited_for = self._runner.waited_for(self.step)
+        waited_for = self._runner.missing
         missing = f", waiting for {', '.join(waited_for)}" if waited_for else ""
         return StepTimeout(
             f"step {self.step} did not end within {self.study.seconds_per_step} s{missing}; give "

@@ -11,7 +11,6 @@ import asyncio
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.calls import HubChannel
 from umpc.transport.hub.link import HubLink
@@ -46,7 +45,7 @@ def unregister(link: HubLink) -> None:
 
 
 async def connect_through(
-    identity: Identity, name: str, role: str, address: str, timeout: float
+    identity: Identity, name: str, role: str, address: str, timeout: float, patience: float
 ) -> Channel:
     """Return a channel through a hub to exactly this name and role. The caller closes it.
 
@@ -61,7 +60,7 @@ async def connect_through(
 
     try:
         await link.joined(timeout)
-        session = await _open(link, role, name, timeout)
+        session = await _open(link, role, name, timeout, patience)
     except BaseException:
         closed()
         raise
@@ -69,13 +68,13 @@ async def connect_through(
     return cast(Channel, HubChannel(link, session, closed))
 
 
-async def _open(link: HubLink, role: str, name: str, timeout: float) -> Session:
+async def _open(link: HubLink, role: str, name: str, timeout: float, patience: float) -> Session:
     """Open a session in time. A peer that the hub knows may be late, because a machine is busy."""
     opening = asyncio.create_task(link.open_session(role, name))
     try:
         done, _ = await asyncio.wait({opening}, timeout=timeout)
         if not done and not link.lacks(role, name):
-            done, _ = await asyncio.wait({opening}, timeout=LATE_SECONDS)
+            done, _ = await asyncio.wait({opening}, timeout=patience)
         if not done:
             raise link.why_not(role, name)
         return opening.result()

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import MAX_STREAMS, Allowed, RoleGuard
+from umpc.transport.channels import MAX_STREAMS
 from umpc.transport.credentials import credentials_of
+from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.link import HubLink
@@ -28,6 +29,7 @@ from umpc.transport.hub.routes import register, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
+from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import grpc
@@ -60,7 +62,7 @@ class ServerBehindHub:
     def __init__(self, identity: Identity, allowed: Allowed, hub: HubAddress):
         self.identity = identity
         self.hub = hub
-        self._guard = RoleGuard(identity, allowed)
+        self._guard = RoleGuard(identity, allowed, Calls())
         self._handlers: list[Handlers] = []
         self._link: HubLink | None = None
         self._answers: dict[tuple[str, str, bytes], tuple[bytes, bytes]] = {}

@@ -1,0 +1,111 @@
+"""umpc.transport.heartbeat without a network: silence, life, and who is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from umpc.transport import heartbeat
+from umpc.transport.heartbeat import DATA_BYTES, SILENT_SECONDS, SUSPECT_SECONDS, Calls, Silence
+from umpc.transport.received import address_of, numeric
+
+
+def test_silence_ends_with_a_beat_or_with_data_and_not_with_grpcs_own_answers():
+    silence = Silence()
+    silence.passed(SUSPECT_SECONDS)
+    assert silence.is_suspect and not silence.is_over
+    silence.counted(1_000_000)  # the first look knows no growth
+    assert silence.seconds == SUSPECT_SECONDS
+    silence.counted(1_000_000 + DATA_BYTES - 1)
+    assert silence.seconds == SUSPECT_SECONDS
+    silence.counted(1_000_000 + 2 * DATA_BYTES)
+    assert silence.seconds == 0
+    silence.passed(SILENT_SECONDS)
+    assert silence.is_over
+    silence.heard()
+    assert not silence.is_suspect
+    silence.passed(SUSPECT_SECONDS)
+    silence.counted(9_000_000)  # what came before the last beat is no life after it
+    assert silence.is_suspect
+
+
+class Ends:
+    """One end of the call; the other end beats so many times and is then silent."""
+
+    def __init__(self, beats: int):
+        self.beats = beats
+        self.written = 0
+
+    async def read(self):
+        if self.beats == 0:
+            await asyncio.Event().wait()
+        self.beats -= 1
+        await asyncio.sleep(0)
+        return b""
+
+    async def write(self, message):
+        self.written += 1
+        if self.written > 2:
+            await asyncio.Event().wait()  # the other end takes no more
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(heartbeat, "SUSPECT_SECONDS", 0.02)
+    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 0.05)
+
+
+def test_the_heart_stops_when_nothing_comes_also_where_nothing_can_be_sent(quick):
+    async def nothing():
+        return 0
+
+    end = Ends(beats=20)
+    reason = asyncio.run(heartbeat.beat(end, nothing))
+    assert "nothing came" in reason and (end.beats, end.written) == (0, 3)
+
+
+def test_data_keep_a_peer_alive_for_as_long_as_they_come(quick):
+    looks = 0
+
+    async def count():
+        nonlocal looks
+        looks += 1
+        return DATA_BYTES * min(looks, 50)
+
+    asyncio.run(heartbeat.beat(Ends(beats=0), count))
+    assert looks > 50
+
+
+def test_the_calls_of_one_connection_end_together_and_no_others():
+    async def scenario():
+        calls = Calls()
+
+        async def call(peer):
+            with calls.running(peer):
+                await asyncio.Event().wait()
+
+        tasks = [asyncio.create_task(call(peer)) for peer in ("one", "one", "two")]
+        await asyncio.sleep(0)
+        calls.cancel("one")
+        await asyncio.wait(tasks[:2])
+        calls.cancel("nobody")
+        left = tasks[2].done(), dict(calls._running)
+        tasks[2].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return left, calls._running
+
+    (is_done, running), after = asyncio.run(scenario())
+    assert not is_done and list(running) == ["two"] and not after
+
+
+def test_addresses_are_compared_in_their_shortest_form():
+    for text, address in {
+        "ipv4:10.0.0.7:7443": ("10.0.0.7", 7443),
+        "ipv6:%5B::1%5D:7443": ("::1", 7443),
+        "ipv6:[::ffff:10.0.0.7]:1": ("10.0.0.7", 1),
+    }.items():
+        assert address_of(text) == [address]
+    assert address_of("unix:/tmp/socket") == [] and address_of("") == []
+    assert numeric("fe80::1%eth0", 1) == ("fe80::1", 1)

@@ -1,0 +1,203 @@
+"""The heartbeat of a connection: each end beats every second, and hears when the other end stops.
+
+| the other process | is noticed by | within |
+|---|---|---|
+| died | its kernel, which closes the connection | at once |
+| was stopped, hangs, or is behind a cut line | silence: no beat, no data | 9 s |
+
+The beats are messages of a call of their own, so they pass data that wait for their reader. The
+event loop sends them. So they stop where Python hangs although gRPC's own threads still answer,
+and gRPC's own pings are not used. Beats may wait behind data on a slow line. Data that arrive
+therefore count as life, also those of a message that is not yet complete (`received.py`).
+
+Silence is counted in beats of this process. While it does not run itself, no silence grows.
+
+    client                              server
+    Beat(stream of empty messages) -->
+                                    <-- a stream of empty messages
+    silence: `RpcStream` is lost        silence: all calls of the connection are cancelled
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Protocol
+
+from umpc.transport.diagnose import split_address
+from umpc.transport.received import Address, address_of, numeric, received_bytes
+from umpc.transport.tls import grpc
+
+log = logging.getLogger("umpc.transport")
+BEAT_SECONDS = 1.0
+SILENT_SECONDS = 8.0
+"""The silence after which a process counts as stopped."""
+SUSPECT_SECONDS = 2.0
+"""The silence after which the kernel is asked whether data arrive."""
+DATA_BYTES = 512
+"""Bytes between two beats that are data.
+
+gRPC's own threads answer for a process that hangs. Their answers to a beat take fewer than 100.
+"""
+METHOD = "/umpc.v1.Life/Beat"
+ENDED = "its heartbeat ended"
+"""The reason where the other end hung up. A caller does so before it ends its other calls."""
+BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+
+Count = Callable[[], Awaitable[int]]
+"""Returns the bytes that the kernel has received from the other end so far."""
+
+
+class Silence:
+    """The silence of one peer, in seconds in which this process ran itself."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._counted: int | None = None
+
+    @property
+    def is_suspect(self) -> bool:
+        return self.seconds >= SUSPECT_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """The peer counts as stopped."""
+        return self.seconds >= SILENT_SECONDS
+
+    def heard(self) -> None:
+        """Take note of a beat."""
+        self.seconds = 0.0
+        self._counted = None
+
+    def passed(self, seconds: float) -> None:
+        """Take note of time between two beats of ours, without that by which ours was late."""
+        self.seconds += seconds
+
+    def counted(self, received: int) -> None:
+        """Take note of the bytes received so far. Data since the last look are life."""
+        before, self._counted = self._counted, received
+        if before is not None and received - before >= DATA_BYTES:
+            self.seconds = 0.0
+
+
+class Ends(Protocol):
+    """Either end of the call."""
+
+    async def read(self) -> Any: ...
+
+    async def write(self, message: bytes, /) -> None: ...
+
+
+async def beat(stream: Ends, count: Count) -> str:
+    """Beat until the other end has stopped. Returns: the reason, for a log."""
+    silence = Silence()
+    listening = asyncio.create_task(_listen(stream, silence))
+    writing: asyncio.Task[None] | None = None
+    try:
+        while not silence.is_over:
+            if writing is None or writing.done():
+                writing = asyncio.create_task(_write(stream))
+            await asyncio.wait({listening}, timeout=BEAT_SECONDS)
+            if listening.done():
+                return ENDED
+            silence.passed(BEAT_SECONDS)
+            if silence.is_suspect:
+                silence.counted(await count())
+        return f"nothing came from it for {SILENT_SECONDS:g} s"
+    finally:
+        await _stop(listening, writing)
+
+
+async def _listen(stream: Ends, silence: Silence) -> None:
+    with contextlib.suppress(*BROKEN):
+        while await stream.read() is not grpc.aio.EOF:  # type: ignore[attr-defined]
+            silence.heard()
+
+
+async def _write(stream: Ends) -> None:
+    with contextlib.suppress(*BROKEN):
+        await stream.write(b"")
+
+
+async def _stop(*tasks: asyncio.Task[None] | None) -> None:
+    given = [task for task in tasks if task is not None]
+    for task in given:
+        task.cancel()
+    await asyncio.gather(*given, return_exceptions=True)
+
+
+# --- the end that calls
+
+
+async def beat_to(channel: grpc.aio.Channel, address: str) -> str:
+    """Beat to the server of a channel until it has stopped. Returns: the reason, for a log."""
+    make: Any = channel.stream_stream
+    call = make(METHOD)()
+    known: list[Address] = []
+
+    async def count() -> int:
+        if not known:
+            known.extend(await asyncio.to_thread(_numeric_addresses, address))
+        return await asyncio.to_thread(received_bytes, known)
+
+    try:
+        return await beat(call, count)
+    finally:
+        call.cancel()
+
+
+def _numeric_addresses(address: str) -> list[Address]:
+    with contextlib.suppress(OSError, ValueError):
+        return [numeric(*found[4][:2]) for found in socket.getaddrinfo(*split_address(address))]
+    return []
+
+
+# --- the end that is called
+
+
+class Calls:
+    """The calls that a server is answering, by connection, and the answer to heartbeats."""
+
+    def __init__(self) -> None:
+        self._running: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
+
+    @contextlib.contextmanager
+    def running(self, peer: str) -> Iterator[None]:
+        """Let the current task end with its connection. Args: peer: as gRPC names it."""
+        task = asyncio.current_task()
+        if task is None:
+            yield
+            return
+        self._running[peer].add(task)
+        try:
+            yield
+        finally:
+            self._running[peer].discard(task)
+            if not self._running[peer]:
+                del self._running[peer]
+
+    async def answer(self, requests: object, context: Any) -> None:
+        """Beat to a caller; cancel all its calls when it has stopped."""
+        peer = context.peer()
+        addresses = address_of(peer)
+        reason = await beat(context, lambda: asyncio.to_thread(received_bytes, addresses))
+        if reason != ENDED and self.cancel(peer):
+            log.info("the calls of %s are given up: %s", peer, reason)
+        await context.abort(grpc.StatusCode.ABORTED, reason)
+
+    def cancel(self, peer: str) -> bool:
+        """Cancel all calls of a connection, as gRPC does when it breaks. Returns: if any ran."""
+        tasks = list(self._running.get(peer, ()))
+        for task in tasks:
+            task.cancel()
+        return bool(tasks)
+
+    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+        """Return the handler of the heartbeat's method."""
+        method = grpc.stream_stream_rpc_method_handler(self.answer)
+        service, _, name = METHOD[1:].partition("/")
+        return grpc.method_handlers_generic_handler(service, {name: method})

@@ -1,0 +1,113 @@
+"""Time limits that count this process's own running time only.
+
+A process that the system does not let run cannot read what its peers have sent. A limit that went
+on meanwhile would blame them. `OwnLag` measures how late the timers of an event loop are, and
+`time_limit` gives a step as much more time. A timer is late where other programs hold the
+processors, where the process itself was stopped, and where a computation holds the interpreter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
+
+TICK = 0.25
+"""Seconds between two looks at the clock."""
+UNNOTICED = 0.02
+"""Seconds that a timer may be late on an idle machine. They do not count as lag."""
+
+Loop = asyncio.AbstractEventLoop
+
+
+class OwnLag:
+    """The seconds by which the timers of one event loop were late so far.
+
+    It measures only while somebody needs it, so an idle process sleeps.
+    """
+
+    def __init__(self, loop: Loop):
+        self._loop = loop
+        self._users = 0
+        self._seconds = 0.0
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> float:
+        """Start to measure, and return the reading, from which `since` counts."""
+        self._users += 1
+        if self._timer is None:
+            self._wait()
+        return self._seconds
+
+    def since(self, reading: float) -> float:
+        """Return the seconds of lag since a reading, with those of the tick that is late now."""
+        return self._seconds + self._late() - reading
+
+    def end(self) -> None:
+        """Stop to measure, unless somebody else needs it."""
+        self._users -= 1
+        if not self._users and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> float:
+        late = self._loop.time() - self._due
+        return late if late > UNNOTICED else 0.0
+
+    def _wait(self) -> None:
+        self._due = self._loop.time() + TICK
+        self._timer = self._loop.call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        self._seconds += self._late()
+        self._wait()
+
+
+_OF_LOOPS: WeakKeyDictionary[Loop, OwnLag] = WeakKeyDictionary()
+
+
+def own_lag() -> OwnLag:
+    """Return the measure of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _OF_LOOPS:
+        _OF_LOOPS[loop] = OwnLag(loop)
+    return _OF_LOOPS[loop]
+
+
+@asynccontextmanager
+async def time_limit(
+    seconds: float, expiring: Callable[[], None] | None = None
+) -> AsyncIterator[None]:
+    """Limit the time of a block to seconds in which this process could run.
+
+    Args: expiring: called before the block is cancelled, while its futures still wait: it can see
+        for whom.
+
+    Raises: TimeoutError.
+    """
+    loop = asyncio.get_running_loop()
+    lag = own_lag()
+    begun = lag.begin()
+    given = 0.0
+    timer: asyncio.TimerHandle | None = None
+
+    def look() -> None:
+        nonlocal given, timer
+        owed = lag.since(begun) - given
+        if owed > UNNOTICED:
+            given += owed
+            timer = loop.call_later(owed, look)
+            return
+        if expiring is not None:
+            expiring()
+        limit.reschedule(loop.time())
+
+    timer = loop.call_later(seconds, look)
+    try:
+        async with asyncio.timeout(None) as limit:
+            yield
+    finally:
+        timer.cancel()
+        lag.end()

@@ -1,0 +1,108 @@
+"""The roles that may call each method of a server, and the end of calls with their connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from typing import Any
+
+from umpc.errors import CertificateError
+from umpc.transport.heartbeat import METHOD, Calls
+from umpc.transport.identity import Identity
+from umpc.transport.services import (
+    AnyContext,
+    Behaviour,
+    CallDetails,
+    Continuation,
+    ServerInterceptor,
+)
+from umpc.transport.tls import grpc, peer_of
+
+FIRST_WRITE_SECONDS = 0.5
+"""Seconds that a refused stream waits for its client's first message, before it says why."""
+Allowed = Mapping[str, Collection[str]]
+
+
+class RoleGuard(ServerInterceptor):
+    """An interceptor that refuses a method to roles for which it is not listed.
+
+    The role is the one in the caller's certificate. A revoked certificate has none. The calls that
+    it lets through end when their caller's heartbeat does.
+    """
+
+    def __init__(self, identity: Identity, allowed: Allowed, calls: Calls):
+        self._identity = identity
+        self._calls = calls
+        self._self = f"{identity.role} {identity.name!r}"
+        self._allowed = {method: frozenset(roles) for method, roles in allowed.items()}
+
+    async def intercept_service(self, continuation: Continuation, details: CallDetails) -> Any:
+        """Return the method's handler behind the check, or a handler that refuses."""
+        if details.method not in self._allowed:
+            never = self._guarded(_never, details.method, streams=True)
+            return grpc.stream_stream_rpc_method_handler(never)
+        handler = await continuation(details)
+        return handler and _with_behaviour(
+            handler,
+            lambda inner: self._guarded(inner, details.method, streams=handler.request_streaming),
+        )
+
+    def _guarded(self, inner: Behaviour, method: str, *, streams: bool) -> Behaviour:
+        """Return the behaviour of a method with the check before it."""
+        if inspect.isasyncgenfunction(inner):
+
+            async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
+                await self._check(context, method, streams)
+                with self._calls.running(context.peer()):
+                    async with contextlib.aclosing(inner(request, context)) as replies:
+                        async for reply in replies:
+                            yield reply
+
+            return stream
+
+        async def call(request: Any, context: AnyContext) -> Any:
+            await self._check(context, method, streams)
+            if method == METHOD:
+                return await inner(request, context)
+            with self._calls.running(context.peer()):
+                return await inner(request, context)
+
+        return call
+
+    async def _check(self, context: AnyContext, method: str, streams: bool) -> None:
+        refusal = self._refusal(context, method)
+        if refusal is None:
+            return
+        if streams:
+            # A client of gRPC loses the status of a call that ends while it writes.
+            with contextlib.suppress(TimeoutError, grpc.aio.BaseError):
+                async with asyncio.timeout(FIRST_WRITE_SECONDS):
+                    await context.read()
+        await context.abort(*refusal)
+
+    def _refusal(self, context: AnyContext, method: str) -> tuple[grpc.StatusCode, str] | None:
+        """Return the status of a call that is refused, or None if it is allowed."""
+        try:
+            peer = peer_of(context, revoked=self._identity.latest().revoked)
+        except CertificateError as error:
+            return grpc.StatusCode.UNAUTHENTICATED, error.message
+        if peer.role in self._allowed.get(method, ()):
+            return None
+        words = f"{self._self} does not let {peer} call {method}"
+        return grpc.StatusCode.PERMISSION_DENIED, words
+
+
+async def _never(request: Any, context: AnyContext) -> None:
+    raise AssertionError("a method that is not listed was let through")
+
+
+def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any:
+    """Return a copy of a handler whose behaviour is wrapped."""
+    sides = (handler.request_streaming, handler.response_streaming)
+    kind = "_".join("stream" if streaming else "unary" for streaming in sides)
+    make = getattr(grpc, f"{kind}_rpc_method_handler")
+    return make(
+        wrap(getattr(handler, kind)), handler.request_deserializer, handler.response_serializer
+    )
