@@ -329,9 +329,12 @@ class Session:
         if has_begun and not self._numbering.is_asking and self._numbering.is_settled:
             self._quiet = self._waited = 0.0
             return
-        self._quiet += seconds
+        # A peer that is connected may be slow. The hub says which one is not, at each question.
+        if self.is_absent or not self._link.is_up or not has_begun:
+            self._quiet += seconds
         self._waited += seconds
         if self._numbering.is_asking:
+            self.is_absent = False
             self._numbering.ask()
             self._link.ready(self)
         elif self._waited >= PROBE_SECONDS:
@@ -349,10 +352,9 @@ class Session:
                 "see that the hub runs, then run the study again",
                 culprit=hub,
             )
-        what = "lost its connection to" if self.is_absent else "did not answer through"
         return PeerLost(
-            f"{self.other.name} went away: it {what} hub {hub!r} and did not come back within "
-            f"{grace:g} s; see that it runs, then run the study again",
+            f"{self.other.name} went away: its connection to hub {hub!r} broke and did not come "
+            f"back within {grace:g} s; see that it runs, then run the study again",
             culprit=self.other.name,
         )
 
