@@ -8,7 +8,6 @@
 | `cost_table.py` | the table of bytes and operations |
 | `gain_table.py` | the table of where a curator's mechanisms gain over Laplace noise |
 | `gopa.py` | a federated mean with noise that cancels between neighbours of a graph |
-| `median.py` | the median of several private means |
 | `triangles.py` | a private share of triangles in a graph |
 | `dpsgd.py` | a private linear ranking, by gradient descent (`bench/ranking.py` runs it too) |
 | `amplification.py` | the gain of secret batches, which `dpsgd.py` calibrates by |

@@ -24,11 +24,11 @@ from math import comb
 
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.gopa import Gopa
-from bench.baselines.median import MedianOfMeans
 from umpc.dp.mechanisms import grid_sensitivity
 from umpc.errors import StudyError
 from umpc.protocols.central.central_mechanisms import Choice
 from umpc.protocols.central.columns import fields_of, message_bytes
+from umpc.protocols.central.median import MedianOfMeans
 from umpc.protocols.local.estimate import LocalCost
 
 STEPS = 3

@@ -13,8 +13,8 @@ from bench.baselines.cost import (
 )
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.error_tables import KENDALL, Printed, federation
-from bench.baselines.median import MedianOfMeans
 from umpc.protocols.central.central_mechanisms import NAMES, Choice
+from umpc.protocols.central.median import MedianOfMeans
 from umpc.protocols.central.settings import SUBSAMPLED
 from umpc.protocols.local.estimate import LocalCost
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from bench.baselines.dpsgd import PairwiseSgd, calibrate_noise, pairwise_risk
 from bench.baselines.gopa import Edges, Gopa, calibrate_gopa
-from bench.baselines.median import MedianOfMeans, failure, least_chunks
 from bench.baselines.textbook import exponential, gaussian, randomised_response
 from bench.baselines.triangles import TriangleDensity, triangle_terms
 from umpc.dp.gaussian import calibrate_gaussian
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
+from umpc.protocols.central.median import MedianOfMeans, failure, least_chunks
 from umpc.protocols.central.terms import CompleteFamily, total
 from umpc.protocols.central.uniformity import UniformityTest
 from umpc.ustat.kernel import Kernel

@@ -17,6 +17,7 @@ with few runs, and writes elsewhere.
 | `given.py` | files of data that cannot be part of this project |
 | `catalogue.py` | all figures by name |
 | `paper001/` | Bell, Bellet, Gascón & Kulkarni 2020 |
+| `paper002/` | Chaudhuri, Loh, Pandey & Sarkar 2024: where mechanisms gain over Laplace noise |
 | `paper003/` | Sinh & Ramon 2025 |
 | `planned/` | the errors that `umpc plan` predicts, beside whole runs |
 

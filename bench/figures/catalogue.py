@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bench.figures import paper001, paper003, planned
+from bench.figures import paper001, paper002, paper003, planned
 from bench.figures.figure import Figure
 
-PAPERS = (paper001, paper003, planned)
+PAPERS = (paper001, paper002, paper003, planned)
 
 
 def all_figures() -> dict[str, Figure]:

@@ -103,7 +103,8 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
         (
             {"protocol": "ghazi-sum"},
-            "protocol must be one of u-mpc, grid, vector, bell-2pc, bell-ldp, bell-auc, ghazi-ldp, "
+            "protocol must be one of u-mpc, grid, hajek-grid, vector, bell-2pc, bell-ldp, "
+            "bell-auc, ghazi-ldp, "
             r"ghazi-rounds, ghazi-shuffle, gopa, central, got 'ghazi-sum'\. Correct the key "
             "`protocol`",
         ),
@@ -140,6 +141,9 @@ VALUES = {
     "concentration": "0.5",
     "spread": "0.25",
     "distance": "0.1",
+    "spread_share": "1/2",
+    "chunks": 3,
+    "bound_share": "1/2",
     "loss": "auc_hinge",
     "coordinates": ["x"],
     "weights": ["1"],

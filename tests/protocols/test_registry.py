@@ -37,6 +37,8 @@ from umpc.protocols.gopa.node import GopaNode
 from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.node import GridNode
+from umpc.protocols.hajek_grid.coordinator import HajekGridCoordinator
+from umpc.protocols.hajek_grid.node import HajekGridNode
 from umpc.protocols.registry import (
     PROTOCOLS,
     USUAL,
@@ -59,6 +61,7 @@ from umpc.study.sizes import Sizes
 NAMES = (
     "u-mpc",
     "grid",
+    "hajek-grid",
     "vector",
     "bell-2pc",
     "bell-ldp",
@@ -72,6 +75,7 @@ NAMES = (
 STUDIES = {
     "u-mpc": STUDY,
     "grid": grid_study(),
+    "hajek-grid": grid_study(protocol="hajek-grid", delta="1e-9"),
     "vector": vector_study(),
     "bell-2pc": bell_study(),
     "bell-ldp": local_study("bell-ldp"),
@@ -96,6 +100,9 @@ VALUES: dict[str, Any] = {
     "concentration": "0.5",
     "spread": "0.25",
     "distance": "0.1",
+    "spread_share": "1/2",
+    "chunks": 3,
+    "bound_share": "1/2",
     "loss": "auc_hinge",
     "coordinates": ["x"],
     "weights": ["1"],
@@ -126,7 +133,8 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
-        StudyError, match=r"protocol must be one of u-mpc, grid, vector, bell-2pc.*got 'bell'"
+        StudyError,
+        match=r"protocol must be one of u-mpc, grid, hajek-grid, vector, bell-2pc.*got 'bell'",
     ):
         find_protocol("bell")
 
@@ -147,6 +155,7 @@ def test_a_protocol_is_registered_under_its_own_name(monkeypatch):
 KINDS = {
     "u-mpc": (UMpcNode, UMpcCoordinator),
     "grid": (GridNode, GridCoordinator),
+    "hajek-grid": (HajekGridNode, HajekGridCoordinator),
     "vector": (VectorNode, VectorCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),
     "bell-ldp": (OneMessageNode, OneMessageCoordinator),
@@ -208,7 +217,7 @@ def test_the_possible_values_are_those_of_all_protocols():
 
 
 def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
-    no_edges = [STUDIES[name] for name in NAMES[4:]]
+    no_edges = [STUDIES[name] for name in NAMES[5:]]
     assert {(each.backend, each.preprocessing, each.coins, each.dealer) for each in no_edges} == {
         ("none", "none", "none", None)
     }
@@ -264,7 +273,8 @@ def test_only_the_curator_is_shown_raw_values_and_only_of_the_kernels_fields():
     assert protocol_of(one).discloses(one) == ("x",)
 
 
-def test_only_one_protocol_asks():
+def test_two_protocols_ask():
     assert {name: each.questions for name, each in PROTOCOLS.items() if each.questions} == {
-        "ghazi-rounds": 1
+        "hajek-grid": 1,
+        "ghazi-rounds": 1,
     }

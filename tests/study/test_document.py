@@ -87,6 +87,9 @@ SETTINGS = {
     "concentration": "0.5",
     "spread": "0.25",
     "distance": "0.1",
+    "spread_share": "1/2",
+    "chunks": 3,
+    "bound_share": "1/2",
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
 }
 """Another value for every setting of every protocol."""

@@ -94,7 +94,8 @@ async def _check_hub(hub: HubAddress, identity: Identity | None) -> list[Finding
         reply = await ask_status(identity, hub, LOOK_SECONDS)
     except UmpcError as error:
         return [Finding("hub", error=error)]
-    here = any((each.role, each.name) == (identity.role, identity.name) for each in reply.seats)
+    own = identity.role, identity.name
+    here = any((each.role, each.name) == own and each.listens for each in reply.seats)
     runs = "this node runs and is connected" if here else "it answers; this node is not connected"
     return [Finding("hub", f"{hub}: {runs}")]
 

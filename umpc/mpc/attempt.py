@@ -81,6 +81,11 @@ class SharedAttempt(Attempt):
         return program
 
     @property
+    def sums(self) -> int:
+        """The number of sums of which every node gets a share."""
+        return len(self.study.kernels)
+
+    @property
     def ring(self) -> Ring:
         """The ring of the sums."""
         return self.program.ring

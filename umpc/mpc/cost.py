@@ -37,7 +37,7 @@ def predict(attempt: SharedAttempt) -> Cost:
             between += _openings(plan, chunk, party, sent, times)
             if attempt.needs_dealer:
                 dealt += times * _material(plan, chunk, party)
-    share = attempt.ring.bytes * len(attempt.study.kernels)
+    share = attempt.ring.bytes * attempt.sums
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
     online = tuple(map(sent_by_round, sent))
     return Cost(attempt.rounds, online, revealed, between + dealt, bytes_dealt=dealt)

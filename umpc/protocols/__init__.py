@@ -8,6 +8,7 @@
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
 | `grid/` | noisy sums over all sets, from one masked histogram |
+| `hajek_grid/` | the same with noise for a private bound of the local sensitivity |
 | `vector/` | a vector of noisy sums under one joint sensitivity, and pairwise losses |
 | `bell_2pc/` | a noisy value of every pair |
 | `local/` | `bell-ldp`, `ghazi-ldp`, `bell-auc`: every record is randomised at its node |

@@ -18,6 +18,7 @@ from umpc.protocols.ghazi_rounds.protocol import GhaziRoundsProtocol
 from umpc.protocols.ghazi_shuffle.protocol import GhaziShuffleProtocol
 from umpc.protocols.gopa.protocol import GopaProtocol
 from umpc.protocols.grid.protocol import GridProtocol
+from umpc.protocols.hajek_grid.protocol import HajekGridProtocol
 from umpc.protocols.local.protocol import BellAucProtocol, BellLdpProtocol, GhaziLdpProtocol
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.vector.protocol import VectorProtocol
@@ -44,6 +45,7 @@ def register(protocol: StudyProtocol) -> StudyProtocol:
 
 register(UMpc())
 register(GridProtocol())
+register(HajekGridProtocol())
 register(VectorProtocol())
 register(BellTwoPc())
 register(BellLdpProtocol())

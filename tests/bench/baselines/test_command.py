@@ -42,11 +42,12 @@ def test_a_single_table_says_what_is_left_of_epsilon():
 def test_local_hajek_projections_gain_where_they_concentrate():
     """With knowledge there is less than Laplace noise from some n on; with the range, never."""
     rows = [[float(cell.replace(",", "")) for cell in row] for row in gain().rows]
-    for records, laplace, usual, degenerate, known, coinpress in rows:
+    for records, laplace, usual, degenerate, known, coinpress, alone in rows:
         assert usual > laplace, records
         assert (degenerate < laplace) == (records >= 1000), records
         assert (known < laplace) == (records >= 250), records
         assert (coinpress < laplace) == (records >= 500), records
+        assert (alone < laplace) == (records >= 1000), records
 
 
 def test_predicted_and_measured_agree():

@@ -22,7 +22,6 @@ from bench.baselines.cost import (
 )
 from bench.baselines.dpsgd import PairwiseSgd
 from bench.baselines.gopa import Gopa
-from bench.baselines.median import MedianOfMeans
 from tests.support.curated import (
     CONSTANT,
     EQUAL,
@@ -41,6 +40,7 @@ from tests.support.curated import (
 from umpc.dp.events import PureEvent
 from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.protocols.central.central_mechanisms import MOST_SETS, MOST_VALUES, NAMES, Choice
+from umpc.protocols.central.median import MedianOfMeans
 from umpc.protocols.central.moments import pair_moments
 from umpc.protocols.central.settings import MECHANISMS, SUBSAMPLED
 from umpc.protocols.central.terms import CompleteFamily, kernel_terms, values

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.baselines.median import MedianOfMeans, failure, least_chunks
 from tests.support.curated import (
     CONSTANT,
     EQUAL,
@@ -36,6 +35,7 @@ from umpc.protocols.central.hajek import (
     tune,
     tuning_of,
 )
+from umpc.protocols.central.median import MedianOfMeans, failure, least_chunks
 from umpc.protocols.central.terms import CompleteFamily, kernel_terms, sums, values
 
 ONE, GRID = Fraction(1), Fraction(1, 1 << 16)

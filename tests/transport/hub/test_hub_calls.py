@@ -13,6 +13,7 @@ from transport_echo import CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH
 sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import echo_behind, hub_of, run
 
+from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.errors import (
     CertificateError,
     PeerLost,
@@ -264,3 +265,19 @@ def test_a_hub_reads_names_and_sizes_only(site):
     run(scenario())
     assert len(seen) > 3 and any(b"b.node" in each for each in seen)
     assert not any(b"secret" in each or CALL.encode() in each for each in seen)
+
+
+def test_the_doctor_checks_the_hub_and_a_peer_behind_it(site):
+    async def scenario():
+        own = site("b")
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
+            peers = [NamedPeer("node", "a", hub.address)]
+            found = await check_network(parse_hub(hub.address), own, peers)
+            assert "this node is not connected" in str(found[0]) and found[0].error is None
+            assert "does not let node 'b' call" in str(found[1].error)  # an echo greets nobody
+            found = await check_network(parse_hub(hub.address), site("a2"), ())
+            assert found[0].error is None
+        found = await check_network(parse_hub(hub.address), own, ())
+        assert isinstance(found[0].error, PeerUnavailable)
+
+    run(scenario())

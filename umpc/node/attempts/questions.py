@@ -15,7 +15,7 @@ import os
 from dataclasses import dataclass
 
 from umpc.crypto.prg import digest
-from umpc.errors import AlreadyReleased
+from umpc.errors import AlreadyReleased, LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.node.attempts.attempt_runner import AttemptRunner, Site
 from umpc.node.attempts.coordinator_stream import CoordinatorStream
@@ -99,7 +99,7 @@ class Questions:
         own = self.site.credentials()
         side = node(own, study, records.columns, records.count, os.urandom)
         found = await self.runner.in_thread(fingerprint, self.site.ledger, side)
-        if not hmac.compare_digest(found, stored.table):
+        if not hmac.compare_digest(found, stored.table[: len(found)]):
             raise AlreadyReleased(
                 f"{self.site.name} released the study {study.name!r} before, it never answered, "
                 f"and its table has changed since: the study is charged and incomplete; give it a "
@@ -109,7 +109,8 @@ class Questions:
             )
         kept = codec.decode_kept(stored.share, shuffled=False)
         if isinstance(kept, m.Released):
-            side.recall(kept.share)
+            hidden = stored.table[len(found) :]
+            side.recall(kept.share, masked_rest(self.site.ledger, stored.attempt, hidden))
         return side
 
 
@@ -117,6 +118,22 @@ def fingerprint(ledger: Ledger, side: NodeSide) -> bytes:
     """Return 32 bytes that stand for the records of a side, for this ledger's own use."""
     parts = [(name.encode(), side.columns[name].tobytes()) for name in sorted(side.columns)]
     return ledger.fingerprint(digest(*(part for pair in parts for part in pair)))
+
+
+def kept_table(ledger: Ledger, side: NodeSide) -> bytes:
+    """The bytes that a ledger keeps for a later answer: the fingerprint, and the side's rest."""
+    return fingerprint(ledger, side) + masked_rest(ledger, side.attempt.id, side.rest)
+
+
+def masked_rest(ledger: Ledger, attempt: bytes, rest: bytes) -> bytes:
+    """The rest of a side under a pad of this ledger's key, or back again.
+
+    An attempt has one pad. So what the ledger keeps says nothing to who lacks its key.
+    """
+    pad = ledger.fingerprint(digest(b"umpc rest 1", attempt))
+    if len(rest) > len(pad):
+        raise LocalProtocolError(f"a side keeps at most {len(pad)} bytes, {len(rest)} came")
+    return bytes(one ^ other for one, other in zip(rest, pad, strict=False))
 
 
 def question_digest(study: Study, attempt: bytes, question: bytes) -> bytes:

@@ -37,7 +37,8 @@ DELETE = "DELETE FROM held WHERE study = ?"
 class HeldAttempt:
     """The finished attempt of one study.
 
-    attempt: the attempt's id, and in protocols that ask later 32 bytes for the table's records.
+    attempt: the attempt's id, and in protocols that ask later 32 bytes for the table's records and
+        what the side keeps for its answer, masked.
     share: all that will leave. until: when the site's patience ends, in seconds since 1970.
     """
 

@@ -88,7 +88,8 @@ QUESTION_BYTES = 32
 class StoredRelease:
     """The share that the node released for a study, and sends again when it is asked again.
 
-    table: the fingerprint of the records, where the protocol asks later; else empty.
+    table: the fingerprint of the records and the side's masked rest, where the protocol asks later;
+        else empty.
     """
 
     attempt: bytes

@@ -157,10 +157,20 @@ class NodeSide(SeedAgreement, ABC):
         """The answer to a question after the release. Raises: LocalProtocolError without one."""
         raise LocalProtocolError("this protocol asks no question")
 
-    def recall(self, share: bytes) -> None:
+    @property
+    def rest(self) -> bytes:
+        """The bytes that a later process of this node needs for its answer, besides its table.
+
+        At most 32 bytes, after the release. The ledger keeps them; they never leave the node.
+        """
+        return b""
+
+    def recall(self, share: bytes, rest: bytes) -> None:
         """Take up the attempt that released this share, to answer its question later.
 
-        The records must be those of that attempt. Raises: LocalProtocolError without a question.
+        The records must be those of that attempt. Args: rest: as that attempt's side had it.
+
+        Raises: LocalProtocolError without a question.
         """
         raise LocalProtocolError("this protocol asks no question")
 

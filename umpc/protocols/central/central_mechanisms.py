@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import comb
@@ -47,7 +47,9 @@ from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.protocols.central.adaptations import PrivateTuples, all_tuples, naive, subsampled
 from umpc.protocols.central.global_sensitivity import GlobalSensitivity
-from umpc.protocols.central.hajek import LocalHajek
+from umpc.protocols.central.hajek import LocalHajek, bernstein_concentration
+from umpc.protocols.central.median import MedianOfMeans, failure
+from umpc.protocols.central.private_spread import FAILURE, PrivateSpread
 from umpc.protocols.central.split import SplitHajek
 from umpc.protocols.central.terms import SUM_BITS, CompleteFamily, Family, share
 from umpc.ustat.clear import Columns
@@ -84,6 +86,9 @@ class Choice:
         count: M of a subsampled family, else 0.
         spread: τ, in values; None takes half the range, which always holds.
         concentration: ξ, in values; None takes the range, which always holds.
+        chunks: K of a median of means over K parts of the records, odd; 1 is the mechanism itself.
+        private: "spread" or "concentration", which is then estimated first; else empty.
+        private_share: the share of epsilon for it; 0 without one.
 
     Raises:
         InvalidEpsilon: epsilon is not exact or not above 0.
@@ -96,6 +101,9 @@ class Choice:
     count: int = 0
     spread: Fraction | None = None
     concentration: Fraction | None = None
+    chunks: int = 1
+    private: str = ""
+    private_share: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -106,7 +114,7 @@ class Choice:
     def protocol(self) -> CentralMechanism:
         """The protocol, with the parameters of the module's table."""
         kernel = self.kernel
-        epsilon = self.epsilon
+        epsilon = self.epsilon * (1 - self.private_share)
         width = kernel.interval.width
         usual = max(width, kernel.unit) / 2
         spread = usual if self.spread is None else min(self.spread, usual)
@@ -131,9 +139,12 @@ class Choice:
         """
         k = self.kernel.degree
         least = 4 * k if self.splits else max(2, k)
+        least = max(least * self.chunks, 2 * k if self.private else 0)
         if records < least:
+            parts = f" in {self.chunks} parts" if self.chunks > 1 else ""
             raise TooFewRecords(
-                f'"{self.name}" over sets of {k} needs at least {least} records, {records} came'
+                f'"{self.name}" over sets of {k}{parts} needs at least {least} records, {records} '
+                f"came"
             )
         sets = self.sets(records)
         most = MOST_VALUES if self.name.startswith("coinpress") else MOST_SETS
@@ -159,7 +170,11 @@ class Choice:
         return records - records // 2 if self.splits else records
 
     def sets(self, records: int) -> int:
-        """The number of sets that the estimate averages."""
+        """The number of sets that the estimate averages, of all parts."""
+        if self.chunks > 1:
+            small, larger = divmod(records, self.chunks)
+            one = replace(self, chunks=1)
+            return larger * one.sets(small + 1) + (self.chunks - larger) * one.sets(small)
         k = self.kernel.degree
         if self.name == "coinpress_naive":
             return records // k
@@ -170,10 +185,47 @@ class Choice:
 
         Reveals: this number.
         """
-        return self.protocol.estimate(columns, bits)
+        return self.release(columns, bits)[0]
+
+    def release(self, columns: Columns, bits: RandomBits) -> tuple[Fraction, Choice]:
+        """The noisy mean, and the mechanism with the parameters that were estimated for it.
+
+        Reveals: both.
+        """
+        settled = self._settled(columns, bits)
+        if self.chunks > 1:
+            return MedianOfMeans(settled.protocol, self.chunks).estimate(columns, bits), settled
+        return settled.protocol.estimate(columns, bits), settled
+
+    def _settled(self, columns: Columns, bits: RandomBits) -> Choice:
+        """The mechanism for the rest of epsilon, with its parameter from the private share."""
+        if not self.private:
+            return self
+        own = PrivateSpread(self.kernel, self.epsilon * self.private_share)
+        rest = replace(
+            self,
+            epsilon=self.epsilon * (1 - self.private_share),
+            private="",
+            private_share=Fraction(0),
+        )
+        if self.private == "spread":
+            return replace(rest, spread=own.scale(columns, bits))
+        records = len(next(iter(columns.values()))) // self.chunks
+        width = self.kernel.interval.width
+        if not width:
+            return rest
+        variance = own.variance(columns, bits)
+        xi = bernstein_concentration(records, self.kernel.degree, width, variance, FAILURE)
+        return replace(rest, concentration=xi)
 
     def family(self, records: int, bits: RandomBits) -> Family:
-        """The sets that `estimate` averages when it is given the same bits."""
+        """The sets that `estimate` averages when it is given the same bits.
+
+        In a median of means: those of a smallest part. With a private parameter other disjoint sets
+        are drawn, as many.
+        """
+        if self.chunks > 1:
+            return replace(self, chunks=1).family(records // self.chunks, bits)
         if isinstance(self.protocol, PrivateTuples):
             return self.protocol.draw(records, bits)
         if isinstance(self.protocol, LocalHajek):
@@ -181,7 +233,14 @@ class Choice:
         return CompleteFamily(self.averaged_records(records), self.kernel.degree)
 
     def noise_std(self, records: int, family: Family) -> float:
-        """Standard deviation of the answer's noise, in values; it is exact for all tables."""
+        """Standard deviation of the answer's noise, in values; it is exact for all tables.
+
+        In a median of means it is a bound: √(2K/(K+1)) times that of a part. With a private
+        parameter it is the largest that the parameter may lead to.
+        """
+        if self.chunks > 1:
+            one = replace(self, chunks=1)
+            return self._of_median(one.noise_std(records // self.chunks, family))
         if isinstance(self.protocol, PrivateTuples):
             part = share(family)
             return math.sqrt(self.protocol.coinpress(records, part).noise_variance(part))
@@ -193,18 +252,39 @@ class Choice:
         """Upper bound on the standard deviation of taking a family, not all sets, in values."""
         k = self.kernel.degree
         half = float(self.kernel.interval.width) / 2
+        if self.chunks > 1:
+            part = replace(self, chunks=1)
+            taken = part.averaged_records(records // self.chunks) // k
+            return self._of_median(half * math.sqrt(min(1.0, 1 / taken + _shared(records, k))))
         if self.name in ("laplace", "coinpress_all", "hajek"):
             return 0.0
         if self.count:
             return half / math.sqrt(self.count)
         taken = self.averaged_records(records) // k
-        # λ, the bound on the covariance of two disjoint sets.
-        shared = 0.0
-        if k >= 2 and 2 * k <= records:
-            shared = comb(records - k - 2, k - 2) / comb(records - k, k)
-        return half * math.sqrt(min(1.0, 1 / taken + shared))
+        return half * math.sqrt(min(1.0, 1 / taken + _shared(records, k)))
+
+    def _of_median(self, single: float) -> float:
+        """A bound for the median of K runs, from the standard deviation of one run (`median`)."""
+        return math.sqrt(MedianOfMeans(self.protocol, self.chunks).mse_bound(single**2))
+
+    def miss_of_median(self, records: int, family: Family) -> tuple[float, float]:
+        """An error, and the chance that a median of means exceeds it (Wrapper 1).
+
+        A part errs by more than twice its standard deviation with a chance of at most 1/4
+        (Chebyshev). The median does so only if most of the parts do.
+        """
+        noise, taken = self.noise_std(records, family), self.sampling_bound(records)
+        single = math.hypot(noise, taken) / self._of_median(1.0)
+        return 2 * single, float(failure(self.chunks, Fraction(1, 4)))
 
     @property
     def event(self) -> PureEvent:
         """The privacy event that the accountant charges."""
-        return self.protocol.event
+        return PureEvent(self.epsilon)
+
+
+def _shared(records: int, degree: int) -> float:
+    """λ, the bound on the covariance of two disjoint sets."""
+    if degree < 2 or 2 * degree > records:
+        return 0.0
+    return comb(records - degree - 2, degree - 2) / comb(records - degree, degree)

@@ -43,6 +43,9 @@ class CuratorCoordinator(OneMessageCoordinator):
             noise = self._messages.fixed_noise(estimate.records)
             note = answer_of(test, estimate.value, noise)
             limits = Limits(covers_all_sets(self.study), note)
+        if told := self._messages.median_in_words(estimate.records):
+            covers = limits.covers if limits else covers_all_sets(self.study)
+            limits = Limits(covers, f"{told}; {limits.note}" if limits else told)
         delta = self.study.exact_delta
         report = report_of(self.study, [one], run, delta, measured, cost, limits)
         return replace(report, edges=estimate.sets, max_degree=estimate.most)

@@ -33,7 +33,8 @@ from umpc.protocols.central.columns import (
     unpack_records,
 )
 from umpc.protocols.central.hajek import bernstein_concentration
-from umpc.protocols.central.settings import DEGENERATE, SUBSAMPLED, CentralSettings
+from umpc.protocols.central.private_spread import FAILURE
+from umpc.protocols.central.settings import DEGENERATE, PRIVATE, SUBSAMPLED, CentralSettings
 from umpc.protocols.central.uniformity import UniformityTest, uniformity_test
 from umpc.study.document import Study
 from umpc.study.interval import Limits, covers_all_sets
@@ -42,9 +43,6 @@ from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import edge_count
 from umpc.ustat.schema import FieldSchema
-
-FAILURE = Fraction(1, 100)
-"""The chance that a degenerate kernel's records exceed the ξ of corollary 2."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +81,11 @@ class CuratorMessages(OneMessage):
             study.parsed_kernels[0],
             study.exact_epsilon,
             count,
-            exact(settings.spread, "spread") if settings.spread else None,
-            self.concentration(records),
+            exact(settings.spread, "spread") if settings.spread not in ("", PRIVATE) else None,
+            self.concentration(records // settings.chunks),
+            settings.chunks,
+            settings.private,
+            settings.exact_share(),
         )
 
     def concentration(self, records: int) -> Fraction | None:
@@ -98,6 +99,8 @@ class CuratorMessages(OneMessage):
         if test is not None:
             return test.concentration
         written = study.settings_as(CentralSettings).concentration
+        if written == PRIVATE:
+            return None
         if written != DEGENERATE:
             return exact(written, "concentration") if written else None
         width = study.parsed_kernels[0].interval.width
@@ -129,6 +132,18 @@ class CuratorMessages(OneMessage):
             covers_all_sets(self.study) + f", if {stated} is true of the records",
             f"noise and interval rest on {stated}. If it does not hold, the estimate is further "
             "off; epsilon holds in any case",
+        )
+
+    def median_in_words(self, records: int) -> str:
+        """The chance of large errors that a median of means promises; empty without one."""
+        choice = self.choice(records)
+        if choice.chunks == 1:
+            return ""
+        family = choice.family(records, bits_of(bytes(SEED_BYTES)))
+        error, chance = choice.miss_of_median(records, family)
+        return (
+            f"the median of {choice.chunks} parts errs by more than {error:.4g} with a chance of "
+            f"at most {chance:.2g}"
         )
 
     @property
@@ -164,14 +179,14 @@ class CuratorMessages(OneMessage):
         records = sum(map(sum, counts))
         choice = self.choice(records)
         seed = self.seed_of([part for part, _ in parts], records)
-        value = choice.estimate(pooled, bits_of(seed))
+        value, settled = choice.release(pooled, bits_of(seed))
         family = choice.family(records, bits_of(seed))
         return CuratedEstimate(
             value=float(value),
-            std=choice.noise_std(records, family),
+            std=settled.noise_std(records, family),
             records=records,
             sampling=choice.sampling_bound(records),
-            sets=family.count,
+            sets=choice.sets(records),
             most=int(family.occurrences.max()),
         )
 

@@ -107,12 +107,21 @@ class CentralProtocol(OneMessageProtocol):
         test = messages.test(records)
         if test is not None:
             yield "test", describe_errors(test, messages.fixed_noise(records))
+        if told := messages.median_in_words(records):
+            yield "median", told
         if study.noise == "laplace":
             return
         own = self._noise_beforehand(attempt)
         usual = Choice("laplace", study.parsed_kernels[0], study.exact_epsilon)
         laplace = usual.noise_std(records, CompleteFamily(records, study.degree))
         gains = "gains" if own < laplace else "does not gain"
+        if study.settings_as(CentralSettings).private:
+            yield (
+                "against laplace",
+                f"the noise follows from a private estimate: at most {own:.4g}, where noise = "
+                f'"laplace" has a standard deviation of {laplace:.4g}',
+            )
+            return
         yield (
             "against laplace",
             f'noise = "{study.noise}" {gains} here: noise = "laplace" has a standard deviation of '

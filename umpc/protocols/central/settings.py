@@ -11,6 +11,7 @@ their bounds. They decide the size of the noise. Every mechanism is ε-DP whethe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Annotated, Any
 
 import msgspec
@@ -35,8 +36,11 @@ MECHANISMS = (
 )
 WITH_CONCENTRATION = ("hajek", "hajek_subsampled")
 WITH_SPREAD = ("coinpress_naive", "coinpress_all", "coinpress_subsampled", "hajek_split")
+MOST_CHUNKS = 999
 TESTED = ("laplace", "hajek")
 """Mechanisms with which a study may test uniformity."""
+PRIVATE = "private"
+"""The `spread` or `concentration` that is estimated with `spread_share` of epsilon."""
 DEGENERATE = "degenerate"
 """The `concentration` of corollary 2: ξ follows from range, degree and number of records."""
 
@@ -64,7 +68,8 @@ class CentralSettings(
         str,
         describe(
             "ξ of a Hájek mechanism, in the kernel's values: how far a record's mean is from the "
-            'mean of all, at most. Or "degenerate", where only chance sets them apart. Default: '
+            'mean of all, at most. Or "degenerate", where only chance sets them apart; or '
+            '"private", the same with a variance that takes `spread_share` of epsilon. Default: '
             "the kernel's range, which always holds."
         ),
     ] = ""
@@ -72,10 +77,24 @@ class CentralSettings(
         str,
         describe(
             "τ of a CoinPress mechanism or of hajek_split: the sub-Gaussian parameter of the "
-            "kernel's values. Default: half the kernel's range, which always holds."
+            'kernel\'s values. Or "private": an estimate that takes `spread_share` of epsilon. '
+            "Default: half the kernel's range, which always holds."
         ),
     ] = ""
-
+    spread_share: Annotated[
+        str,
+        describe(
+            "The share of ε of a private spread or concentration, above 0 and below 1. The "
+            "default is 1/4 where there is one."
+        ),
+    ] = ""
+    chunks: Annotated[
+        int,
+        describe(
+            "K of a median of means: an odd number of parts of the records, each with an estimate "
+            "of all of ε, and the median is released. The default 1 is the estimate itself."
+        ),
+    ] = 1
     distance: Annotated[
         str,
         describe(
@@ -87,7 +106,18 @@ class CentralSettings(
 
     @property
     def newer(self) -> tuple[str, ...]:
-        return ("concentration", "spread", "distance")
+        return ("concentration", "spread", "distance", "spread_share", "chunks")
+
+    @property
+    def private(self) -> str:
+        """The parameter that is estimated privately: "spread", "concentration" or none."""
+        if self.spread == PRIVATE:
+            return "spread"
+        return "concentration" if self.concentration == PRIVATE else ""
+
+    def exact_share(self) -> Fraction:
+        """The share of ε for the private parameter; 0 without one. Raises: StudyError."""
+        return exact(self.spread_share or "1/4", "spread_share") if self.private else Fraction(0)
 
     def knows_more(self) -> bool:
         """Whether the noise rests on more than the range of the kernel."""
@@ -106,6 +136,8 @@ def check_settings(study: Study) -> None:
     check_choice('noise of "central"', settings.noise, MECHANISMS)
     _check_edges(settings)
     _check_knowledge(settings)
+    _check_private(settings)
+    _check_chunks(settings)
     if settings.distance:
         _check_distance(study, settings)
     if (study.sampling, study.estimator, len(study.kernels)) != ("balanced", "mean", 1):
@@ -131,9 +163,39 @@ def _check_knowledge(settings: CentralSettings) -> None:
                 f"{key} goes with noise = {' or '.join(map(repr, mechanisms))}; got noise = "
                 f"{settings.noise!r}. Remove {key}, or take one of these"
             )
-        is_number = written and (key, written) != ("concentration", DEGENERATE)
+        is_number = written not in ("", PRIVATE) and (key, written) != ("concentration", DEGENERATE)
         if is_number and exact(written, key) <= 0:
             raise StudyError(f'{key} must be a number above 0, such as "0.05"; got {written!r}')
+
+
+def _check_private(settings: CentralSettings) -> None:
+    """A private parameter has a share of ε, and an estimate over all sets."""
+    if settings.spread_share and not settings.private:
+        raise StudyError('spread_share goes with spread = "private" or concentration = "private"')
+    if settings.private and settings.noise in SUBSAMPLED:
+        raise StudyError(
+            f"a private {settings.private} goes with a mechanism over all or disjoint sets, got "
+            f"noise = {settings.noise!r}"
+        )
+    if settings.private and not 0 < settings.exact_share() < 1:
+        raise StudyError(
+            f'spread_share must be above 0 and below 1, such as "1/4"; got '
+            f"{settings.spread_share!r}"
+        )
+
+
+def _check_chunks(settings: CentralSettings) -> None:
+    """An odd number of parts, and a mechanism whose sets follow from the number of records."""
+    chunks = settings.chunks
+    if not (1 <= chunks <= MOST_CHUNKS and chunks % 2):
+        raise StudyError(
+            f"chunks must be an odd number from 1 to {MOST_CHUNKS}, got {settings.chunks}"
+        )
+    if chunks > 1 and (settings.noise in SUBSAMPLED or settings.distance):
+        raise StudyError(
+            "chunks goes with a mechanism over all or disjoint sets, without distance; got noise "
+            f"= {settings.noise!r}"
+        )
 
 
 def _check_distance(study: Study, settings: CentralSettings) -> None:

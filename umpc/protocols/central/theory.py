@@ -8,7 +8,7 @@ import numpy as np
 
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.central.messages import CuratorMessages
-from umpc.protocols.central.settings import SUBSAMPLED
+from umpc.protocols.central.settings import SUBSAMPLED, CentralSettings
 from umpc.study.sizes import Sizes
 
 
@@ -19,7 +19,7 @@ def error_of_curator(sizes: Sizes, table: ReferenceTable) -> PredictedError:
     curator = CuratorMessages(study)
     noise = curator.usual_std(n)
     bound = curator.choice(n).sampling_bound(n)
-    if bound == 0 or study.degree > 2:
+    if bound == 0 or study.degree > 2 or study.settings_as(CentralSettings).chunks > 1:
         return PredictedError(noise, bound, sampling_is_bound=bound != 0)
     return PredictedError(noise, sqrt(_sampling_variance(sizes, table)))
 

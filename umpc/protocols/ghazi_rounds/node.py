@@ -36,7 +36,7 @@ class RoundsNode(OneMessageNode):
         super().__init__(own, study, columns, records, entropy, messages)
         self._answered = False
 
-    def recall(self, share: bytes) -> None:
+    def recall(self, share: bytes, rest: bytes) -> None:
         """The first message as it left, from the same records. Only the answer is still due."""
         if self._message is not None:
             raise LocalProtocolError("a side that made its own message recalls none")

@@ -108,7 +108,7 @@ class GridAttempt(SharedAttempt):
             for start, stop in self.layout.ranges:
                 yield Chunk(nodes, number, start, stop, noise=True, sum=vector)
                 number += 1
-        yield Chunk(nodes, number, 0, len(self.study.kernels), noise=True)
+        yield Chunk(nodes, number, 0, self.sums, noise=True)
 
     def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
         """Every chunk by itself: a grid has few of them."""

@@ -95,13 +95,11 @@ class GridNode(UMpcNode):
 
     # --- release -------------------------------------------------------------------------------
 
-    def _share(self) -> bytes:
+    def _totals(self) -> list[int]:
         """2·(S + noise), or 6 times of triples, shared: uniform given the sum over all nodes."""
-        ring = self.attempt.ring
         noises = map(sum, zip(*self._parts, self._noise, strict=True))
         parts = zip(self.table.shares, noises, self._zeros, strict=True)
-        totals = (share + self.grid_attempt.factor * noise + zero for share, noise, zero in parts)
-        return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
+        return [share + self.grid_attempt.factor * noise + zero for share, noise, zero in parts]
 
 
 def _as_they_are(shares: Elements) -> Protocol[Elements]:

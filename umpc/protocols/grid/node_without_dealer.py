@@ -74,7 +74,7 @@ class DealerlessNode(UMpcNode):
         """The seed of this node's channels, which it draws itself."""
         super().receive_seed(node_seed)
         attempt = self.dealerless_attempt
-        self._sums = [0] * len(self.study.kernels)
+        self._sums = [0] * attempt.sums
         self._links = {
             peer: self._link(pair, peer, node_seed)
             for nodes, pair in attempt.pairs.items()
@@ -177,15 +177,14 @@ class DealerlessNode(UMpcNode):
 
     # --- release -------------------------------------------------------------------------------
 
-    def _share(self) -> bytes:
+    def _totals(self) -> list[int]:
         """2·(S + noise), shared: uniform given the sum over all nodes."""
-        ring = self.attempt.ring
         noises = map(sum, zip(*self._parts, self._noise, strict=True))
         factor = self.dealerless_attempt.factor
         parts = zip(self._sums, noises, self._zeros, strict=True)
-        totals = (share + factor * noise + zero for share, noise, zero in parts)
+        totals = [share + factor * noise + zero for share, noise, zero in parts]
         self._own_table = None
-        return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
+        return totals
 
 
 def _of_chunk(channel: End, chunk: Chunk) -> End:

@@ -97,7 +97,7 @@ def check_settings(study: Study) -> None:
     check_choice('backend of "grid"', settings.backend, BACKENDS)
     check_choice('noise of "grid"', settings.noise, NOISES)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
-    _check_dealer(study, settings)
+    check_dealer(study, settings)
     if settings.edges != EDGES:
         raise StudyError(
             f'backend = "grid" is over all sets, got edges = "{settings.edges}"; say edges = '
@@ -117,7 +117,8 @@ def _instead(degree: int) -> str:
     return PAIRS_INSTEAD
 
 
-def _check_dealer(study: Study, settings: GridSettings) -> None:
+def check_dealer(study: Study, settings: GridSettings) -> None:
+    """A dealer goes with preprocessing = "dealer" only. Raises: StudyError."""
     if settings.preprocessing == "dealer":
         if settings.dealer is None:
             raise StudyError(

@@ -114,4 +114,4 @@ class DealerlessAttempt(GridAttempt):
     def _plan(self, pair: CrossPair, part: EntryRange) -> CrossPlan:
         bits = part.bits(pair.records, self.width)
         chooser = pair.nodes.index(pair.chooser)
-        return CrossPlan(chooser, bits, self.width, len(self.study.kernels))
+        return CrossPlan(chooser, bits, self.width, self.sums)

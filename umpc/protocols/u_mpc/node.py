@@ -106,9 +106,8 @@ class UMpcNode(NodeSide):
         self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
         names = [member.name for member in attempt.members]
         keys = [member.public_key for member in attempt.members]
-        sums = len(self.study.kernels)
         self._zeros = zero_shares(
-            self.index, names, keys, self._key, attempt.id, attempt.ring, sums
+            self.index, names, keys, self._key, attempt.id, attempt.ring, attempt.sums
         )
         return attempt
 
@@ -258,6 +257,13 @@ class UMpcNode(NodeSide):
         return self._released(self._share())
 
     def _share(self) -> bytes:
+        return self._encoded(self._totals())
+
+    def _encoded(self, totals: Sequence[int]) -> bytes:
+        """Numbers as elements of the ring."""
         ring = self.attempt.ring
-        totals = map(sum, zip(*self._parts, self._noise, self._zeros, strict=True))
         return b"".join(ring.encode(total).to_bytes(ring.bytes, "little") for total in totals)
+
+    def _totals(self) -> list[int]:
+        """The node's share of each sum, with its noise and its zero share."""
+        return list(map(sum, zip(*self._parts, self._noise, self._zeros, strict=True)))

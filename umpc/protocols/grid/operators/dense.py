@@ -65,6 +65,13 @@ class DenseForm:
         columns = self._columns(0, self.layout.cells)
         return to_words(self._entries(columns, columns, (self.layout.cells,)))
 
+    def matrix(self) -> Integers:
+        """(cells, cells) int64: the kernel at all pairs of cells, in units; for few cells."""
+        cells = self.layout.cells
+        columns = self._columns(0, cells)
+        rows = {name: column[:, None] for name, column in columns.items()}
+        return self._entries(rows, columns, (cells, cells))
+
     def linear(self) -> Words:
         raise LocalProtocolError("a sum over pairs is not linear: take apply() and diagonal()")
 

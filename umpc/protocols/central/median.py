@@ -1,4 +1,4 @@
-"""Median of means: makes a private estimate that is good with chance 3/4 good with any chance.
+"""Median of means: it makes a private estimate that is good with chance 3/4 good with any chance.
 
 The records are dealt at random to K tables, the same protocol runs on each, and the median of the K
 answers is released. A record is in one table only, and the choice of the table depends on no value.
@@ -34,7 +34,7 @@ from umpc.protocols.central.terms import permutation
 from umpc.ustat.clear import Columns
 
 
-class Estimator(Protocol):
+class PrivateEstimator(Protocol):
     """A central protocol that estimates a number."""
 
     @property
@@ -74,7 +74,7 @@ class MedianOfMeans:
         chunks: K, odd.
     """
 
-    inner: Estimator
+    inner: PrivateEstimator
     chunks: int
 
     def __post_init__(self) -> None:
